@@ -1,0 +1,84 @@
+"""bayesdp: Bayesian inference from, and for, differentially private data.
+
+Names are loaded when first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bayesdp._version import __version__
+
+if TYPE_CHECKING:
+    from bayesdp.engines.mixture import BetaMixture
+    from bayesdp.errors import (
+        BayesDPError,
+        EngineFailed,
+        InvalidInput,
+        InvalidRelease,
+        MissingDependency,
+        ReleaseExists,
+    )
+    from bayesdp.evaluation.combining import Combined, combine
+    from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+    from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.privacy.guarantee import Guarantee, Strength
+    from bayesdp.privacy.neighbours import Neighbours
+    from bayesdp.release import Release
+    from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+
+_HOME = {
+    "BayesDPError": "errors",
+    "BetaBinomialMechanism": "mechanisms.beta_binomial",
+    "BetaBinomialSynthesizer": "synthesis.beta_binomial",
+    "BetaMixture": "engines.mixture",
+    "BinomialModel": "inference.binomial",
+    "Combined": "evaluation.combining",
+    "Count": "mechanisms.count",
+    "EngineFailed": "errors",
+    "Guarantee": "privacy.guarantee",
+    "InvalidInput": "errors",
+    "InvalidRelease": "errors",
+    "MissingDependency": "errors",
+    "Neighbours": "privacy.neighbours",
+    "Release": "release",
+    "ReleaseExists": "errors",
+    "Strength": "privacy.guarantee",
+    "combine": "evaluation.combining",
+    "reproducible": "mechanisms.randomness",
+}
+
+__all__ = [
+    "BayesDPError",
+    "BetaBinomialMechanism",
+    "BetaBinomialSynthesizer",
+    "BetaMixture",
+    "BinomialModel",
+    "Combined",
+    "Count",
+    "EngineFailed",
+    "Guarantee",
+    "InvalidInput",
+    "InvalidRelease",
+    "MissingDependency",
+    "Neighbours",
+    "Release",
+    "ReleaseExists",
+    "Strength",
+    "__version__",
+    "combine",
+    "reproducible",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
+    value = getattr(import_module(f"bayesdp.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,74 @@
+"""What an engine returns, and how it becomes an InferenceData."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import arviz as az
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Posterior draws, before they have names for their dimensions.
+
+    Attributes
+    ----------
+    posterior : mapping of str to ndarray
+        Each variable, shape (chains, draws, *variable's shape).
+    sample_stats : mapping of str to ndarray
+        ArviZ's names (`lp`, `diverging`, `energy`, `tree_depth`, `n_steps`,
+        `acceptance_rate`, `step_size`), shape (chains, draws).
+    engine : str
+        The engine that ran: "exact", "pymc" or "stan".
+    versions : mapping of str to str
+        Versions of the software that drew them.
+    """
+
+    posterior: Mapping[str, NDArray[np.float64]]
+    sample_stats: Mapping[str, NDArray[Any]]
+    engine: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def import_arviz() -> Any:
+    """Import ArviZ without the notice it prints about its next major version."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import arviz
+    return arviz
+
+
+def to_inference_data(
+    draws: Draws,
+    *,
+    dims: Mapping[str, list[str]],
+    coords: Mapping[str, Any],
+    observed_data: Mapping[str, Any],
+    constant_data: Mapping[str, Any],
+    attrs: Mapping[str, str],
+) -> az.InferenceData:
+    """Assemble the InferenceData that every fit returns.
+
+    `attrs` are set on the InferenceData and on its posterior group, since netCDF
+    keeps both and readers look in either.
+    """
+    az = import_arviz()
+    idata = az.from_dict(
+        posterior=dict(draws.posterior),
+        sample_stats=dict(draws.sample_stats),
+        observed_data=dict(observed_data),
+        constant_data=dict(constant_data),
+        coords=dict(coords),
+        dims=dict(dims),
+    )
+    idata.attrs = dict(attrs)
+    idata.posterior.attrs.update(attrs)
+    return idata

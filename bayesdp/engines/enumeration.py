@@ -1,0 +1,193 @@
+"""Enumerate a latent count: which values matter, and with what weight.
+
+The released copies depend on the confidential data only through a count x of n. Summing
+over every x in 0..n gives the analyst's likelihood exactly; all but 1e-15 of the
+posterior mass lies on a window of x that grows like sqrt(n), and only that is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.laws import beta_binomial_logpmf
+from bayesdp.release import Part
+
+_LOG_TAIL = np.log(1e-16)  # mass given up on each side: all but 1e-15 is kept, with room
+_DENSE = 2048  # below this many values there is nothing to save
+_BLOCK = 2048  # counts evaluated at once, so that temporary arrays stay in the cache
+_MOST_CELLS = 20_000_000
+
+LogWeight = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The latent counts that matter, one element a pair (x, n), shape (cells,).
+
+    Attributes
+    ----------
+    successes, failures : ndarray of float
+        x and n - x.
+    log_law : ndarray of float
+        log of Pr[all outputs | x, n] times the prior probability of n.
+    log_marginal : ndarray of float
+        log Pr[x | n] under the beta prior of p: what remains to make the posterior weight.
+    """
+
+    successes: NDArray[np.float64]
+    failures: NDArray[np.float64]
+    log_law: NDArray[np.float64]
+    log_marginal: NDArray[np.float64]
+
+    @property
+    def log_evidence(self) -> float:
+        """log Pr[all outputs], the exact marginal likelihood."""
+        return float(special.logsumexp(self.log_law + self.log_marginal))
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Posterior probabilities of the cells, which sum to one."""
+        return special.softmax(self.log_law + self.log_marginal)
+
+    @property
+    def log_likelihood_weight(self) -> NDArray[np.float64]:
+        """c with Pr[outputs | p] = sum of exp(c) p^successes (1 - p)^failures."""
+        trials = self.successes + self.failures
+        log_choose = -np.log1p(trials) - special.betaln(self.successes + 1, self.failures + 1)
+        return self.log_law + log_choose
+
+
+def enumerate_cells(
+    part: Part, prior: tuple[float, float], sizes: Iterable[tuple[int, float]]
+) -> Cells:
+    """Enumerate the latent counts of one group.
+
+    Parameters
+    ----------
+    part : Part
+        Mechanism and outputs.
+    prior : tuple of two floats
+        The beta prior of p.
+    sizes : iterable of (n, probability)
+        What the analyst knows of n; one pair (n, 1.0) where it is public.
+
+    Raises
+    ------
+    InvalidInput
+        If there are more than 20 million cells, or every cell has probability zero.
+    """
+    found = []
+    total = 0
+    for n, probability in sizes:
+        cells = _cells_of(part, prior, n, probability)
+        total += cells.successes.size
+        if total > _MOST_CELLS:
+            raise InvalidInput(
+                f"the prior on n gives more than {_MOST_CELLS:,} pairs of a size and a count; "
+                "narrow it, or put its probability on fewer sizes"
+            )
+        found.append(cells)
+    together = Cells(
+        *(
+            np.concatenate([getattr(cells, name) for cells in found])
+            for name in ("successes", "failures", "log_law", "log_marginal")
+        )
+    )
+    if not np.isfinite(together.log_evidence):
+        raise InvalidInput("the outputs have probability zero under the model's prior")
+    return _trimmed(together)
+
+
+def _cells_of(part: Part, prior: tuple[float, float], n: int, probability: float) -> Cells:
+    copies = np.array(part.outputs)[:, None]
+    a, b = prior
+
+    def log_law(x: NDArray[np.int64]) -> NDArray[np.float64]:
+        law = np.empty(x.size)
+        for start in range(0, x.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            law[block] = part.mechanism.logp(copies, Count(x[block], n)).sum(axis=0)
+        return law
+
+    def log_marginal(x: NDArray[np.int64]) -> NDArray[np.float64]:
+        return beta_binomial_logpmf(x, n, a, b)
+
+    low, high = 0, n
+    if n > _DENSE and part.mechanism.log_concave:
+        if a >= 1 and b >= 1:
+            # The ratio of successive prior probabilities, (n - x)(a + x) / ((x + 1)
+            # (b + n - x - 1)), decreases in x, so the whole weight is log-concave.
+            low, high = window(lambda x: log_law(x) + log_marginal(x), n)
+        else:
+            # The prior's part is monotone or U-shaped, so largest at an end.
+            ends = log_marginal(np.array([0, n]))
+            low, high = window(log_law, n, log_marginal, float(ends.max()))
+    x = np.arange(low, high + 1)
+    return Cells(x * 1.0, (n - x) * 1.0, log_law(x) + np.log(probability), log_marginal(x))
+
+
+def window(
+    log_concave: LogWeight, n: int, rest: LogWeight | None = None, bound: float = 0.0
+) -> tuple[int, int]:
+    """Ends of an interval of 0..n that holds all but 1e-16 of the mass on either side.
+
+    The weight of x is exp(log_concave(x) + rest(x)), with rest(x) <= bound. For a
+    log-concave h the ratios h(x - 1) / h(x) fall as x does, so the mass below L is at most
+    exp(bound) h(L - 1) / (1 - h(L - 1) / h(L)); and the whole mass is at least the weight
+    at the mode of h. Likewise above. Each search evaluates a few points of a shrinking
+    grid: O(log n) evaluations.
+    """
+    mode = _mode(log_concave, n)
+    at_mode = np.array([mode])
+    total = float(log_concave(at_mode)[0] + (rest(at_mode)[0] if rest else 0.0))
+
+    def negligible_beyond(x: NDArray[np.int64], outward: int) -> NDArray[np.bool_]:
+        """Whether the mass strictly outside x, in the direction `outward`, can be dropped."""
+        edge, beyond = log_concave(x), log_concave(x + outward)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tail = bound + beyond - np.log(-np.expm1(np.minimum(beyond - edge, 0.0)))
+        return (tail <= total + _LOG_TAIL) | np.isneginf(beyond)
+
+    def outermost(end: int, outward: int) -> int:
+        """The point nearest the mode from which the tail is negligible, else the end."""
+        inner, outer = mode, end
+        while abs(outer - inner) > 1:
+            grid = np.unique(np.linspace(inner, outer, 34).astype(np.int64)[1:-1])[::outward]
+            grid = grid[(grid != inner) & (grid != outer)]
+            good = negligible_beyond(grid, outward)
+            first = int(np.argmax(good)) if good.any() else grid.size
+            previous = inner if first == 0 else int(grid[first - 1])
+            inner, outer = previous, (int(grid[first]) if first < grid.size else outer)
+        return outer
+
+    return outermost(0, -1), outermost(n, 1)
+
+
+def _mode(h: LogWeight, n: int) -> int:
+    low, high = 0, n
+    while high - low > 64:
+        grid = np.unique(np.linspace(low, high, 33).astype(np.int64))
+        best = int(np.argmax(h(grid)))
+        low, high = int(grid[max(best - 1, 0)]), int(grid[min(best + 1, grid.size - 1)])
+    grid = np.arange(low, high + 1)
+    return int(grid[np.argmax(h(grid))])
+
+
+def _trimmed(cells: Cells) -> Cells:
+    """Leave out the cells of least weight, as long as they sum to less than 1e-16."""
+    weights = cells.weights
+    order = np.argsort(weights, kind="stable")
+    keep = np.sort(order[np.cumsum(weights[order]) > 1e-16])
+    return Cells(
+        cells.successes[keep],
+        cells.failures[keep],
+        cells.log_law[keep],
+        cells.log_marginal[keep],
+    )

@@ -1,0 +1,139 @@
+"""Finite mixtures of beta distributions: the exact posterior of a proportion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.laws import beta_logpdf
+
+_CHUNK = 1 << 20  # component-by-point pairs evaluated at once
+
+
+@dataclass(frozen=True)
+class BetaMixture:
+    """Mixture of Beta(a[k], b[k]) with weights[k].
+
+    Parameters
+    ----------
+    weights, a, b : ndarray, shape (components,)
+        Non-negative weights that sum to one; positive parameters.
+    """
+
+    weights: NDArray[np.float64]
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+
+    def mean(self) -> float:
+        """Expected value."""
+        return float(self._average(self.a / (self.a + self.b)))
+
+    def sd(self) -> float:
+        """Standard deviation: the mean of the variances plus the variance of the means."""
+        total = self.a + self.b
+        means = self.a / total
+        within = self._average(means * (self.b / total) / (total + 1))
+        between = self._average((means - self.mean()) ** 2)
+        return float(np.sqrt(within + between))
+
+    @overload
+    def pdf(self, p: float) -> float: ...
+    @overload
+    def pdf(self, p: ArrayLike) -> NDArray[np.float64]: ...
+    def pdf(self, p: ArrayLike) -> NDArray[np.float64] | float:
+        """Density at p, any shape; 0 outside [0, 1]."""
+        points = np.asarray(p, dtype=np.float64)
+        flat = points.ravel()
+        density = np.empty(flat.size)
+        step = max(1, _CHUNK // self.weights.size)
+        for start in range(0, flat.size, step):
+            block = flat[start : start + step, None]
+            density[start : start + step] = self._average(
+                np.exp(beta_logpdf(block, self.a, self.b))
+            )
+        return density.reshape(points.shape)[()]
+
+    @overload
+    def cdf(self, p: float) -> float: ...
+    @overload
+    def cdf(self, p: ArrayLike) -> NDArray[np.float64]: ...
+    def cdf(self, p: ArrayLike) -> NDArray[np.float64] | float:
+        """Probability of at most p, any shape."""
+        points = np.clip(np.asarray(p, dtype=np.float64), 0.0, 1.0)
+        values = [self._average(special.betainc(self.a, self.b, x)) for x in points.ravel()]
+        return np.array(values).reshape(points.shape)[()]
+
+    @overload
+    def quantile(self, q: float) -> float: ...
+    @overload
+    def quantile(self, q: ArrayLike) -> NDArray[np.float64]: ...
+    def quantile(self, q: ArrayLike) -> NDArray[np.float64] | float:
+        """Inverse of `cdf`, any shape.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is outside [0, 1].
+        """
+        probabilities = np.asarray(q, dtype=np.float64)
+        if not np.all((probabilities >= 0) & (probabilities <= 1)):
+            raise InvalidInput(f"q is {q!r}; probabilities lie between 0 and 1")
+        values = [self._quantile(float(x)) for x in probabilities.ravel()]
+        return np.array(values).reshape(probabilities.shape)[()]
+
+    def _quantile(self, q: float) -> float:
+        """Newton's method inside a bracket that shrinks at every step."""
+        if q in (0.0, 1.0):
+            return q
+        low, high = 0.0, 1.0
+        x = float(np.clip(self.mean() + self.sd() * special.ndtri(q), 1e-3, 1 - 1e-3))
+        for _ in range(200):
+            excess = float(self.cdf(x)) - q
+            low, high = (low, x) if excess > 0 else (x, high)
+            density = float(self.pdf(x))
+            step = excess / density if density > 0 else np.inf
+            if abs(step) <= 1e-10 * min(x, 1 - x):
+                return x - step  # Newton squares the error: this is the last digit
+            target = x - step
+            x = target if low < target < high else 0.5 * (low + high)
+        return x
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Equal-tailed credible interval.
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is not strictly between 0 and 1.
+        """
+        tail = check_level(level) / 2
+        return self._quantile(tail), self._quantile(1 - tail)
+
+    def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
+        """`k` independent draws, shape (k,)."""
+        rng = np.random.default_rng(seed)
+        component = self.sample_components(k, rng)
+        return rng.beta(self.a[component], self.b[component])
+
+    def _average(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sum over the last axis; no BLAS, whose threads cost more than they save."""
+        return np.asarray((values * self.weights).sum(axis=-1))
+
+    def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Indices of `k` independently drawn components."""
+        cumulative = np.cumsum(self.weights)
+        return np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right")
+
+
+def check_level(level: float) -> float:
+    """The mass outside an interval of this level, or InvalidInput if it isn't in (0, 1)."""
+    if not 0 < level < 1:
+        raise InvalidInput(
+            f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95"
+        )
+    return 1 - level

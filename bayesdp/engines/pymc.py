@@ -1,0 +1,127 @@
+"""The PyMC engine: NUTS on a pm.Model, by nutpie."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.errors import EngineFailed
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from bayesdp.engines.enumeration import Cells
+
+_STATS = {
+    "lp": "logp",
+    "diverging": "diverging",
+    "energy": "energy",
+    "tree_depth": "depth",
+    "n_steps": "n_steps",
+    "acceptance_rate": "mean_tree_accept",
+    "step_size": "step_size",
+}
+
+
+def import_pymc() -> Any:
+    """Import PyMC without the notices of its dependencies about their own futures."""
+    import_arviz()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pymc
+    return pymc
+
+
+def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
+    """log Pr[outputs | p] of every group, as a PyTensor expression: the latent count summed out.
+
+    For a model of your own: `pm.Potential("release", latent_count_logp(p, cells))`, with
+    `cells` from `BinomialModel().cells(release)`.
+
+    Parameters
+    ----------
+    p : tensor, scalar or shape (groups,)
+        Proportions.
+    cells : sequence of Cells
+        One element a group.
+
+    Returns
+    -------
+    tensor, shape (groups,)
+    """
+    import pytensor.tensor as pt
+
+    most = max(c.successes.size for c in cells)
+
+    def padded(name: str, fill: float) -> Any:
+        rows = [getattr(c, name) for c in cells]
+        return np.stack([np.pad(row, (0, most - row.size), constant_values=fill) for row in rows])
+
+    p = pt.atleast_1d(p)[:, None]
+    terms = (
+        padded("log_likelihood_weight", -np.inf)
+        + padded("successes", 0.0) * pt.log(p)
+        + padded("failures", 0.0) * pt.log1p(-p)
+    )
+    return pt.logsumexp(terms, axis=1)
+
+
+def sample(
+    model: pm.Model,
+    *,
+    variables: Sequence[str],
+    draws: int,
+    chains: int = 4,
+    warmup: int = 1000,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Draws:
+    """Sample a PyMC model with nutpie's NUTS.
+
+    Parameters
+    ----------
+    model : pm.Model
+        Continuous free variables only.
+    variables : sequence of str
+        Which posterior variables to keep.
+    draws, chains, warmup : int
+        Draws per chain after `warmup` draws of adaptation.
+    seed : int or None
+        For reproducible draws.
+    progress : bool
+        Whether to show nutpie's progress bar.
+
+    Raises
+    ------
+    EngineFailed
+        If the model doesn't compile or sampling stops; the message is the engine's.
+    """
+    pymc = import_pymc()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import nutpie
+
+        try:
+            compiled = nutpie.compile_pymc_model(model)
+            idata = nutpie.sample(
+                compiled,
+                draws=draws,
+                tune=warmup,
+                chains=chains,
+                seed=seed,
+                progress_bar=progress,
+                save_warmup=False,
+            )
+        except (RuntimeError, ValueError, NotImplementedError) as error:
+            raise EngineFailed(f"nutpie could not sample the model: {error}") from error
+    stats = idata.sample_stats
+    return Draws(
+        posterior={name: idata.posterior[name].to_numpy() for name in variables},
+        sample_stats={ours: stats[theirs].to_numpy() for ours, theirs in _STATS.items()},
+        engine="pymc",
+        versions={"pymc": pymc.__version__, "nutpie": nutpie.__version__},
+    )

@@ -1,0 +1,328 @@
+r"""The binomial model: a proportion p from released counts.
+
+    p ~ Beta(g1, g2),    x | p ~ Binomial(n, p),    z_i | x ~ mechanism,  i = 1..M.
+
+Only z is seen. Summing x out leaves the exact posterior (Charest 2010, section 4.4)
+
+    p | z  ~  sum over x of w(x) Beta(g1 + x, g2 + n - x),
+    w(x)  proportional to  C(n, x) B(g1 + x, g2 + n - x) prod_i Pr[z_i | x],
+
+a finite mixture: no MCMC. An n that the analyst doesn't know is summed out too, under
+their prior. Any mechanism with a count of ones as its statistic fits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from bayesdp._version import __version__
+from bayesdp.engines import exact
+from bayesdp.engines.draws import Draws, to_inference_data
+from bayesdp.engines.enumeration import Cells, enumerate_cells
+from bayesdp.engines.mixture import BetaMixture
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.beta_binomial import check_at_least_one, check_prior
+from bayesdp.release import Part, Release
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pymc as pm
+
+Engine = Literal["auto", "exact", "pymc", "stan"]
+
+
+@dataclass(frozen=True)
+class BinomialModel:
+    """Inference about a proportion, or one in each group, from a release of counts.
+
+    Parameters
+    ----------
+    prior : tuple of two floats
+        (g1, g2) of the beta prior of p; (1, 1) is uniform, (0.5, 0.5) Jeffreys'.
+    n : range or array_like of float, optional
+        Prior on the number of confidential records, where the release doesn't say it: a
+        range of equally likely sizes, or an array whose element k is Pr[n = k]. Applies to
+        every group.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    n: Any = field(default=None, compare=False)
+
+    family: ClassVar[str] = "binomial"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", check_prior(self.prior))
+        if self.n is not None:
+            object.__setattr__(self, "n", _sizes(self.n))
+
+    def cells(self, release: Release) -> list[Cells]:
+        """The latent counts that matter, one element a group; see `Cells`."""
+        return [enumerate_cells(part, self.prior, self._sizes_of(part)) for part in release.parts]
+
+    def posterior(self, release: Release) -> BetaMixture:
+        """The exact posterior of p.
+
+        Parameters
+        ----------
+        release : Release
+            Of one count. For groups, take one: `posterior(release["a"])`.
+
+        Raises
+        ------
+        InvalidInput
+            If the release has groups; or if n is confidential and the model has no prior
+            on it, or the other way round.
+        """
+        return self._posteriors(_one_group(release))[0]
+
+    def _posteriors(self, release: Release) -> list[BetaMixture]:
+        a, b = self.prior
+        return [
+            BetaMixture(cells.weights, a + cells.successes, b + cells.failures)
+            for cells in self.cells(release)
+        ]
+
+    def log_evidence(self, release: Release) -> float:
+        """log Pr[all outputs] under the model, exact, summed over groups."""
+        return sum(cells.log_evidence for cells in self.cells(release))
+
+    def naive_posterior(self, release: Release) -> BetaMixture:
+        """The posterior that takes the copies for real data: all their records pooled.
+
+        Wrong, and shown beside the right one because it is what one gets by analysing the
+        released files as if they were the confidential one.
+        """
+        return self._naive_posteriors(_one_group(release))[0]
+
+    def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
+        a, b = self.prior
+        pooled = []
+        for part in release.parts:
+            records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+            ones = float(records.sum())
+            pooled.append(
+                BetaMixture(np.ones(1), np.array([a + ones]), np.array([b + records.size - ones]))
+            )
+        return pooled
+
+    def fit(
+        self,
+        release: Release,
+        *,
+        engine: Engine = "auto",
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior of p given the release.
+
+        Parameters
+        ----------
+        release : Release
+            What was released; its manifest says how.
+        engine : {"auto", "exact", "pymc", "stan"}
+            "auto" takes the exact one, which is always possible here. The others
+            sample the same posterior with NUTS.
+        draws, chains : int
+            Draws per chain. The exact engine's are all independent.
+        warmup : int
+            Adaptation draws of the NUTS engines.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Whether to show the engine's own progress.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variable "p" (with a dimension "group" where there are groups),
+            sample_stats, observed_data (the outputs), constant_data (the mechanism's
+            public parameters), and attrs: engine and why, versions, guarantee.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+        MissingDependency, EngineFailed
+            If an engine isn't installed or stops.
+        """
+        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
+            check_at_least_one(name, value)
+        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
+        nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
+        reason = "asked for"
+        if engine in ("auto", "exact"):
+            if engine == "auto":
+                reason = "the latent count can be summed out, so independent exact draws exist"
+            drawn = exact.sample(self._posteriors(release), scalar=release.by is None, **options)
+        elif engine == "pymc":
+            from bayesdp.engines import pymc
+
+            drawn = pymc.sample(self.pymc_model(release), **nuts)
+        elif engine == "stan":
+            from bayesdp.engines import stan
+
+            drawn = stan.sample("binomial", self.stan_data(release), **nuts)
+        else:
+            raise InvalidInput(
+                f"engine is {engine!r}; it must be 'auto', 'exact', 'pymc' or 'stan'"
+            )
+        return self._inference_data(drawn, release, reason)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 4000,
+        chains: int = 4,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
+        drawn = exact.sample(
+            self._naive_posteriors(release),
+            draws=draws,
+            chains=chains,
+            seed=seed,
+            scalar=release.by is None,
+        )
+        return self._inference_data(drawn, release, "naive: takes the copies for real data")
+
+    def pymc_model(self, release: Release) -> pm.Model:
+        """The model as a pm.Model, the latent counts summed out; named like Stan's program."""
+        from bayesdp.engines.pymc import import_pymc, latent_count_logp
+
+        pm = import_pymc()
+        grouped = release.by is not None
+        coords = {"group": _coordinate(release)} if grouped else None
+        with pm.Model(name="", coords=coords) as model:
+            p = pm.Beta("p", *self.prior, dims="group" if grouped else None)
+            pm.Potential("release", latent_count_logp(p, self.cells(release)).sum())
+        return model
+
+    def stan_data(self, release: Release) -> dict[str, Any]:
+        """Data of the Stan program `binomial`."""
+        cells = self.cells(release)
+        last = np.cumsum([c.successes.size for c in cells])
+        return {
+            "G": len(cells),
+            "K": int(last[-1]),
+            "first": np.concatenate([[1], last[:-1] + 1]),
+            "last": last,
+            "log_weight": np.concatenate([c.log_likelihood_weight for c in cells]),
+            "successes": np.concatenate([c.successes for c in cells]),
+            "failures": np.concatenate([c.failures for c in cells]),
+            "prior_a": self.prior[0],
+            "prior_b": self.prior[1],
+        }
+
+    def _sizes_of(self, part: Part) -> Sequence[tuple[int, float]]:
+        if part.mechanism.n is not None:
+            if self.n is not None:
+                raise InvalidInput(
+                    f"the model has a prior on n, but the release says n = {part.mechanism.n}; "
+                    "leave n out of the model"
+                )
+            return [(part.mechanism.n, 1.0)]
+        if self.n is None:
+            raise InvalidInput(
+                "n is confidential in this release; give the model a prior on it, for example "
+                "BinomialModel(n=range(500, 1501))"
+            )
+        sizes: Sequence[tuple[int, float]] = self.n
+        return sizes
+
+    def _inference_data(self, drawn: Draws, release: Release, reason: str) -> az.InferenceData:
+        grouped = release.by is not None
+        group = ["group"] if grouped else []
+        outputs = np.array([part.outputs for part in release.parts]).T
+        priors = np.array([part.mechanism.prior for part in release.parts])
+        sizes = np.array([part.mechanism.size for part in release.parts])
+        constant: dict[str, Any] = {"mechanism_prior": priors, "size": sizes}
+        if release.parts[0].mechanism.n is not None:
+            constant["n"] = np.array([part.mechanism.n for part in release.parts])
+        if not grouped:
+            outputs = outputs[:, 0]
+            constant = {name: value[0] for name, value in constant.items()}
+        posterior = drawn.posterior["p"]
+        if not grouped and posterior.ndim == 3:
+            posterior = posterior[:, :, 0]
+        return to_inference_data(
+            Draws({"p": posterior}, drawn.sample_stats, drawn.engine, drawn.versions),
+            dims={
+                "p": group,
+                "outputs": ["copy", *group],
+                "mechanism_prior": [*group, "parameter"],
+                "size": group,
+                "n": group,
+            },
+            coords={
+                "copy": np.arange(release.copies),
+                "parameter": ["a", "b"],
+                **({"group": _coordinate(release)} if grouped else {}),
+            },
+            observed_data={"outputs": outputs},
+            constant_data=constant,
+            attrs={
+                "bayesdp_version": __version__,
+                "family": self.family,
+                "prior": json.dumps(self.prior),
+                "engine": drawn.engine,
+                "engine_reason": reason,
+                "engine_versions": json.dumps(dict(drawn.versions)),
+                "guarantee": str(release.guarantee),
+                "release": release.fingerprint,
+            },
+        )
+
+
+def _one_group(release: Release) -> Release:
+    if len(release.parts) > 1:
+        raise InvalidInput(
+            f"this release has {len(release.parts)} groups; take one, for example "
+            f"release[{release.groups[0]!r}], or use fit(), which takes them all"
+        )
+    return release
+
+
+def _coordinate(release: Release) -> list[Any]:
+    """Group labels as one type, since netCDF has no mixed columns."""
+    labels = release.groups
+    if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], bool):
+        return list(labels)
+    return [str(label) for label in labels]
+
+
+def _sizes(n: Any) -> list[tuple[int, float]]:
+    """The sizes with positive prior probability, and that probability."""
+    if isinstance(n, range):
+        if len(n) == 0 or min(n) < 0:
+            raise InvalidInput(
+                f"n is {n!r}; a range of sizes must be non-empty and start at 0 or more"
+            )
+        return [(size, 1.0 / len(n)) for size in n]
+    try:
+        probabilities = np.asarray(n, dtype=np.float64)
+    except (TypeError, ValueError):
+        probabilities = np.array(np.nan)
+    if (
+        probabilities.ndim != 1
+        or not np.all(probabilities >= 0)
+        or not abs(probabilities.sum() - 1) <= 1e-9
+    ):
+        raise InvalidInput(
+            "n must be a range of sizes, as range(500, 1501), or an array of probabilities whose "
+            "element k is Pr[n = k], non-negative and with sum 1"
+        )
+    return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]

@@ -1,0 +1,130 @@
+"""The manifest of a release: how it was made, in public inputs and released values only."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.mechanisms.base import Mechanism, mechanism_named
+
+FORMAT = "bayesdp-release"
+VERSION = 1
+
+Label = bool | str | int | float | None
+Origin = Literal["bayesdp", "elsewhere"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class MechanismEntry(_Strict):
+    """A mechanism's name and public parameters."""
+
+    name: str
+    parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> MechanismEntry:
+        """Describe a mechanism."""
+        parameters = dataclasses.asdict(mechanism)  # type: ignore[call-overload]
+        return cls(name=mechanism.name, parameters=json.loads(json.dumps(parameters)))
+
+    def build(self) -> Mechanism:
+        """The mechanism described, its parameters validated by its own rules.
+
+        Raises
+        ------
+        InvalidRelease
+            If the name is unknown or the parameters aren't its own or out of range.
+        """
+        made = mechanism_named(self.name)
+        expected = {field.name for field in dataclasses.fields(made)}
+        if set(self.parameters) != expected:
+            raise InvalidRelease(
+                f"mechanism {self.name!r} has parameters {sorted(self.parameters)}; "
+                f"they must be {sorted(expected)}"
+            )
+        try:
+            mechanism: Mechanism = made(**self.parameters)
+        except (InvalidInput, TypeError) as error:
+            raise InvalidRelease(f"mechanism {self.name!r}: {error}") from error
+        return mechanism
+
+
+class PartEntry(_Strict):
+    """One group's label (None where there are no groups) and mechanism."""
+
+    group: Label
+    mechanism: MechanismEntry
+
+
+class GuaranteeEntry(_Strict):
+    """The promise, for a reader; it is recomputed from the mechanisms when loaded."""
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    strength: str
+    assumptions: list[str]
+    source: str
+
+
+class OutputsEntry(_Strict):
+    """The file that holds the released values, and its SHA-256."""
+
+    file: Literal["outputs.parquet"] = "outputs.parquet"
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class Manifest(_Strict):
+    """Everything a release folder says of itself."""
+
+    format: Literal["bayesdp-release"] = FORMAT
+    version: Literal[1] = VERSION
+    software: str
+    origin: Origin
+    reproducible: bool
+    variable: str
+    by: str | None
+    copies: int = Field(ge=1)
+    parts: list[PartEntry] = Field(min_length=1)
+    guarantee: GuaranteeEntry | None
+    outputs: OutputsEntry
+
+
+def parse_manifest(text: str, where: str) -> Manifest:
+    """Validate a manifest's text.
+
+    Raises
+    ------
+    InvalidRelease
+        If it is truncated, not a release's, from a newer version, or has missing,
+        unknown or mistyped fields; the message names them.
+    """
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidRelease(
+            f"{where} is not valid JSON (truncated?): {error.msg} at line {error.lineno}; "
+            "get the release folder again from whoever published it"
+        ) from error
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise InvalidRelease(f"{where} is not a bayesdp release: its format is not {FORMAT!r}")
+    version = raw.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise InvalidRelease(
+            f"{where} has version {version}, written by a newer bayesdp; this one reads up to "
+            f"version {VERSION}: pip install --upgrade bayesdp"
+        )
+    try:
+        return Manifest.model_validate_json(text)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        )
+        raise InvalidRelease(f"{where} is not a valid manifest: {faults}") from error

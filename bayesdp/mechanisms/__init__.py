@@ -1,0 +1,1 @@
+"""How a release is randomised: one file per mechanism, with its guarantee, sampler and law."""

@@ -1,0 +1,107 @@
+"""The statistic of binary records: how many of how many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """`successes` ones among `n` binary records.
+
+    The fields are integers; a law that is evaluated at many statistics at once takes
+    integer arrays that broadcast together.
+
+    Raises
+    ------
+    InvalidInput
+        If a field is not an integer, is negative, or successes exceed n. The message
+        never shows the confidential values.
+    """
+
+    successes: Any
+    n: Any
+
+    def __post_init__(self) -> None:
+        for name in ("successes", "n"):
+            value = np.asarray(getattr(self, name))
+            if value.dtype.kind not in "iu":
+                raise InvalidInput(
+                    f"Count.{name} has type {value.dtype}; it must be an integer (or an integer "
+                    "array): the number of records, not a proportion or a text"
+                )
+        if np.any(np.asarray(self.successes) < 0) or np.any(self.successes > np.asarray(self.n)):
+            raise InvalidInput(
+                "Count.successes must lie between 0 and Count.n; "
+                "check that the two are in this order: Count(successes, n)"
+            )
+
+    @property
+    def failures(self) -> Any:
+        """n - successes."""
+        return self.n - self.successes
+
+    @classmethod
+    def of(cls, data: Any) -> Count:
+        """Count 0/1 records, given as an array, a Series or a sequence.
+
+        Raises
+        ------
+        InvalidInput
+            If there are no records, or any is missing or neither 0 nor 1.
+        """
+        if isinstance(data, cls):
+            if np.ndim(data.successes) or np.ndim(data.n):
+                raise InvalidInput("data is a Count of arrays; release one Count at a time")
+            if data.n == 0:
+                raise InvalidInput("data is a Count of n = 0 records; there is nothing to release")
+            return data
+        values = np.ma.getdata(data) if np.ma.isMaskedArray(data) else data
+        missing = bool(np.ma.is_masked(data)) or bool(np.any(is_missing(values)))
+        if missing:
+            raise InvalidInput(
+                "data has missing values; drop or impute them first (a dropped record is no "
+                "longer protected by a public n: decide before counting)"
+            )
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise InvalidInput(
+                f"data has {array.ndim} dimensions; it must be one column of 0 and 1"
+            )
+        if array.size == 0:
+            raise InvalidInput("data is empty; there is nothing to release")
+        if array.dtype == object:
+            try:
+                array = array.astype(np.float64)
+            except (TypeError, ValueError):
+                array = np.full(1, np.nan)
+        if array.dtype.kind not in "biuf" or not np.all((array == 0) | (array == 1)):
+            raise InvalidInput(
+                "data has values other than 0 and 1 (or True and False); recode the column, "
+                "for example with (column == 'yes')"
+            )
+        return cls(int(np.count_nonzero(array)), int(array.size))
+
+
+def is_missing(values: Any) -> Any:
+    """Elementwise: None, NaN, NaT or pandas' NA."""
+    if hasattr(values, "isna"):  # pandas, without importing it
+        return np.asarray(values.isna())
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        return np.isnan(array)
+    if array.dtype == object:
+        return np.fromiter((_is_missing_value(v) for v in array.ravel()), dtype=bool)
+    return False
+
+
+def _is_missing_value(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA has no truth value
+        return True

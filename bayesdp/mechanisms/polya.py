@@ -1,0 +1,87 @@
+"""Exact beta-binomial draws by Polya's urn, in integer arithmetic."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.mechanisms.randomness import uniform_below
+
+_BLOCK = 1 << 22  # balls drawn at once, to bound memory
+
+
+def polya_urn(
+    ones: NDArray[Any], zeros: NDArray[Any], prior: tuple[float, float], size: int
+) -> NDArray[np.int64]:
+    """Draw BetaBinomial(size, prior[0] + ones, prior[1] + zeros), exactly.
+
+    An urn starts with a = prior[0] + ones units of one colour and b = prior[1] + zeros of
+    the other; each of `size` draws returns its ball with one unit more of its colour. The
+    number of draws of the first colour is beta-binomial (Johnson and Kotz 1977). A float
+    is a fraction with a power of two below, so everything is counted in units of 1 / s for
+    one power of two s, and draw i picks a uniform integer below s (a + b + i): no
+    probability is ever rounded.
+
+    All draws are made at once. A pick below s a or s (a + b) is an original ball and settles
+    its colour; any other is a unit that draw j < i has put in and takes the colour of j.
+    These references are followed in rounds, each of which doubles the length of the path
+    followed, so there are O(log log size) rounds in expectation.
+
+    Parameters
+    ----------
+    ones, zeros : ndarray of int, one shape
+        The confidential counts.
+    prior : tuple of two floats
+        Positive; taken exactly as the binary fractions they are.
+    size : int
+        Draws per urn.
+
+    Returns
+    -------
+    ndarray of int64, shape of `ones`
+    """
+    a, b = (Fraction(value) for value in prior)
+    scale = max(a.denominator, b.denominator)
+    flat_ones, flat_zeros = ones.ravel(), zeros.ravel()
+    most = int(flat_ones.max(initial=0)) + int(flat_zeros.max(initial=0))
+    fits = scale * (a + b + most + size) < 1 << 63
+    dtype: Any = np.uint64 if fits else np.object_
+    step = max(1, _BLOCK // size)
+    drawn = np.empty(flat_ones.size, dtype=np.int64)
+    for start in range(0, flat_ones.size, step):
+        block = slice(start, start + step)
+        first = _units(flat_ones[block], a, scale, dtype)
+        second = _units(flat_zeros[block], b, scale, dtype)
+        drawn[block] = _draw(first, first + second, scale, size, dtype)
+    return drawn.reshape(ones.shape)
+
+
+def _units(counts: NDArray[Any], extra: Fraction, scale: int, dtype: Any) -> NDArray[Any]:
+    """scale * (counts + extra), an integer since `scale` clears the fraction."""
+    start = extra.numerator * (scale // extra.denominator)
+    if dtype is np.uint64:
+        return counts.astype(np.uint64) * np.uint64(scale) + np.uint64(start)
+    return counts.astype(np.object_) * scale + start
+
+
+def _draw(
+    first: NDArray[Any], original: NDArray[Any], scale: int, size: int, dtype: Any
+) -> NDArray[np.int64]:
+    """Number of draws of the first colour in each urn; arguments in units, shape (urns,)."""
+    unit = dtype(scale) if dtype is np.uint64 else scale
+    index = np.arange(size).astype(dtype)
+    bounds = original[:, None] + index * unit
+    picks = uniform_below(bounds.ravel()).reshape(bounds.shape)
+    is_original = (picks < original[:, None]).astype(bool)
+    is_first = (picks < first[:, None]).astype(bool)
+    # Positions in the flattened array: an original ball refers to itself.
+    own = np.arange(bounds.size).reshape(bounds.shape)
+    earlier = np.where(is_original, original[:, None], picks) - original[:, None]
+    parent = np.where(is_original, own, own[:, :1] + (earlier // unit).astype(np.int64)).ravel()
+    while True:
+        grandparent = parent[parent]
+        if np.array_equal(grandparent, parent):
+            break
+        parent = grandparent
+    return is_first.ravel()[parent].reshape(bounds.shape).sum(axis=1)

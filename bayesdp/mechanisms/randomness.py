@@ -1,0 +1,103 @@
+"""Where the randomness of releases comes from.
+
+A release draws from the operating system's cryptographically secure generator and
+takes no seed: whoever knows the seed can undo the noise. For tests, and for studies
+on public or simulated data, `reproducible(seed)` replaces it by a seeded generator,
+and every release made inside is marked and carries no guarantee.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+
+_seeded: ContextVar[np.random.Generator | None] = ContextVar("bayesdp_seeded", default=None)
+
+
+@contextmanager
+def reproducible(seed: int) -> Iterator[None]:
+    """Draw releases from a seeded generator while the block runs.
+
+    Releases made inside are the same for the same seed, are marked `reproducible`
+    in their manifest, and promise nothing. For tests and for studies on public or
+    simulated data; never for confidential data.
+
+    Parameters
+    ----------
+    seed : int
+        A non-negative integer.
+
+    Raises
+    ------
+    InvalidInput
+        If `seed` is not a non-negative integer.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"seed is {seed!r}; it must be a non-negative integer")
+    token = _seeded.set(np.random.default_rng(int(seed)))
+    try:
+        yield
+    finally:
+        _seeded.reset(token)
+
+
+def is_reproducible() -> bool:
+    """Whether releases made now are seeded, and so promise nothing."""
+    return _seeded.get() is not None
+
+
+def random_words(count: int) -> NDArray[np.uint64]:
+    """`count` independent uniform 64-bit words, shape (count,)."""
+    generator = _seeded.get()
+    raw = os.urandom(8 * count) if generator is None else generator.bytes(8 * count)
+    return np.frombuffer(raw, dtype=np.uint64)
+
+
+def uniform_below(bounds: NDArray[np.uint64] | NDArray[np.object_]) -> NDArray[np.generic]:
+    """Independent exact uniform integers, element i on {0, ..., bounds[i] - 1}.
+
+    Words are rejected above the largest multiple of the bound, so no value is
+    favoured: integer arithmetic throughout, no rounding.
+
+    Parameters
+    ----------
+    bounds : ndarray of uint64 or of Python int (dtype object), shape (k,)
+        Positive. Python integers have no size limit and cost more.
+
+    Returns
+    -------
+    ndarray, shape (k,), dtype of `bounds`
+    """
+    values = np.empty_like(bounds)
+    pending = np.arange(bounds.size)
+    while pending.size:
+        todo = bounds[pending]
+        if bounds.dtype == np.uint64:
+            words = random_words(pending.size)
+            # 2^64 mod b, computed without leaving 64 bits.
+            remainder = (np.uint64(0) - todo) % todo
+            accepted = words <= np.uint64(2**64 - 1) - remainder
+        else:
+            words, remainder, top = _wide_words(todo)
+            accepted = (words < top - remainder).astype(bool)
+        values[pending[accepted]] = words[accepted] % todo[accepted]
+        pending = pending[~accepted]
+    return values
+
+
+def _wide_words(
+    bounds: NDArray[np.object_],
+) -> tuple[NDArray[np.object_], NDArray[np.object_], int]:
+    """Words wide enough for the largest bound, as Python ints, with 2^width mod bound."""
+    limbs = (int(bounds.max()).bit_length() + 63) // 64 + 1
+    raw = random_words(limbs * bounds.size).astype(object).reshape(bounds.size, limbs)
+    words = raw[:, 0]
+    for k in range(1, limbs):
+        words = words * (1 << 64) + raw[:, k]
+    top = 1 << (64 * limbs)
+    return words, top % bounds, top

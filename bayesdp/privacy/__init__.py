@@ -1,0 +1,1 @@
+"""What is promised: neighbouring relations and guarantees."""

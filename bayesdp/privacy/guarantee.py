@@ -1,0 +1,82 @@
+"""What a release promises, and how sure the promise is."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.neighbours import Neighbours
+
+
+class Strength(StrEnum):
+    """How sure a guarantee is."""
+
+    PROVED = "proved"
+    """Holds for the code as it runs, floating point and sampler included."""
+    CONDITIONAL = "conditional"
+    """Holds if the listed assumptions do, e.g. that an MCMC draw is exact."""
+    AS_PUBLISHED = "as_published"
+    """A paper's claim that is known to be false or unproved; kept for comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """An (epsilon, delta) promise under one neighbouring relation.
+
+    For every pair of neighbours D, D' and every set S of outputs,
+    Pr[M(D) in S] <= exp(epsilon) Pr[M(D') in S] + delta.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        epsilon in [0, inf], delta in [0, 1].
+    neighbours : Neighbours
+        The relation.
+    strength : Strength
+        How sure it is.
+    assumptions : tuple of str
+        What must hold for the promise to hold, in words for the reader of a report.
+    source : str
+        Where the claim is proved: paper and theorem, or the docstring.
+
+    Raises
+    ------
+    InvalidInput
+        If epsilon or delta is out of its range or NaN.
+    """
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    strength: Strength
+    assumptions: tuple[str, ...]
+    source: str
+
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0:
+            raise InvalidInput(f"epsilon is {self.epsilon}; it must be a number from 0 to inf")
+        if not 0 <= self.delta <= 1:
+            raise InvalidInput(f"delta is {self.delta}; it must be a number from 0 to 1")
+
+    def __str__(self) -> str:
+        # Rounded up: a promise must not read better than it is.
+        digits = f"{self.epsilon:.6g}"
+        if float(digits) < self.epsilon * (1 - 1e-12):
+            scale = 10.0 ** (5 - math.floor(math.log10(self.epsilon)))
+            digits = f"{math.ceil(self.epsilon * scale) / scale:.6g}"
+        delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
+        return f"epsilon = {digits}{delta} ({self.neighbours.value}, {self.strength.value})"
+
+
+def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
+    """Return `epsilon` as a float if it is positive and finite, else raise InvalidInput."""
+    try:
+        value = float(epsilon)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (value > 0 and math.isfinite(value)):
+        raise InvalidInput(
+            f"{name} is {epsilon!r}; it must be a positive finite number "
+            "(a smaller epsilon promises more privacy; 0 would release nothing but noise)"
+        )
+    return value

@@ -1,0 +1,21 @@
+"""Which pairs of confidential data sets a promise speaks about."""
+
+from enum import StrEnum
+
+
+class Neighbours(StrEnum):
+    """Neighbouring relation of a privacy guarantee.
+
+    A guarantee bounds how much the law of a release may differ between two
+    neighbouring data sets. Relations never mix silently: a number stated under one
+    means something else under another.
+    """
+
+    ADD_REMOVE = "add_remove"
+    """One record is present in one data set and absent from the other."""
+    REPLACE_ONE = "replace_one"
+    """One record has any other value; the number of records is the same."""
+    EDGE = "edge"
+    """Two graphs differ in one edge."""
+    NODE = "node"
+    """Two graphs differ in one node and any of its edges."""

@@ -1,0 +1,358 @@
+"""The border: what crosses from the curator to the analyst, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesdp._version import __version__
+from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.manifest import (
+    GuaranteeEntry,
+    Label,
+    Manifest,
+    MechanismEntry,
+    Origin,
+    OutputsEntry,
+    PartEntry,
+    parse_manifest,
+)
+from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.randomness import is_reproducible
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.storage import whole_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MANIFEST = "manifest.json"
+OUTPUTS = "outputs.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One group's mechanism and its released copies."""
+
+    group: Label
+    mechanism: Mechanism
+    outputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Released outputs and how they were made; nothing confidential.
+
+    Make one with a synthesizer, `Release.of`, `Release.of_groups` or `Release.load`.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        One a group, or a single one whose group is None. The parts' records are disjoint.
+    variable : str
+        What was counted, for tables and reports.
+    by : str or None
+        What the groups are groups of.
+    origin : {"bayesdp", "elsewhere"}
+        Whether a synthesizer of this package drew the outputs.
+    reproducible : bool
+        Whether they were drawn from a seeded generator, and so promise nothing.
+
+    Raises
+    ------
+    InvalidInput
+        If the parts don't fit together: copies, labels, public and confidential n.
+    """
+
+    parts: tuple[Part, ...]
+    variable: str = "value"
+    by: str | None = None
+    origin: Origin = "elsewhere"
+    reproducible: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InvalidInput("parts is empty; a release has at least one mechanism and output")
+        if not self.parts[0].outputs:
+            raise InvalidInput("outputs is empty; give one output per copy, for example [38]")
+        if len({len(part.outputs) for part in self.parts}) > 1:
+            raise InvalidInput("outputs differ in number between groups; each needs all copies")
+        if len({part.group for part in self.parts}) < len(self.parts):
+            raise InvalidInput(f"groups are {list(self.groups)}; each must appear once")
+        if (self.by is None) != (self.groups == (None,)):
+            raise InvalidInput("by names the groups: give it with groups, and only then")
+        if len({part.mechanism.n is None for part in self.parts}) > 1:
+            raise InvalidInput("n is public in some groups and confidential in others; choose one")
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, outputs: Sequence[Any], *, variable: str = "value"
+    ) -> Release:
+        """A release made elsewhere, from its mechanism and its outputs.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            How each output was randomised, with its public parameters.
+        outputs : sequence
+            One output per copy.
+        variable : str
+            What was counted.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no output, or the mechanism can't have released one of them.
+        """
+        return cls.of_groups({None: (mechanism, outputs)}, by=None, variable=variable)
+
+    @classmethod
+    def of_groups(
+        cls,
+        parts: Mapping[Any, tuple[Mechanism, Sequence[Any]]],
+        *,
+        by: str | None = "group",
+        variable: str = "value",
+        origin: Origin = "elsewhere",
+    ) -> Release:
+        """A release of disjoint groups, from each label's mechanism and outputs."""
+        return cls(
+            tuple(
+                Part(label, mechanism, tuple(mechanism.check_output(z) for z in outputs))
+                for label, (mechanism, outputs) in parts.items()
+            ),
+            variable=variable,
+            by=by,
+            origin=origin,
+            reproducible=is_reproducible(),
+        )
+
+    @property
+    def copies(self) -> int:
+        """Number of copies, the same in every group."""
+        return len(self.parts[0].outputs)
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """Labels of the groups; (None,) where there are none."""
+        return tuple(part.group for part in self.parts)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of a release without groups."""
+        return self._only.mechanism
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """The copies of a release without groups."""
+        return self._only.outputs
+
+    @property
+    def _only(self) -> Part:
+        if len(self.parts) > 1:
+            raise InvalidInput(
+                f"this release has {len(self.parts)} groups; take one, for example "
+                f"release[{self.groups[0]!r}], or loop over release.parts"
+            )
+        return self.parts[0]
+
+    def __getitem__(self, label: Label) -> Release:
+        """The release of one group alone."""
+        for part in self.parts:
+            if part.group == label:
+                alone = dataclasses.replace(part, group=None)
+                return dataclasses.replace(self, parts=(alone,), by=None)
+        raise InvalidInput(f"group is {label!r}; this release has {list(self.groups)}")
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What all outputs together promise about the confidential data.
+
+        Composed over the groups by `joint_guarantee`; a seeded release promises nothing.
+        """
+        promise = joint_guarantee([part.mechanism for part in self.parts], self.copies)
+        if self.reproducible:
+            note = "Drawn from a seeded generator, for tests and studies: no promise."
+            return dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,))
+        if self.origin == "elsewhere":
+            note = "The outputs were drawn elsewhere, exactly as the mechanism says."
+            return dataclasses.replace(
+                promise, strength=Strength.CONDITIONAL, assumptions=(*promise.assumptions, note)
+            )
+        return promise
+
+    def to_frames(self) -> list[pd.DataFrame]:
+        """The synthetic records, one DataFrame a copy.
+
+        Columns `variable` and, where there are groups, `by`. The order of the rows says
+        nothing: groups in their order, and a sorted column within each.
+        """
+        import numpy as np
+        import pandas as pd
+
+        frames = []
+        for k in range(self.copies):
+            records = [part.mechanism.records(part.outputs[k]) for part in self.parts]
+            columns: dict[str, Any] = {}
+            if self.by is not None:
+                columns[self.by] = np.repeat(
+                    np.array(self.groups), [len(column) for column in records]
+                )
+            columns[self.variable] = np.concatenate(records)
+            frames.append(pd.DataFrame(columns))
+        return frames
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what was released and how; the same for a saved and loaded copy."""
+        content = [
+            [part.group, MechanismEntry.of(part.mechanism).model_dump(), list(part.outputs)]
+            for part in self.parts
+        ]
+        return hashlib.sha256(json.dumps([self.by, content]).encode()).hexdigest()
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the release as a folder: `manifest.json` and `outputs.parquet`.
+
+        The folder appears whole or not at all, whenever the process is killed.
+
+        Parameters
+        ----------
+        folder : path
+            Must not exist, unless `force`, which replaces an older release.
+
+        Raises
+        ------
+        ReleaseExists
+            If the folder exists; with `force`, if it isn't a release.
+        """
+        folder = Path(folder)
+        data = self._parquet()
+        manifest = self._manifest(hashlib.sha256(data).hexdigest())
+        with whole_folder(folder, MANIFEST, force=force) as work:
+            (work / OUTPUTS).write_bytes(data)
+            (work / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+        return folder
+
+    def _parquet(self) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = []
+        for index, part in enumerate(self.parts):
+            columns = part.mechanism.encode(part.outputs)
+            tables.append(pa.table({"part": [index] * self.copies, **columns}))
+        buffer = io.BytesIO()
+        pq.write_table(pa.concat_tables(tables), buffer)
+        return buffer.getvalue()
+
+    def _manifest(self, sha256: str) -> Manifest:
+        promise = None
+        if not self.reproducible:
+            promise = GuaranteeEntry(
+                **{
+                    **dataclasses.asdict(self.guarantee),
+                    "assumptions": list(self.guarantee.assumptions),
+                }
+            )
+        return Manifest(
+            software=f"bayesdp {__version__}",
+            origin=self.origin,
+            reproducible=self.reproducible,
+            variable=self.variable,
+            by=self.by,
+            copies=self.copies,
+            parts=[
+                PartEntry(group=part.group, mechanism=MechanismEntry.of(part.mechanism))
+                for part in self.parts
+            ],
+            guarantee=promise,
+            outputs=OutputsEntry(sha256=sha256),
+        )
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Release:
+        """Read a release folder and check all of it.
+
+        Raises
+        ------
+        InvalidRelease
+            If a file is missing or damaged, the outputs don't match their hash or can't
+            come from their mechanism, the version is newer, or the promise written down
+            isn't the one that the mechanisms give.
+        """
+        folder = Path(folder)
+        manifest = parse_manifest(
+            _read(folder, MANIFEST).decode(errors="replace"), str(folder / MANIFEST)
+        )
+        data = _read(folder, OUTPUTS)
+        if hashlib.sha256(data).hexdigest() != manifest.outputs.sha256:
+            raise InvalidRelease(
+                f"{folder / OUTPUTS} doesn't match the hash in its manifest: it was changed or "
+                "damaged; get the release folder again from whoever published it"
+            )
+        try:
+            release = cls(
+                tuple(_read_parts(data, manifest)),
+                variable=manifest.variable,
+                by=manifest.by,
+                origin=manifest.origin,
+                reproducible=manifest.reproducible,
+            )
+        except InvalidInput as error:
+            raise InvalidRelease(f"{folder}: {error}") from error
+        release._check_promise(manifest, folder)
+        return release
+
+    def _check_promise(self, manifest: Manifest, folder: Path) -> None:
+        if self.copies != manifest.copies:
+            raise InvalidRelease(
+                f"{folder}: copies is {manifest.copies}, but {self.copies} are there"
+            )
+        written = None if manifest.guarantee is None else manifest.guarantee.epsilon
+        true = None if self.reproducible else self.guarantee.epsilon
+        if (written is None) != (true is None) or (
+            written is not None and true is not None and abs(written - true) > 1e-9 * true
+        ):
+            raise InvalidRelease(
+                f"{folder}: the manifest promises epsilon = {written}, but its mechanisms "
+                f"give {true}"
+            )
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidRelease(
+            f"{str(folder)!r} is not a release folder: it has no {name}"
+        ) from error
+
+
+def _read_parts(data: bytes, manifest: Manifest) -> Iterator[Part]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data))
+        indices = table.column("part")
+        for index, entry in enumerate(manifest.parts):
+            mechanism = entry.mechanism.build()
+            rows = table.filter(pc.equal(indices, index))
+            columns = {name: rows.column(name).to_numpy() for name in rows.column_names}
+            yield Part(entry.group, mechanism, tuple(mechanism.decode(columns)))
+        if table.num_rows != sum(manifest.copies for _ in manifest.parts):
+            raise InvalidRelease(f"{OUTPUTS} has rows that belong to no part or copy")
+    except (pa.ArrowException, KeyError) as error:
+        raise InvalidRelease(f"{OUTPUTS} is not what its manifest says: {error}") from error

@@ -1,0 +1,116 @@
+"""Write a folder or a file whole or not at all, and never over somebody's work."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bayesdp.errors import InvalidInput, ReleaseExists
+
+
+def check_target(target: Path, marker: str, *, force: bool) -> None:
+    """Refuse a folder that exists, before any work is done for it.
+
+    Parameters
+    ----------
+    target : Path
+        Folder to write.
+    marker : str
+        A file that a folder of the same kind has; with `force`, only such a folder (or
+        an empty one) is replaced.
+    force : bool
+        Whether a folder of the same kind may be replaced.
+
+    Raises
+    ------
+    ReleaseExists
+        If the folder exists and may not be replaced.
+    InvalidInput
+        If the folder it should stand in doesn't exist.
+    """
+    if not target.parent.is_dir():
+        raise InvalidInput(f"folder {str(target.parent)!r} doesn't exist; create it first")
+    if not target.exists():
+        return
+    if not force:
+        raise ReleaseExists(
+            f"{str(target)!r} exists already and nothing was written; choose another name, or "
+            "replace it with force=True (--force)"
+        )
+    if not target.is_dir() or (not (target / marker).is_file() and any(target.iterdir())):
+        raise ReleaseExists(
+            f"{str(target)!r} exists and has no {marker}, so it isn't replaced, not even with "
+            "force; choose another name"
+        )
+
+
+@contextmanager
+def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `target` when the block ends well.
+
+    Killed at any point, `target` is either as it was, absent, or whole: files are on disk
+    before the one rename that makes them visible.
+    """
+    check_target(target, marker, force=force)
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield work
+        for path in work.rglob("*"):
+            _sync(path)
+        _sync(work)
+        work.chmod(0o777 & ~_umask())
+        _replace(work, target, marker, force=force)
+        _sync(target.parent)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """Yield a temporary path that replaces `target` when the block ends well."""
+    if not target.parent.is_dir():
+        raise InvalidInput(f"folder {str(target.parent)!r} doesn't exist; create it first")
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    os.close(handle)
+    work = Path(name)
+    try:
+        yield work
+        _sync(work)
+        work.chmod(0o666 & ~_umask())
+        work.replace(target)
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:
+    check_target(target, marker, force=force)
+    if not target.exists():
+        try:
+            work.rename(target)
+        except OSError as error:  # another process was faster
+            raise ReleaseExists(
+                f"{str(target)!r} appeared meanwhile; nothing was written"
+            ) from error
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))
+    target.rename(old / "replaced")
+    work.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # a folder has no handle to sync there
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

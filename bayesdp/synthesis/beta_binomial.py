@@ -1,0 +1,247 @@
+"""The beta-binomial synthesizer: binary records in, private copies of their counts out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import Label
+from bayesdp.mechanisms.base import joint_guarantee
+from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_at_least_one, check_prior
+from bayesdp.mechanisms.count import Count, is_missing
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.release import Release
+
+
+@dataclass(frozen=True)
+class BetaBinomialSynthesizer:
+    """Synthesize confidential 0/1 records as independent beta-binomial copies.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Total privacy cost of all copies. The mechanism's prior is the smallest symmetric
+        one that keeps to it: size / (exp(epsilon / copies) - 1) for each parameter, and a
+        little more for groups between which a record may move.
+    copies : int
+        Number of independent copies; each gets epsilon / copies.
+    size : int, optional
+        Synthetic records per copy (per group). Default: the number of confidential
+        records, which is possible only where that is public.
+    prior : tuple of two floats, optional
+        The mechanism's prior (a, b), chosen without the data, instead of the one that
+        `epsilon` gives; may be asymmetric. The release reports its exact epsilon. With
+        `epsilon` too, a prior that costs more is refused.
+    public_n : bool
+        Whether the number of records (in each group) is public. If it is, it is written
+        into the release and not protected. If not, neither it nor a record's group shows,
+        add/remove-one is protected like replace-one, and `size` must be given.
+    groups : sequence of labels, optional
+        All groups there may be. Required for grouped data where n is confidential, since
+        which groups occur would otherwise depend on the data.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> release = BetaBinomialSynthesizer(epsilon=2.0, copies=5).release([0, 1, 1, 0, 1])
+    >>> release.copies
+    5
+    """
+
+    epsilon: float | None = None
+    copies: int = 5
+    size: int | None = None
+    prior: tuple[float, float] | None = None
+    public_n: bool = True
+    groups: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is None and self.prior is None:
+            raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
+        if self.epsilon is not None:
+            check_epsilon(self.epsilon)
+        if self.prior is not None:
+            check_prior(self.prior)
+        check_at_least_one("copies", self.copies)
+        if self.size is not None:
+            check_at_least_one("size", self.size)
+        elif not self.public_n:
+            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+
+    def release(self, data: Any, *, by: Any = None, variable: str | None = None) -> Release:
+        """Draw the copies.
+
+        Parameters
+        ----------
+        data : array_like of 0 and 1, bool Series, Count, or mapping of label to Count
+            The confidential records, or their counts.
+        by : array_like, optional
+            Each record's group, as long as `data`.
+        variable : str, optional
+            Name of what is counted. Default: the Series' name, or "value".
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If the data are empty, missing somewhere or not 0/1, or the groups don't fit;
+            or if the given prior costs more than epsilon. Nothing is drawn then.
+        """
+        counts = self._counts(data, by)
+        mechanisms = self._mechanisms({label: count.n for label, count in counts.items()})
+        drawn = {
+            label: (mechanism, [int(z) for z in mechanism.release(counts[label], self.copies)])
+            for label, mechanism in mechanisms.items()
+        }
+        grouped = None not in counts
+        return Release.of_groups(
+            drawn,
+            by=_name(by, "group") if grouped else None,
+            variable=variable or _name(data, "value"),
+            origin="bayesdp",
+        )
+
+    def guarantee(self, n: Any = None) -> Guarantee:
+        """What a release will promise, before any data are touched.
+
+        Parameters
+        ----------
+        n : int or mapping of label to int, optional
+            The public number of records (of each group); not needed where n is
+            confidential.
+        """
+        if n is None and self.public_n:
+            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
+        if n is None:
+            n = dict.fromkeys(self.groups or (None,))
+        sizes = n if isinstance(n, Mapping) else {None: n}
+        return joint_guarantee(list(self._mechanisms(sizes).values()), self.copies)
+
+    def _mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Any, BetaBinomialMechanism]:
+        """One mechanism a group, from public numbers alone."""
+        moving = not self.public_n and len(sizes) > 1
+        share = 0.0 if self.epsilon is None else float(self.epsilon)
+        if moving and self.prior is None:
+            share = _share_of_a_move(share, self.copies)
+        while True:
+            made = {label: self._mechanism(n, share) for label, n in sizes.items()}
+            cost = joint_guarantee(list(made.values()), self.copies).epsilon
+            if self.epsilon is None or cost <= self.epsilon:
+                return made
+            if self.prior is not None:
+                raise InvalidInput(
+                    f"prior is {self.prior} and costs epsilon = {cost:.6g}, more than the "
+                    f"epsilon = {self.epsilon} asked for; enlarge it, or leave it out"
+                )
+            share *= 1 - 2.0**-50
+
+    def _mechanism(self, n: int | None, share: float) -> BetaBinomialMechanism:
+        public = n if self.public_n else None
+        size = n if self.size is None else self.size
+        if size is None:
+            raise InvalidInput("n is missing; without a size, it is the size of a copy")
+        if self.prior is not None:
+            return BetaBinomialMechanism(public, size, self.prior)
+        return BetaBinomialMechanism.calibrate(
+            n=public, size=size, epsilon=share, copies=self.copies
+        )
+
+    def _counts(self, data: Any, by: Any) -> dict[Label, Count]:
+        if isinstance(data, Mapping):
+            if by is not None:
+                raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
+            counts = {_label(label): _whole(count) for label, count in data.items()}
+        elif by is None:
+            if self.groups is not None:
+                raise InvalidInput("groups is given, but by is not: say each record's group")
+            return {None: Count.of(data)}
+        else:
+            counts = _count_by(data, by)
+        return self._complete(counts)
+
+    def _complete(self, counts: dict[Label, Count]) -> dict[Label, Count]:
+        """All listed groups, also those without records, in the listed order."""
+        if self.groups is None:
+            if not self.public_n:
+                raise InvalidInput(
+                    "groups is missing; where n is confidential, list all groups there may be, "
+                    "since which of them occur is confidential too"
+                )
+            if not counts:
+                raise InvalidInput("data is empty; there is nothing to release")
+            if any(count.n == 0 for count in counts.values()):
+                raise InvalidInput(
+                    "a group has n = 0 records; leave it out, or keep n confidential"
+                )
+            return counts
+        listed = [_label(label) for label in self.groups]
+        if len(set(listed)) < len(listed) or not listed:
+            raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
+        if set(counts) - set(listed):
+            raise InvalidInput(
+                f"data has records outside the listed groups {listed}; list them all"
+            )
+        if self.public_n and set(counts) != set(listed):
+            raise InvalidInput(
+                "a listed group has no records; where n is public, leave it out of groups"
+            )
+        return {label: counts.get(label, Count(0, 0)) for label in listed}
+
+
+def _share_of_a_move(epsilon: float, copies: int) -> float:
+    """The epsilon to calibrate each group to, where a record may move between two.
+
+    A move costs, per copy, log(1 + t / 2) + log(1 + t) with t = size / a: the removal from
+    one group and the addition to another (`BetaBinomialMechanism`). It equals epsilon /
+    copies at the positive root of t^2 + 3 t = 2 (exp(epsilon / copies) - 1).
+    """
+    excess = math.expm1(min(epsilon / copies, 600.0))
+    t = 4 * excess / (3 + math.sqrt(9 + 8 * excess))
+    return copies * math.log1p(t)
+
+
+def _count_by(data: Any, by: Any) -> dict[Label, Count]:
+    labels = np.asarray(by)
+    if labels.ndim != 1 or len(labels) != np.shape(data)[0]:
+        raise InvalidInput("by must be one column, as long as data")
+    if np.any(is_missing(by)):
+        raise InvalidInput("by has missing values; give every record a group")
+    values = np.asarray(data)
+    Count.of(data)  # all records are checked, and found missing or odd, before any is counted
+    found = {}
+    for raw in dict.fromkeys(sorted(set(labels.tolist()), key=lambda v: (str(type(v)), v))):
+        found[_label(raw)] = Count.of(values[labels == raw])
+    return found
+
+
+def _whole(count: Any) -> Count:
+    if not isinstance(count, Count):
+        raise InvalidInput(f"data maps a group to a {type(count).__name__}; it must be a Count")
+    return count
+
+
+def _label(raw: Any) -> Label:
+    value = raw.item() if isinstance(raw, np.generic) else raw
+    if not isinstance(value, bool | str | int | float) or value != value:
+        raise InvalidInput(
+            f"group label is of type {type(raw).__name__}; labels are texts, numbers or booleans "
+            "(convert the column with .astype(str))"
+        )
+    return value
+
+
+def _name(column: Any, default: str) -> str:
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else default
