@@ -54,14 +54,14 @@ class Cells:
     @property
     def weights(self) -> NDArray[np.float64]:
         """Posterior probabilities of the cells, which sum to one."""
-        return special.softmax(self.log_law + self.log_marginal)
+        return np.asarray(special.softmax(self.log_law + self.log_marginal))
 
     @property
     def log_likelihood_weight(self) -> NDArray[np.float64]:
         """c with Pr[outputs | p] = sum of exp(c) p^successes (1 - p)^failures."""
         trials = self.successes + self.failures
         log_choose = -np.log1p(trials) - special.betaln(self.successes + 1, self.failures + 1)
-        return self.log_law + log_choose
+        return np.asarray(self.log_law + log_choose)
 
 
 def enumerate_cells(
@@ -130,7 +130,12 @@ def _cells_of(part: Part, prior: tuple[float, float], n: int, probability: float
             ends = log_marginal(np.array([0, n]))
             low, high = window(log_law, n, log_marginal, float(ends.max()))
     x = np.arange(low, high + 1)
-    return Cells(x * 1.0, (n - x) * 1.0, log_law(x) + np.log(probability), log_marginal(x))
+    return Cells(
+        x.astype(np.float64),
+        (n - x).astype(np.float64),
+        log_law(x) + np.log(probability),
+        log_marginal(x),
+    )
 
 
 def window(
@@ -153,7 +158,7 @@ def window(
         edge, beyond = log_concave(x), log_concave(x + outward)
         with np.errstate(divide="ignore", invalid="ignore"):
             tail = bound + beyond - np.log(-np.expm1(np.minimum(beyond - edge, 0.0)))
-        return (tail <= total + _LOG_TAIL) | np.isneginf(beyond)
+        return np.asarray((tail <= total + _LOG_TAIL) | np.isneginf(beyond))
 
     def outermost(end: int, outward: int) -> int:
         """The point nearest the mode from which the tail is negligible, else the end."""

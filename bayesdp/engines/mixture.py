@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,14 +120,14 @@ class BetaMixture:
         component = self.sample_components(k, rng)
         return rng.beta(self.a[component], self.b[component])
 
-    def _average(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _average(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Weighted sum over the last axis; no BLAS, whose threads cost more than they save."""
         return np.asarray((values * self.weights).sum(axis=-1))
 
     def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Indices of `k` independently drawn components."""
         cumulative = np.cumsum(self.weights)
-        return np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right")
+        return np.asarray(np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right"))
 
 
 def check_level(level: float) -> float:

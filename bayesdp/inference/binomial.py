@@ -26,6 +26,7 @@ from bayesdp.engines.draws import Draws, to_inference_data
 from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
+from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.beta_binomial import check_at_least_one, check_prior
 from bayesdp.release import Part, Release
 
@@ -247,29 +248,21 @@ class BinomialModel:
         grouped = release.by is not None
         group = ["group"] if grouped else []
         outputs = np.array([part.outputs for part in release.parts]).T
-        priors = np.array([part.mechanism.prior for part in release.parts])
-        sizes = np.array([part.mechanism.size for part in release.parts])
-        constant: dict[str, Any] = {"mechanism_prior": priors, "size": sizes}
-        if release.parts[0].mechanism.n is not None:
-            constant["n"] = np.array([part.mechanism.n for part in release.parts])
+        constant = _public_parameters(release)
+        posterior = drawn.posterior["p"]
         if not grouped:
             outputs = outputs[:, 0]
             constant = {name: value[0] for name, value in constant.items()}
-        posterior = drawn.posterior["p"]
-        if not grouped and posterior.ndim == 3:
-            posterior = posterior[:, :, 0]
+            posterior = posterior.reshape(posterior.shape[:2])
         return to_inference_data(
             Draws({"p": posterior}, drawn.sample_stats, drawn.engine, drawn.versions),
             dims={
                 "p": group,
                 "outputs": ["copy", *group],
-                "mechanism_prior": [*group, "parameter"],
-                "size": group,
-                "n": group,
+                **dict.fromkeys(constant, group),
             },
             coords={
                 "copy": np.arange(release.copies),
-                "parameter": ["a", "b"],
                 **({"group": _coordinate(release)} if grouped else {}),
             },
             observed_data={"outputs": outputs},
@@ -294,6 +287,16 @@ def _one_group(release: Release) -> Release:
             f"release[{release.groups[0]!r}], or use fit(), which takes them all"
         )
     return release
+
+
+def _public_parameters(release: Release) -> dict[str, Any]:
+    """The mechanisms' parameters that are known, as arrays with one row a group."""
+    mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
+    return {
+        f"mechanism_{name}": np.array([parameters[name] for parameters in mechanisms])
+        for name, value in mechanisms[0].items()
+        if value is not None
+    }
 
 
 def _coordinate(release: Release) -> list[Any]:

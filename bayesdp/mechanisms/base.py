@@ -27,8 +27,10 @@ class Mechanism(Protocol):
     """Its name in a manifest."""
     log_concave: ClassVar[bool]
     """Whether its law is log-concave in an integer statistic, for every output."""
-    n: int | None
-    """The number of confidential records where it is public, else None."""
+
+    @property
+    def n(self) -> int | None:
+        """The number of confidential records where it is public, else None."""
 
     def guarantee(self, *, copies: int = ..., neighbours: Neighbours = ...) -> Guarantee:
         """Promise of `copies` independent copies."""
@@ -44,6 +46,9 @@ class Mechanism(Protocol):
 
     def check_output(self, output: Any) -> Any:
         """The output in its own type, or InvalidInput if it can't be one."""
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The synthetic records that an output stands for."""
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Columns of equal length that hold the copies; among them `copy`, from 0."""

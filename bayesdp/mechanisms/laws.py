@@ -6,8 +6,6 @@ form of Loader (2000), "Fast and accurate computation of binomial probabilities"
 only terms of the size of the result's own, and keeps 13 digits at any n.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bayesdp.mechanisms.randomness import uniform_below
 
 _BLOCK = 1 << 22  # balls drawn at once, to bound memory
+_WORD_BITS = 63  # numbers that fit are drawn as 64-bit integers, others as Python's
 
 
 def polya_urn(
@@ -45,7 +46,7 @@ def polya_urn(
     scale = max(a.denominator, b.denominator)
     flat_ones, flat_zeros = ones.ravel(), zeros.ravel()
     most = int(flat_ones.max(initial=0)) + int(flat_zeros.max(initial=0))
-    fits = scale * (a + b + most + size) < 1 << 63
+    fits = scale * (a + b + most + size) < 1 << _WORD_BITS
     dtype: Any = np.uint64 if fits else np.object_
     step = max(1, _BLOCK // size)
     drawn = np.empty(flat_ones.size, dtype=np.int64)
@@ -61,16 +62,16 @@ def _units(counts: NDArray[Any], extra: Fraction, scale: int, dtype: Any) -> NDA
     """scale * (counts + extra), an integer since `scale` clears the fraction."""
     start = extra.numerator * (scale // extra.denominator)
     if dtype is np.uint64:
-        return counts.astype(np.uint64) * np.uint64(scale) + np.uint64(start)
-    return counts.astype(np.object_) * scale + start
+        return np.asarray(counts.astype(np.uint64) * np.uint64(scale) + np.uint64(start))
+    return np.asarray(counts.astype(np.object_) * scale + start)
 
 
 def _draw(
     first: NDArray[Any], original: NDArray[Any], scale: int, size: int, dtype: Any
 ) -> NDArray[np.int64]:
     """Number of draws of the first colour in each urn; arguments in units, shape (urns,)."""
-    unit = dtype(scale) if dtype is np.uint64 else scale
-    index = np.arange(size).astype(dtype)
+    unit: Any = np.uint64(scale) if dtype is np.uint64 else scale
+    index: NDArray[Any] = np.arange(size).astype(dtype)
     bounds = original[:, None] + index * unit
     picks = uniform_below(bounds.ravel()).reshape(bounds.shape)
     is_original = (picks < original[:, None]).astype(bool)
@@ -84,4 +85,5 @@ def _draw(
         if np.array_equal(grandparent, parent):
             break
         parent = grandparent
-    return is_first.ravel()[parent].reshape(bounds.shape).sum(axis=1)
+    drawn: NDArray[np.int64] = is_first.ravel()[parent].reshape(bounds.shape).sum(axis=1)
+    return drawn

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def random_words(count: int) -> NDArray[np.uint64]:
     return np.frombuffer(raw, dtype=np.uint64)
 
 
-def uniform_below(bounds: NDArray[np.uint64] | NDArray[np.object_]) -> NDArray[np.generic]:
+def uniform_below(bounds: NDArray[Any]) -> NDArray[Any]:
     """Independent exact uniform integers, element i on {0, ..., bounds[i] - 1}.
 
     Words are rejected above the largest multiple of the bound, so no value is
@@ -75,6 +76,7 @@ def uniform_below(bounds: NDArray[np.uint64] | NDArray[np.object_]) -> NDArray[n
     """
     values = np.empty_like(bounds)
     pending = np.arange(bounds.size)
+    words: NDArray[Any]
     while pending.size:
         todo = bounds[pending]
         if bounds.dtype == np.uint64:
@@ -83,21 +85,19 @@ def uniform_below(bounds: NDArray[np.uint64] | NDArray[np.object_]) -> NDArray[n
             remainder = (np.uint64(0) - todo) % todo
             accepted = words <= np.uint64(2**64 - 1) - remainder
         else:
-            words, remainder, top = _wide_words(todo)
-            accepted = (words < top - remainder).astype(bool)
+            limbs = (int(todo.max()).bit_length() + 63) // 64 + 1
+            words = _wide_words(pending.size, limbs)
+            top = 1 << (64 * limbs)
+            accepted = (words < top - top % todo).astype(bool)
         values[pending[accepted]] = words[accepted] % todo[accepted]
         pending = pending[~accepted]
     return values
 
 
-def _wide_words(
-    bounds: NDArray[np.object_],
-) -> tuple[NDArray[np.object_], NDArray[np.object_], int]:
-    """Words wide enough for the largest bound, as Python ints, with 2^width mod bound."""
-    limbs = (int(bounds.max()).bit_length() + 63) // 64 + 1
-    raw = random_words(limbs * bounds.size).astype(object).reshape(bounds.size, limbs)
+def _wide_words(count: int, limbs: int) -> NDArray[Any]:
+    """`count` uniform words of 64 * limbs bits, as Python ints."""
+    raw = random_words(limbs * count).astype(object).reshape(count, limbs)
     words = raw[:, 0]
     for k in range(1, limbs):
         words = words * (1 << 64) + raw[:, k]
-    top = 1 << (64 * limbs)
-    return words, top % bounds, top
+    return words

@@ -218,12 +218,14 @@ def _count_by(data: Any, by: Any) -> dict[Label, Count]:
         raise InvalidInput("by must be one column, as long as data")
     if np.any(is_missing(by)):
         raise InvalidInput("by has missing values; give every record a group")
+    Count.of(data)  # every record is checked before any is counted
     values = np.asarray(data)
-    Count.of(data)  # all records are checked, and found missing or odd, before any is counted
-    found = {}
-    for raw in dict.fromkeys(sorted(set(labels.tolist()), key=lambda v: (str(type(v)), v))):
-        found[_label(raw)] = Count.of(values[labels == raw])
-    return found
+    present = set(labels.tolist())
+    if hasattr(by, "cat"):  # a pandas categorical brings its own order
+        order = [category for category in by.cat.categories if category in present]
+    else:
+        order = sorted(present, key=lambda label: (type(label).__name__, label))
+    return {_label(raw): Count.of(values[labels == raw]) for raw in order}
 
 
 def _whole(count: Any) -> Count:

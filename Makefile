@@ -1,0 +1,40 @@
+# make demo   the main job on a real survey, in a fresh environment
+# make test   the same environment, then every check and test
+# make bench  figures, as ratios measured in one run
+# make lint   style and types alone
+
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test fast bench lint clean
+
+demo: .venv/.demo
+	$(BIN)/bayesdp demo --force
+
+test: lint
+	$(BIN)/python -m pytest
+
+fast: .venv/.test
+	$(BIN)/python -m pytest -m "not slow"
+
+bench: .venv/.test
+	$(BIN)/python tests/benchmarks/run.py
+
+lint: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.venv/.demo: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+.venv/.test: .venv/.demo
+	$(BIN)/pip install --quiet --editable ".[stan,test]"
+	touch $@
+
+clean:
+	rm -rf .venv demo bench.json

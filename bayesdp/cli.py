@@ -1,0 +1,266 @@
+"""The command line. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesdp._version import __version__
+from bayesdp.errors import BayesDPError, InvalidInput
+
+app = typer.Typer(
+    help="Bayesian inference from, and for, differentially private data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Out = Annotated[Path, typer.Option(help="Where to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
+
+
+def main() -> None:
+    """Run the command line; a bayesdp error prints its message and exits with status 2."""
+    try:
+        app()
+    except BayesDPError as error:
+        typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+        sys.exit(2)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"bayesdp {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def synthesize(
+    data: Annotated[Path, typer.Argument(help="Confidential records: a CSV or Parquet file.")],
+    column: Annotated[str, typer.Option(help="Column of 0 and 1 (or true and false).")],
+    out: Out,
+    epsilon: Annotated[float | None, typer.Option(help="Total privacy cost.")] = None,
+    copies: Annotated[int, typer.Option(help="Number of synthetic copies.")] = 5,
+    by: Annotated[str | None, typer.Option(help="Column of groups.")] = None,
+    size: Annotated[int | None, typer.Option(help="Records per copy; default n.")] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="The mechanism's prior a,b, instead of epsilon.")
+    ] = None,
+    confidential_n: Annotated[
+        bool, typer.Option("--confidential-n", help="Protect n, and each record's group.")
+    ] = False,
+    groups: Annotated[
+        str | None, typer.Option(help="All groups there may be, with --confidential-n: a,b,c.")
+    ] = None,
+    equals: Annotated[str | None, typer.Option(help="The value that counts as 1.")] = None,
+    above: Annotated[float | None, typer.Option(help="Numbers above it count as 1.")] = None,
+    force: Force = False,
+) -> None:
+    """Release private copies of a yes/no column, and what they promise."""
+    from bayesdp.release import MANIFEST
+    from bayesdp.storage import check_target
+    from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+    from bayesdp.synthesis.tables import answers, group_labels, read_table
+
+    check_target(out, MANIFEST, force=force)  # before anything is drawn
+    frame = read_table(data, [column, *([by] if by else [])])
+    labels = group_labels(frame[by]) if by else None
+    synthesizer = BetaBinomialSynthesizer(
+        epsilon=epsilon,
+        copies=copies,
+        size=size,
+        prior=_pair("prior", prior) if prior else None,
+        public_n=not confidential_n,
+        groups=_groups(groups, labels) if groups else None,
+    )
+    values = answers(frame[column], equals=equals, above=above)
+    release = synthesizer.release(values, by=labels, variable=column)
+    release.save(out, force=force)
+    typer.echo(f"released {release.copies} copies to {out}: {release.guarantee}")
+    for assumption in release.guarantee.assumptions:
+        typer.echo(f"  {assumption}")
+
+
+@app.command()
+def fit(
+    target: Annotated[
+        str, typer.Argument(help="A release folder, a TOML analysis, or a shipped one's name.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="posterior.nc; for an analysis, a folder (default: its name)."),
+    ] = None,
+    family: Annotated[str, typer.Option(help="Model family: binomial.")] = "binomial",
+    prior: Annotated[str, typer.Option(help="Beta prior of p: g1,g2.")] = "1,1",
+    n: Annotated[
+        str | None, typer.Option(help="Sizes that a confidential n may have: 500:1500.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, exact, pymc or stan.")] = "auto",
+    draws: Annotated[int, typer.Option(help="Draws per chain.")] = 4000,
+    chains: Annotated[int, typer.Option(help="Chains.")] = 4,
+    seed: Annotated[int | None, typer.Option(help="For reproducible draws.")] = None,
+    force: Force = False,
+) -> None:
+    """Draw from the posterior given a release, or run a whole analysis."""
+    if target.endswith(".toml") or not Path(target).exists():
+        _run(target, out or Path(Path(target).stem), force)
+        return
+    from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.release import Release
+    from bayesdp.storage import whole_file
+
+    if family != BinomialModel.family:
+        raise InvalidInput(f"family is {family!r}; it must be {BinomialModel.family!r}")
+    out = out or Path("posterior.nc")
+    if out.exists() and not force:
+        raise InvalidInput(f"out is {str(out)!r}, which exists; choose another name, or --force")
+    model = BinomialModel(prior=_pair("prior", prior), n=_range(n) if n else None)
+    options: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains, "seed": seed}
+    idata = model.fit(Release.load(target), progress=sys.stderr.isatty(), **options)
+    with whole_file(out) as work:
+        idata.to_netcdf(str(work))
+    _print_summary(idata)
+    typer.echo(
+        f"posterior written to {out} (engine {idata.attrs['engine']}: "
+        f"{idata.attrs['engine_reason']})"
+    )
+
+
+@app.command()
+def report(
+    posterior: Annotated[Path, typer.Argument(help="posterior.nc, from `bayesdp fit`.")],
+    release: Annotated[Path, typer.Argument(help="The release folder it was fitted to.")],
+    out: Out,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    force: Force = False,
+) -> None:
+    """Write one HTML page: what was released and promised, and what follows from it."""
+    from bayesdp.engines.draws import import_arviz
+    from bayesdp.release import Release
+    from bayesdp.report.html import write_report
+
+    if not posterior.is_file():
+        raise InvalidInput(f"posterior is {str(posterior)!r}, but there is no such file")
+    released = Release.load(release)
+    try:
+        idata = import_arviz().from_netcdf(str(posterior))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{posterior} can't be read as a posterior: {error}") from error
+    page = write_report(idata, released, out, level=level, title=title, force=force)
+    typer.echo(f"report written to {page}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("demo"),
+    force: Force = False,
+) -> None:
+    """Run the main job on a real survey, from confidential answers to a report."""
+    _run("fair", out, force)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="charest")],
+    out: Out,
+    replicates: Annotated[int, typer.Option(help="Simulations for each number.")] = 10_000,
+    force: Force = False,
+) -> None:
+    """Compute a paper's tables and figures again, beside what it printed."""
+    if paper != "charest":
+        raise InvalidInput(f"paper is {paper!r}; it must be 'charest'")
+    with _progress_bar() as step:
+        from bayesdp.evaluation import charest
+
+        result = charest.reproduce(out, replicates=replicates, force=force, progress=step)
+    result.print()
+    typer.echo(f"tables and figures written to {out}")
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """Yield a function that takes what is being done and the fraction done before it."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
+        task = bar.add_task("load the libraries", total=1.0)
+        yield lambda description, done: bar.update(task, description=description, completed=done)
+        bar.update(task, description="done", completed=1.0)
+
+
+def _run(name: str, out: Path, force: bool) -> None:
+    """Run an analysis with a progress bar, then show its table."""
+    with _progress_bar() as step:
+        from bayesdp.evaluation.analysis import REPORT, run_analysis
+
+        result = run_analysis(name, out, force=force, progress=step)
+    _print_comparison(result)
+    typer.echo(f"report: {(result.folder / REPORT / 'index.html').resolve()}")
+
+
+def _print_comparison(result: Any) -> None:
+    """Each group's posterior beside the one that takes the copies for real data."""
+    from rich.console import Console
+    from rich.table import Table
+
+    release = result.release
+    table = Table(title=f"{release.variable}: {release.guarantee}")
+    headings = [release.by or "", "n", "posterior, 95%", "naive, 95%"]
+    if result.reference is not None:
+        headings.insert(2, "true (public data)")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == headings[0] else "right")
+    for part in release.parts:
+        alone = release if release.by is None else release[part.group]
+        cells = [str(part.group or "all"), str(part.mechanism.n or "confidential")]
+        if result.reference is not None:
+            true = result.reference if release.by is None else result.reference[part.group]
+            cells.append(f"{true:.3f}")
+        for posterior in (result.model.posterior(alone), result.model.naive_posterior(alone)):
+            low, high = posterior.interval(0.95)
+            cells.append(f"{posterior.mean():.3f} [{low:.3f}, {high:.3f}]")
+        table.add_row(*cells)
+    Console().print(table)
+
+
+def _print_summary(idata: Any) -> None:
+    from bayesdp.engines.draws import import_arviz
+
+    typer.echo(import_arviz().summary(idata, var_names=["p"]).to_string())
+
+
+def _pair(name: str, text: str) -> tuple[float, float]:
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise InvalidInput(f"{name} is {text!r}; it must be two numbers, as 1,1") from error
+    return first, second
+
+
+def _range(text: str) -> range:
+    try:
+        low, high = (int(part) for part in text.split(":"))
+    except ValueError as error:
+        raise InvalidInput(f"n is {text!r}; it must be two whole numbers, as 500:1500") from error
+    return range(low, high + 1)
+
+
+def _groups(text: str, labels: Any) -> list[Any]:
+    """The listed labels, in the type of the column they are compared with."""
+    if labels is None:
+        raise InvalidInput("groups is given, but by is not: name the column of groups")
+    import pandas as pd
+
+    try:
+        return list(pd.Series(text.split(",")).astype(labels.dtype))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"groups is {text!r}; the column of groups has another type") from error

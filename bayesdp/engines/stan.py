@@ -1,0 +1,187 @@
+"""The engine "stan": NUTS on one of the programs in stan/, by CmdStan or by PyStan."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from bayesdp.engines.draws import Draws
+from bayesdp.engines.stan_backend import Backend, Run
+from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
+from bayesdp.engines.stan_programs import compiled, read_program
+from bayesdp.engines.stan_pystan import PyStan, pystan_version
+from bayesdp.errors import InvalidInput, MissingDependency
+
+_logger = logging.getLogger(__name__)
+
+_INSTALL_PYSTAN = 'pip install "bayesdp[stan]"'
+_INSTALL_CMDSTAN = (
+    "python -m cmdstanpy.install_cmdstan (or, in Python, cmdstanpy.install_cmdstan())"
+)
+_MAX_SEED = 2**31 - 1
+
+
+def sample(
+    program: str,
+    data: Mapping[str, Any],
+    *,
+    variables: Sequence[str],
+    draws: int,
+    chains: int = 4,
+    warmup: int = 1000,
+    seed: int | None = None,
+    backend: Literal["auto", "cmdstanpy", "pystan"] = "auto",
+    progress: bool = False,
+    adapt_delta: float = 0.8,
+) -> Draws:
+    """Draw from the posterior of a shipped Stan program by NUTS.
+
+    The program is compiled on first use, which takes a minute or so, and kept in the user's
+    cache (`bayesdp.engines.stan_programs.cache_folder`). Data and draws are kept nowhere.
+
+    Parameters
+    ----------
+    program : str
+        Name of a shipped program: "binomial" for stan/binomial.stan.
+    data : mapping of str to int, float or array of these
+        The program's data block. Infinities are allowed, NaN is not.
+    variables : sequence of str
+        Names of the parameters, transformed parameters or generated quantities to return.
+    draws : int
+        Draws of each chain, after warmup; at least 1.
+    chains : int, default 4
+        Number of chains, at least 1. They run in parallel over the cores there are.
+    warmup : int, default 1000
+        Iterations in which each chain adapts, at least 1. They are not returned.
+    seed : int, optional
+        From 1 to 2**31 - 1; random if omitted. The same seed and versions give the same draws.
+    backend : {"auto", "cmdstanpy", "pystan"}
+        Which interface to Stan; see `available_backend` for "auto".
+    progress : bool, default False
+        Whether to show progress on the terminal. Otherwise nothing is printed.
+    adapt_delta : float, default 0.8
+        Target acceptance rate of the adaptation, above 0 and below 1. Nearer to 1 means
+        smaller steps and fewer divergences.
+
+    Returns
+    -------
+    Draws
+        Variables of shape (chains, draws, ...), and the sampler's statistics under ArviZ's names.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is not one that is allowed.
+    MissingDependency
+        If the backend is not installed.
+    EngineFailed
+        If the program doesn't compile, Stan refuses the data, or a chain fails. The message has
+        Stan's own, without its numbers, which may be data.
+    """
+    source = read_program(program)
+    if isinstance(variables, str) or not variables:
+        raise InvalidInput(f"variables={variables!r} must be a sequence of names, such as ['p']")
+    if not 0 < adapt_delta < 1:
+        raise InvalidInput(f"adapt_delta={adapt_delta!r} must be above 0 and below 1")
+    run = Run(
+        data={name: _plain(name, value) for name, value in data.items()},
+        variables=tuple(variables),
+        draws=_integer("draws", draws),
+        chains=_integer("chains", chains),
+        warmup=_integer("warmup", warmup),
+        seed=secrets.randbelow(_MAX_SEED) + 1
+        if seed is None
+        else _integer("seed", seed, _MAX_SEED),
+        adapt_delta=float(adapt_delta),
+        progress=progress,
+    )
+    chosen = _choose(backend)
+
+    def compile_into(building: Path) -> None:
+        _logger.info("compiling %s, which takes a minute or so", source.filename)
+        if progress:
+            print(f"Compiling {source.filename}, which takes a minute or so", file=sys.stderr)
+        chosen.compile(source, building)
+
+    return chosen.sample(source, compiled(source, chosen.fingerprint(), compile_into), run)
+
+
+def available_backend() -> str:
+    """The backend that `sample` uses unless told otherwise.
+
+    Returns
+    -------
+    str
+        "cmdstanpy" where CmdStanPy finds a CmdStan, else "pystan" where PyStan is installed.
+
+    Raises
+    ------
+    MissingDependency
+        If neither is there, with the commands that install them.
+    """
+    if find_cmdstan() is not None:
+        return "cmdstanpy"
+    if pystan_version() is not None:
+        return "pystan"
+    raise MissingDependency(
+        f"the engine 'stan' finds neither CmdStan nor PyStan. Install PyStan with: "
+        f"{_INSTALL_PYSTAN}; or CmdStan with: {_INSTALL_CMDSTAN}"
+    )
+
+
+def _choose(backend: str) -> Backend:
+    """The backend by name, its presence checked and the choice logged."""
+    if backend not in ("auto", "cmdstanpy", "pystan"):
+        raise InvalidInput(
+            f"backend={backend!r} is unknown; choose one of: auto, cmdstanpy, pystan"
+        )
+    name = available_backend() if backend == "auto" else backend
+    asked = "" if backend == "auto" else ", as asked"
+    if name == "cmdstanpy":
+        folder = find_cmdstan()
+        if folder is None:
+            raise MissingDependency(
+                f"backend='cmdstanpy' needs CmdStan, which was not found. Install it with: "
+                f"{_INSTALL_CMDSTAN}"
+            )
+        _logger.info("Stan runs through cmdstanpy%s: CmdStan is in %s", asked, folder)
+        return CmdStan(folder)
+    version = pystan_version()
+    if version is None:
+        raise MissingDependency(
+            f"backend='pystan' needs PyStan. Install it with: {_INSTALL_PYSTAN}"
+        )
+    why = asked or ", since no CmdStan was found"
+    _logger.info("Stan runs through pystan %s%s", version, why)
+    return PyStan()
+
+
+def _integer(name: str, value: int, largest: int | None = None) -> int:
+    """Check that an argument is a positive integer, and at most the largest allowed."""
+    allowed = "of at least 1" if largest is None else f"from 1 to {largest}"
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1 or (largest is not None and value > largest):
+        raise InvalidInput(f"{name}={value!r} must be an integer {allowed}")
+    return int(value)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Data as numbers and nested lists of them; the message keeps the values to itself."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # ragged
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"data[{name!r}] has dtype {array.dtype}; allowed are integers, floats and "
+            f"rectangular arrays of them"
+        )
+    if np.isnan(array).any():
+        raise InvalidInput(f"data[{name!r}] contains NaN; every value must be a number")
+    return array.tolist()

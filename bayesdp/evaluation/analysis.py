@@ -1,0 +1,227 @@
+"""Ready-to-run analyses: one TOML file says the data, synthesizer, model and engine."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bayesdp import resources
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.binomial import BinomialModel
+from bayesdp.release import Release
+from bayesdp.storage import whole_folder
+from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+from bayesdp.synthesis.tables import answers, group_labels, read_table
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pandas as pd
+
+POSTERIOR = "posterior.nc"
+RELEASE = "release"
+REPORT = "report"
+
+Progress = Callable[[str, float], None]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSection(_Section):
+    """Where the confidential records are: see `read_table`, `answers` and `group_labels`."""
+
+    source: str
+    column: str
+    by: str | None = None
+    equals: str | None = None
+    above: float | None = None
+    labels: dict[str, str] | None = None
+    public: bool = False
+    """Public benchmark data: the report may show the true proportions."""
+
+
+class SynthesizerSection(_Section):
+    """Parameters of `BetaBinomialSynthesizer`."""
+
+    name: Literal["beta_binomial"]
+    epsilon: float | None = None
+    copies: int = 5
+    size: int | None = None
+    prior: tuple[float, float] | None = None
+    public_n: bool = True
+    groups: list[str | int] | None = None
+
+
+class ModelSection(_Section):
+    """Parameters of `BinomialModel`; n is [smallest, largest] or a list of probabilities."""
+
+    family: Literal["binomial"]
+    prior: tuple[float, float] = (1.0, 1.0)
+    n_range: tuple[int, int] | None = None
+
+
+class EngineSection(_Section):
+    """Arguments of `fit`."""
+
+    engine: Literal["auto", "exact", "pymc", "stan"] = "auto"
+    draws: int = 4000
+    chains: int = 4
+    warmup: int = 1000
+    seed: int | None = None
+
+
+class Analysis(_Section):
+    """A whole analysis, as a TOML file says it."""
+
+    title: str
+    data: DataSection | None = None
+    synthesizer: SynthesizerSection | None = None
+    release: str | None = None
+    """An existing release folder, instead of data and a synthesizer."""
+    model: ModelSection
+    fit: EngineSection = Field(default_factory=EngineSection)
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Analysis:
+        made = self.data is not None and self.synthesizer is not None
+        if made == (self.release is not None) or (self.data is None) != (self.synthesizer is None):
+            raise ValueError("give either [data] and [synthesizer], or release")
+        return self
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an analysis made.
+
+    Attributes
+    ----------
+    folder : Path
+        Holds `release/` (unless it existed before), `posterior.nc` and `report/index.html`.
+    release, idata
+        What was released, and the posterior.
+    reference : mapping or None
+        True proportion of each group, for public data.
+    """
+
+    folder: Path
+    release: Release
+    idata: az.InferenceData
+    model: BinomialModel
+    reference: Any
+
+
+def find_analysis(name: str) -> Path:
+    """The path of an analysis: a TOML file, or the name of a shipped one.
+
+    Raises
+    ------
+    InvalidInput
+        If there is neither; the message lists the shipped ones.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = resources.shipped("models")
+    candidate = shipped / f"{path.stem}.toml"
+    if candidate.is_file() and path.suffix in ("", ".toml"):
+        return candidate
+    names = ", ".join(sorted(found.stem for found in shipped.glob("*.toml")))
+    raise InvalidInput(
+        f"{name!r} is neither a release folder nor an analysis; give a folder, a .toml file or the "
+        f"name of a shipped analysis: {names}"
+    )
+
+
+def load_analysis(path: Path) -> Analysis:
+    """Read and validate an analysis.
+
+    Raises
+    ------
+    InvalidInput
+        If the file isn't TOML, or a key is unknown, missing or of a wrong type.
+    """
+    try:
+        return Analysis.model_validate(tomllib.loads(path.read_text()))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{path} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}"
+            for fault in error.errors()
+        )
+        raise InvalidInput(f"{path}: {faults}") from error
+
+
+def run_analysis(
+    name: str,
+    out: Path,
+    *,
+    force: bool = False,
+    progress: Progress = lambda description, done: None,
+) -> Result:
+    """Synthesize, fit and report, into one folder that appears whole or not at all.
+
+    Parameters
+    ----------
+    name : str
+        A TOML file, or the name of a shipped analysis.
+    out : Path
+        Folder to make.
+    force : bool
+        Whether to replace an earlier result there.
+    progress : callable
+        Called with the name of each step as it starts, and the fraction done by then.
+
+    Raises
+    ------
+    InvalidInput, ReleaseExists, ...
+        As the parts do; nothing is written then.
+    """
+    from bayesdp.report.html import write_report
+
+    path = find_analysis(name)
+    analysis = load_analysis(path)
+    span = analysis.model.n_range
+    model = BinomialModel(
+        prior=analysis.model.prior, n=None if span is None else range(span[0], span[1] + 1)
+    )
+    with whole_folder(out, POSTERIOR, force=force) as work:
+        release, reference = _released(analysis, path.parent, progress)
+        if analysis.release is None:
+            release.save(work / RELEASE)
+        progress("fit the posterior of what was released", 0.6)
+        idata = model.fit(release, **analysis.fit.model_dump())
+        idata.to_netcdf(str(work / POSTERIOR))
+        progress("write the report", 0.8)
+        write_report(idata, release, work / REPORT, title=analysis.title, reference=reference)
+    return Result(out, release, idata, model, reference)
+
+
+def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Release, Any]:
+    if analysis.data is None or analysis.synthesizer is None:
+        progress("read the release", 0.2)
+        return Release.load(folder / str(analysis.release)), None
+    data = analysis.data
+    progress("read the confidential records", 0.2)
+    source = data.source
+    if ":" not in source and not Path(source).is_absolute():
+        source = str(folder / source)
+    frame = read_table(source, [data.column, *([data.by] if data.by else [])])
+    values = answers(frame[data.column], equals=data.equals, above=data.above)
+    by = group_labels(frame[data.by], data.labels) if data.by else None
+    synthesizer = BetaBinomialSynthesizer(**analysis.synthesizer.model_dump(exclude={"name"}))
+    progress("draw private copies", 0.4)
+    release = synthesizer.release(values, by=by)
+    return release, _true_proportions(values, by) if data.public else None
+
+
+def _true_proportions(values: pd.Series[Any], by: pd.Series[Any] | None) -> Any:
+    if by is None:
+        return float(values.mean())
+    return values.astype(float).groupby(by, observed=True).mean().to_dict()

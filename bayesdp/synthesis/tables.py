@@ -1,0 +1,128 @@
+"""Read the confidential column and the groups from a table."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_READERS = (".csv", ".parquet")
+
+
+def read_table(source: str | Path, columns: list[str]) -> pd.DataFrame:
+    """Read some columns of a CSV or Parquet file, or of a data set of statsmodels.
+
+    Parameters
+    ----------
+    source : path or str
+        A `.csv` or `.parquet` file, or `statsmodels:NAME`.
+    columns : list of str
+        Which columns; the others aren't read from a Parquet file.
+
+    Raises
+    ------
+    InvalidInput
+        If the file isn't there or isn't a table, or a column isn't in it.
+    """
+    import pandas as pd
+
+    name = str(source)
+    if name.startswith("statsmodels:"):
+        return _select(_statsmodels(name.partition(":")[2]), columns, name)
+    path = Path(source)
+    if path.suffix not in _READERS:
+        raise InvalidInput(f"data is {name!r}; it must be a {' or '.join(_READERS)} file")
+    if not path.is_file():
+        raise InvalidInput(f"data is {name!r}, but there is no such file")
+    try:
+        if path.suffix == ".csv":
+            return _select(pd.read_csv(path), columns, name)
+        import pyarrow.parquet as pq
+
+        _check_columns(pq.read_schema(path).names, columns, name)
+        return pd.read_parquet(path, columns=list(dict.fromkeys(columns)))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{name} can't be read as a {path.suffix[1:]} table") from error
+
+
+def answers(
+    column: pd.Series[Any], *, equals: str | None = None, above: float | None = None
+) -> pd.Series[Any]:
+    """A column as 0/1 answers.
+
+    Parameters
+    ----------
+    column : Series
+        Missing values stay missing, for the synthesizer to refuse.
+    equals : str, optional
+        The value that counts as 1; every other one counts as 0.
+    above : float, optional
+        Numbers above it count as 1, the others as 0.
+
+    Raises
+    ------
+    InvalidInput
+        If both are given, `above` with a column of text, or `equals` with a value that
+        doesn't occur.
+    """
+    if equals is not None and above is not None:
+        raise InvalidInput("equals and above are both given; choose one")
+    present = column.notna()
+    if equals is not None:
+        chosen = column.astype(str) == equals
+    elif above is not None:
+        if column.dtype.kind not in "iufb":
+            raise InvalidInput(f"above is {above}, but column {column.name!r} is not of numbers")
+        chosen = column > above
+    else:
+        return column
+    return chosen.astype(object).where(present, None) if not present.all() else chosen
+
+
+def group_labels(column: pd.Series[Any], names: dict[str, str] | None = None) -> pd.Series[Any]:
+    """A column as group labels: whole numbers as integers, or named by `names`, in its order.
+
+    Raises
+    ------
+    InvalidInput
+        If `names` leaves out a value that occurs.
+    """
+    import pandas as pd
+
+    if column.dtype.kind == "f" and column.notna().all() and (column % 1 == 0).all():
+        column = column.astype("int64")
+    if names is None:
+        return column
+    keys = column.astype(str)
+    unnamed = sorted(set(keys) - set(names))
+    if unnamed:
+        raise InvalidInput(f"labels name {sorted(names)}, but not {unnamed}, which occur too")
+    named = pd.Categorical(keys.map(names), categories=list(names.values()), ordered=True)
+    return pd.Series(named, index=column.index, name=column.name)
+
+
+def _statsmodels(name: str) -> pd.DataFrame:
+    try:
+        module = importlib.import_module(f"statsmodels.datasets.{name}")
+    except ImportError as error:
+        raise InvalidInput(f"statsmodels has no data set {name!r}") from error
+    frame: pd.DataFrame = module.load_pandas().data
+    return frame
+
+
+def _select(frame: pd.DataFrame, columns: list[str], name: str) -> pd.DataFrame:
+    _check_columns(list(frame.columns), columns, name)
+    return frame[list(dict.fromkeys(columns))]
+
+
+def _check_columns(there: list[str], wanted: list[str], name: str) -> None:
+    for column in wanted:
+        if column not in there:
+            raise InvalidInput(f"column {column!r} isn't in {name}, which has {', '.join(there)}")

@@ -1,0 +1,35 @@
+"""What the tests share: how a missing real part is treated, and small releases."""
+
+import os
+import warnings
+
+import pytest
+
+import bayesdp as bdp
+
+with warnings.catch_warnings():  # these libraries announce their own futures when imported
+    warnings.simplefilter("ignore")
+    import arviz  # noqa: F401
+
+
+def missing(what: str, install: str) -> None:
+    """Fail in CI, skip on a laptop, and say what to install."""
+    message = f"{what} is missing; install it with: {install}"
+    if os.environ.get("CI"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture
+def charest_release() -> bdp.Release:
+    """The release of the reference figures: n = m = 100, one copy, z = 38, a = 15.65."""
+    mechanism = bdp.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
+    return bdp.Release.of(mechanism, outputs=[38])
+
+
+@pytest.fixture
+def grouped_release() -> bdp.Release:
+    """Three groups of different size, two copies."""
+    counts = {"a": bdp.Count(20, 50), "b": bdp.Count(70, 80), "c": bdp.Count(0, 30)}
+    with bdp.reproducible(5):
+        return bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2).release(counts)

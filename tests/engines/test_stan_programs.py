@@ -1,0 +1,119 @@
+"""Reading Stan programs, and the cache of compiled ones."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from bayesdp.engines import stan_programs
+from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.resources import shipped
+
+PROGRAM = stan_programs.Program("some", "parameters { real y; }")
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BAYESDP_CACHE", str(tmp_path))
+    return tmp_path / "stan"
+
+
+def write_programs(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
+    """Ship other programs, in place of stan/; `include_x` is stan/include/x."""
+    (folder / "include").mkdir(parents=True)
+    for name, text in files.items():
+        inner = name.removeprefix("include_")
+        path = folder / f"{name}.stan" if inner == name else folder / "include" / inner
+        path.write_text(text)
+    monkeypatch.setattr(stan_programs, "shipped", lambda kind: folder)
+
+
+def test_includes_are_resolved() -> None:
+    code = stan_programs.read_program("binomial").code
+    assert "#include" not in code
+    assert "real latent_count_log_lik(real p" in code
+    assert (shipped("stan") / "include" / "latent_count.stanfunctions").is_file()
+
+
+def test_includes_nest_but_not_in_circles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_programs(
+        tmp_path / "stan",
+        monkeypatch,
+        nested="a\n  #include one\nb\n",
+        circle='#include "three"\n',
+        missing="#include <four>\n",
+        include_one="c\n#include two\n",
+        include_two="d\n",
+        include_three="#include three\n",
+    )
+    assert stan_programs.read_program("nested").code == "a\nc\nd\nb\n"
+    for name in ("circle", "missing"):
+        with pytest.raises(InvalidInput, match="#include"):
+            stan_programs.read_program(name)
+
+
+def test_what_a_program_depends_on_decides_whether_it_is_compiled(empty_cache: Path) -> None:
+    compilations: list[Path] = []
+    folders = [
+        stan_programs.compiled(program, {"version": version}, compilations.append)
+        for program, version in [
+            (PROGRAM, "1"),
+            (PROGRAM, "1"),
+            (PROGRAM, "2"),
+            (stan_programs.Program("some", "parameters { real z; }"), "1"),
+        ]
+    ]
+    assert folders[0] == folders[1]
+    assert len(set(folders)) == len(compilations) == 3
+    assert (folders[0] / "some.stan").read_text() == PROGRAM.code
+    assert {path.parent for path in folders} == {empty_cache}
+
+
+def test_an_interrupted_or_damaged_build_is_built_again(empty_cache: Path) -> None:
+    def interrupted(building: Path) -> None:
+        (building / "library.so").touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stan_programs.compiled(PROGRAM, {}, interrupted)
+    assert list(empty_cache.iterdir()) == []
+    folder = stan_programs.compiled(PROGRAM, {}, lambda building: (building / "a").touch())
+    (folder / stan_programs.MARKER).unlink()
+    stan_programs.compiled(PROGRAM, {}, lambda building: (building / "b").touch())
+    assert (folder / "b").exists()
+    assert not (folder / "a").exists()
+
+
+def test_builds_at_the_same_time_end_in_one(empty_cache: Path) -> None:
+    together = threading.Barrier(2, timeout=60)
+    folders: list[Path] = []
+
+    def build() -> None:
+        folders.append(stan_programs.compiled(PROGRAM, {}, lambda building: together.wait()))
+
+    threads = [threading.Thread(target=build) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert folders[0] == folders[1]
+    assert list(empty_cache.iterdir()) == [folders[0]]
+
+
+def test_leftovers_of_killed_builds_are_removed_in_time(empty_cache: Path) -> None:
+    for name, age in (("building-old", stan_programs._STALE_SECONDS + 60), ("building-new", 0)):
+        (empty_cache / name).mkdir(parents=True)
+        then = (empty_cache / name).stat().st_mtime - age
+        os.utime(empty_cache / name, (then, then))
+    folder = stan_programs.compiled(PROGRAM, {}, lambda building: None)
+    assert set(empty_cache.iterdir()) == {folder, empty_cache / "building-new"}
+
+
+def test_a_cache_that_cannot_be_written_says_how_to_move_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BAYESDP_CACHE", str(tmp_path / "file"))
+    with pytest.raises(EngineFailed, match="set the environment variable BAYESDP_CACHE"):
+        stan_programs.compiled(PROGRAM, {}, lambda building: None)
