@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,6 +19,14 @@ def missing(what: str, install: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One cache of compiled Stan programs for the session, and none of the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BAYESDP_CACHE", str(tmp_path_factory.getbasetemp() / "stan-cache"))
+        yield
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -230,8 +231,8 @@ class BetaBinomialMechanism:
 def check_prior(prior: Any, name: str = "prior") -> tuple[float, float]:
     """Return a beta prior as two floats if both are positive and finite, else raise."""
     try:
-        a, b = (float(v) for v in prior)
-    except (TypeError, ValueError):
+        a, b = (float(v) if isinstance(v, Real) else math.nan for v in prior)
+    except (TypeError, ValueError):  # not a pair
         a = b = math.nan
     if not (a > 0 and b > 0 and math.isfinite(a + b)):
         raise InvalidInput(

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Real
 
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.neighbours import Neighbours
@@ -70,13 +71,10 @@ class Guarantee:
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """Return `epsilon` as a float if it is positive and finite, else raise InvalidInput."""
-    try:
-        value = float(epsilon)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (value > 0 and math.isfinite(value)):
+    number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+    if not (number and epsilon > 0 and math.isfinite(epsilon)):
         raise InvalidInput(
             f"{name} is {epsilon!r}; it must be a positive finite number "
             "(a smaller epsilon promises more privacy; 0 would release nothing but noise)"
         )
-    return value
+    return float(epsilon)

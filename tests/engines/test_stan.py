@@ -53,7 +53,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             pytest.fail(missing)
         pytest.skip(missing)
     with pytest.MonkeyPatch.context() as patch:
-        root = tmp_path_factory.mktemp("cache")
+        root = tmp_path_factory.getbasetemp() / "stan-cache"  # shared, see conftest
         patch.setenv("BAYESDP_CACHE", str(root))
         yield root / "stan"
 
