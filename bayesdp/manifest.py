@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.base import Mechanism, mechanism_named
 
-FORMAT = "bayesdp-release"
-VERSION = 1
+FORMAT: Final = "bayesdp-release"
+VERSION: Final = 1
 
 Label = bool | str | int | float | None
 Origin = Literal["bayesdp", "elsewhere"]

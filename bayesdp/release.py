@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,22 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp._version import __version__
-from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.errors import InvalidInput
 from bayesdp.manifest import (
-    GuaranteeEntry,
     Label,
-    Manifest,
     MechanismEntry,
     Origin,
-    OutputsEntry,
-    PartEntry,
-    parse_manifest,
 )
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.guarantee import Guarantee, Strength
-from bayesdp.storage import whole_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,49 +228,9 @@ class Release:
         ReleaseExists
             If the folder exists; with `force`, if it isn't a release.
         """
-        folder = Path(folder)
-        data = self._parquet()
-        manifest = self._manifest(hashlib.sha256(data).hexdigest())
-        with whole_folder(folder, MANIFEST, force=force) as work:
-            (work / OUTPUTS).write_bytes(data)
-            (work / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
-        return folder
+        from bayesdp.release_folder import write
 
-    def _parquet(self) -> bytes:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        tables = []
-        for index, part in enumerate(self.parts):
-            columns = part.mechanism.encode(part.outputs)
-            tables.append(pa.table({"part": [index] * self.copies, **columns}))
-        buffer = io.BytesIO()
-        pq.write_table(pa.concat_tables(tables), buffer)
-        return buffer.getvalue()
-
-    def _manifest(self, sha256: str) -> Manifest:
-        promise = None
-        if not self.reproducible:
-            promise = GuaranteeEntry(
-                **{
-                    **dataclasses.asdict(self.guarantee),
-                    "assumptions": list(self.guarantee.assumptions),
-                }
-            )
-        return Manifest(
-            software=f"bayesdp {__version__}",
-            origin=self.origin,
-            reproducible=self.reproducible,
-            variable=self.variable,
-            by=self.by,
-            copies=self.copies,
-            parts=[
-                PartEntry(group=part.group, mechanism=MechanismEntry.of(part.mechanism))
-                for part in self.parts
-            ],
-            guarantee=promise,
-            outputs=OutputsEntry(sha256=sha256),
-        )
+        return write(self, Path(folder), force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Release:
@@ -291,69 +243,6 @@ class Release:
             come from their mechanism, the version is newer, or the promise written down
             isn't the one that the mechanisms give.
         """
-        folder = Path(folder)
-        manifest = parse_manifest(
-            _read(folder, MANIFEST).decode(errors="replace"), str(folder / MANIFEST)
-        )
-        data = _read(folder, OUTPUTS)
-        if hashlib.sha256(data).hexdigest() != manifest.outputs.sha256:
-            raise InvalidRelease(
-                f"{folder / OUTPUTS} doesn't match the hash in its manifest: it was changed or "
-                "damaged; get the release folder again from whoever published it"
-            )
-        try:
-            release = cls(
-                tuple(_read_parts(data, manifest)),
-                variable=manifest.variable,
-                by=manifest.by,
-                origin=manifest.origin,
-                reproducible=manifest.reproducible,
-            )
-        except InvalidInput as error:
-            raise InvalidRelease(f"{folder}: {error}") from error
-        release._check_promise(manifest, folder)
-        return release
+        from bayesdp.release_folder import read
 
-    def _check_promise(self, manifest: Manifest, folder: Path) -> None:
-        written = None if manifest.guarantee is None else manifest.guarantee.epsilon
-        true = None if self.reproducible else self.guarantee.epsilon
-        if (written is None) != (true is None) or (
-            written is not None and true is not None and abs(written - true) > 1e-9 * true
-        ):
-            raise InvalidRelease(
-                f"{folder}: the manifest promises epsilon = {written}, but its mechanisms "
-                f"give {true}"
-            )
-
-
-def _read(folder: Path, name: str) -> bytes:
-    try:
-        return (folder / name).read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise InvalidRelease(
-            f"{str(folder)!r} is not a release folder: it has no {name}"
-        ) from error
-
-
-def _read_parts(data: bytes, manifest: Manifest) -> Iterator[Part]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(io.BytesIO(data))
-        indices = table.column("part")
-        for index, entry in enumerate(manifest.parts):
-            mechanism = entry.mechanism.build()
-            rows = table.filter(pc.equal(indices, index))
-            columns = {name: rows.column(name).to_numpy() for name in rows.column_names}
-            if rows.num_rows != manifest.copies:
-                raise InvalidRelease(
-                    f"copies is {manifest.copies} in {MANIFEST}, but part {index} of {OUTPUTS} has "
-                    f"{rows.num_rows}"
-                )
-            yield Part(entry.group, mechanism, tuple(mechanism.decode(columns)))
-        if table.num_rows != manifest.copies * len(manifest.parts):
-            raise InvalidRelease(f"{OUTPUTS} has rows that belong to no part of {MANIFEST}")
-    except (pa.ArrowException, KeyError) as error:
-        raise InvalidRelease(f"{OUTPUTS} is not what its manifest says: {error}") from error
+        return read(Path(folder))

@@ -132,7 +132,7 @@ def test_truncated_manifest(folder: Path):
         ({"parts": []}, "parts"),
         ({"by": None}, "by names the groups"),
         ({"origin": "moon"}, "origin"),
-        ({"reproducible": False}, "promises epsilon"),
+        ({"reproducible": False}, "promises nothing"),
         ({"outputs": {"file": "../x", "sha256": "0" * 64}}, "outputs.file"),
     ],
 )
@@ -167,9 +167,10 @@ def test_mechanisms_that_are_refused(folder: Path, changes: dict, message: str):
 def test_a_promise_that_the_mechanism_does_not_keep(tmp_path: Path, charest_release: bdp.Release):
     folder = charest_release.save(tmp_path / "r")
     promise = json.loads((folder / MANIFEST).read_text())["guarantee"]
-    edit(folder, guarantee={**promise, "epsilon": 0.1})
-    with pytest.raises(bdp.InvalidRelease, match=r"promises epsilon = 0\.1"):
-        bdp.Release.load(folder)
+    for change in ({"epsilon": 0.1}, {"strength": "proved"}, {"neighbours": "add_remove"}):
+        edit(folder, guarantee={**promise, **change})
+        with pytest.raises(bdp.InvalidRelease, match=r"promises epsilon = .* give epsilon = 2\.0"):
+            bdp.Release.load(folder)
 
 
 def test_changed_outputs(folder: Path):

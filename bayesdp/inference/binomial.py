@@ -20,13 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp._version import __version__
 from bayesdp.engines import exact
-from bayesdp.engines.draws import Draws, to_inference_data
 from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import MechanismEntry
+from bayesdp.inference.result import group_coordinate, inference_data
 from bayesdp.mechanisms.beta_binomial import check_at_least_one, check_prior
 from bayesdp.release import Part, Release
 
@@ -180,7 +178,7 @@ class BinomialModel:
             raise InvalidInput(
                 f"engine is {engine!r}; it must be 'auto', 'exact', 'pymc' or 'stan'"
             )
-        return self._inference_data(drawn, release, reason)
+        return inference_data(drawn, release, reason=reason, model=self._about)
 
     def fit_naive(
         self,
@@ -198,7 +196,13 @@ class BinomialModel:
             seed=seed,
             scalar=release.by is None,
         )
-        return self._inference_data(drawn, release, "naive: takes the copies for real data")
+        return inference_data(
+            drawn, release, reason="naive: takes the copies for real data", model=self._about
+        )
+
+    @property
+    def _about(self) -> dict[str, str]:
+        return {"family": self.family, "prior": json.dumps(self.prior)}
 
     def pymc_model(self, release: Release) -> pm.Model:
         """The model as a pm.Model, the latent counts summed out; named like Stan's program."""
@@ -206,7 +210,7 @@ class BinomialModel:
 
         pm = import_pymc()
         grouped = release.by is not None
-        coords = {"group": _coordinate(release)} if grouped else None
+        coords = {"group": group_coordinate(release)} if grouped else None
         with pm.Model(name="", coords=coords) as model:
             p = pm.Beta("p", *self.prior, dims="group" if grouped else None)
             pm.Potential("release", latent_count_logp(p, self.cells(release)).sum())
@@ -244,41 +248,6 @@ class BinomialModel:
         sizes: Sequence[tuple[int, float]] = self.n
         return sizes
 
-    def _inference_data(self, drawn: Draws, release: Release, reason: str) -> az.InferenceData:
-        grouped = release.by is not None
-        group = ["group"] if grouped else []
-        outputs = np.array([part.outputs for part in release.parts]).T
-        constant = _public_parameters(release)
-        posterior = drawn.posterior["p"]
-        if not grouped:
-            outputs = outputs[:, 0]
-            constant = {name: value[0] for name, value in constant.items()}
-            posterior = posterior.reshape(posterior.shape[:2])
-        return to_inference_data(
-            Draws({"p": posterior}, drawn.sample_stats, drawn.engine, drawn.versions),
-            dims={
-                "p": group,
-                "outputs": ["copy", *group],
-                **dict.fromkeys(constant, group),
-            },
-            coords={
-                "copy": np.arange(release.copies),
-                **({"group": _coordinate(release)} if grouped else {}),
-            },
-            observed_data={"outputs": outputs},
-            constant_data=constant,
-            attrs={
-                "bayesdp_version": __version__,
-                "family": self.family,
-                "prior": json.dumps(self.prior),
-                "engine": drawn.engine,
-                "engine_reason": reason,
-                "engine_versions": json.dumps(dict(drawn.versions)),
-                "guarantee": str(release.guarantee),
-                "release": release.fingerprint,
-            },
-        )
-
 
 def _one_group(release: Release) -> Release:
     if len(release.parts) > 1:
@@ -287,24 +256,6 @@ def _one_group(release: Release) -> Release:
             f"release[{release.groups[0]!r}], or use fit(), which takes them all"
         )
     return release
-
-
-def _public_parameters(release: Release) -> dict[str, Any]:
-    """The mechanisms' parameters that are known, as arrays with one row a group."""
-    mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
-    return {
-        f"mechanism_{name}": np.array([parameters[name] for parameters in mechanisms])
-        for name, value in mechanisms[0].items()
-        if value is not None
-    }
-
-
-def _coordinate(release: Release) -> list[Any]:
-    """Group labels as one type, since netCDF has no mixed columns."""
-    labels = release.groups
-    if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], bool):
-        return list(labels)
-    return [str(label) for label in labels]
 
 
 def _sizes(n: Any) -> list[tuple[int, float]]:

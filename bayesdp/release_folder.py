@@ -1,0 +1,154 @@
+"""A release on disk: a folder with `manifest.json` and `outputs.parquet`."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from bayesdp._version import __version__
+from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.manifest import (
+    GuaranteeEntry,
+    Manifest,
+    MechanismEntry,
+    OutputsEntry,
+    PartEntry,
+    parse_manifest,
+)
+from bayesdp.release import MANIFEST, OUTPUTS, Part, Release
+from bayesdp.storage import whole_folder
+
+
+def write(release: Release, folder: Path, *, force: bool) -> Path:
+    """Write a release; see `Release.save`."""
+    data = _parquet(release)
+    manifest = _manifest(release, hashlib.sha256(data).hexdigest())
+    with whole_folder(folder, MANIFEST, force=force) as work:
+        (work / OUTPUTS).write_bytes(data)
+        (work / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return folder
+
+
+def read(folder: Path) -> Release:
+    """Read a release and check all of it; see `Release.load`."""
+    text = _bytes_of(folder, MANIFEST).decode("utf-8", errors="replace")
+    manifest = parse_manifest(text, str(folder / MANIFEST))
+    data = _bytes_of(folder, OUTPUTS)
+    if hashlib.sha256(data).hexdigest() != manifest.outputs.sha256:
+        raise InvalidRelease(
+            f"{folder / OUTPUTS} doesn't match the hash in its manifest: it was changed or "
+            "damaged; get the release folder again from whoever published it"
+        )
+    try:
+        release = Release(
+            tuple(_parts(data, manifest)),
+            variable=manifest.variable,
+            by=manifest.by,
+            origin=manifest.origin,
+            reproducible=manifest.reproducible,
+        )
+    except InvalidInput as error:
+        raise InvalidRelease(f"{folder}: {error}") from error
+    _check_promise(release, manifest, folder)
+    return release
+
+
+def _parquet(release: Release) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = []
+    for index, part in enumerate(release.parts):
+        columns = part.mechanism.encode(part.outputs)
+        rows = len(columns["copy"])
+        tables.append(pa.table({"part": [index] * rows, **columns}))
+    buffer = io.BytesIO()
+    pq.write_table(pa.concat_tables(tables), buffer)
+    return buffer.getvalue()
+
+
+def _promise(release: Release) -> GuaranteeEntry | None:
+    if release.reproducible:
+        return None
+    fields = dataclasses.asdict(release.guarantee)
+    return GuaranteeEntry(**{**fields, "assumptions": list(release.guarantee.assumptions)})
+
+
+def _manifest(release: Release, sha256: str) -> Manifest:
+    return Manifest(
+        software=f"bayesdp {__version__}",
+        origin=release.origin,
+        reproducible=release.reproducible,
+        variable=release.variable,
+        by=release.by,
+        copies=release.copies,
+        parts=[
+            PartEntry(group=part.group, mechanism=MechanismEntry.of(part.mechanism))
+            for part in release.parts
+        ],
+        guarantee=_promise(release),
+        outputs=OutputsEntry(sha256=sha256),
+    )
+
+
+def _check_promise(release: Release, manifest: Manifest, folder: Path) -> None:
+    """Compare what is written with what the mechanisms give; the wording may differ."""
+    written, true = manifest.guarantee, _promise(release)
+    if written is None and true is None:
+        return
+    if (
+        written is None
+        or true is None
+        or not math.isclose(written.epsilon, true.epsilon, rel_tol=1e-9)
+        or (written.delta, written.neighbours, written.strength)
+        != (true.delta, true.neighbours, true.strength)
+    ):
+        raise InvalidRelease(
+            f"{folder}: the manifest promises {_short(written)}, but its mechanisms give "
+            f"{_short(true)}; get the release folder again from whoever published it"
+        )
+
+
+def _short(entry: GuaranteeEntry | None) -> str:
+    if entry is None:
+        return "nothing"
+    return (
+        f"epsilon = {entry.epsilon}, delta = {entry.delta} ({entry.neighbours}, {entry.strength})"
+    )
+
+
+def _bytes_of(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InvalidRelease(
+            f"{str(folder)!r} is not a release folder: it has no {name}"
+        ) from error
+
+
+def _parts(data: bytes, manifest: Manifest) -> Iterator[Part]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data))
+        indices = table.column("part")
+        for index, entry in enumerate(manifest.parts):
+            mechanism = entry.mechanism.build()
+            rows = table.filter(pc.equal(indices, index))
+            columns = {name: rows.column(name).to_numpy() for name in rows.column_names}
+            if rows.num_rows != manifest.copies:
+                raise InvalidRelease(
+                    f"copies is {manifest.copies} in {MANIFEST}, but part {index} of {OUTPUTS} has "
+                    f"{rows.num_rows}"
+                )
+            yield Part(entry.group, mechanism, tuple(mechanism.decode(columns)))
+        if table.num_rows != manifest.copies * len(manifest.parts):
+            raise InvalidRelease(f"{OUTPUTS} has rows that belong to no part of {MANIFEST}")
+    except (pa.ArrowException, KeyError) as error:
+        raise InvalidRelease(f"{OUTPUTS} is not what its manifest says: {error}") from error

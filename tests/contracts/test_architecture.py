@@ -1,0 +1,108 @@
+"""Who may import whom, what importing costs, and what the repository may not say."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayesdp
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "bayesdp"
+
+# Each room may import from those named, from itself, and from the modules at the top.
+MAY_IMPORT = {
+    "privacy": set(),
+    "mechanisms": {"privacy"},
+    "release": {"privacy", "mechanisms"},
+    "synthesis": {"privacy", "mechanisms", "release"},
+    "engines": {"privacy", "mechanisms", "release"},
+    "inference": {"privacy", "mechanisms", "release", "engines"},
+    "evaluation": {
+        "privacy",
+        "mechanisms",
+        "release",
+        "synthesis",
+        "engines",
+        "inference",
+        "report",
+    },
+    "report": {"privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
+}
+TOP = {"errors", "resources", "storage", "_version"}
+ROOM_OF = {"manifest": "release", "release_folder": "release"}
+
+
+def imports(path: Path) -> set[str]:
+    """Rooms that a module imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "bayesdp":
+                names = [f"bayesdp.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "bayesdp" and len(parts) > 1:
+                found.add(ROOM_OF.get(parts[1], parts[1]))
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.name))
+def test_imports_point_one_way(path: Path):
+    inside = path.relative_to(PACKAGE).parts
+    room = ROOM_OF.get(inside[0].removesuffix(".py"), inside[0].removesuffix(".py"))
+    if room in MAY_IMPORT:
+        assert imports(path) <= MAY_IMPORT[room] | {room} | TOP
+
+
+def test_every_room_is_listed():
+    rooms = {p.name for p in PACKAGE.iterdir() if (p / "__init__.py").exists()} | {"release"}
+    assert rooms == set(MAY_IMPORT)
+
+
+def test_importing_loads_nothing_heavy():
+    """And so costs milliseconds: the command line's help too."""
+    code = (
+        "import sys, json, bayesdp, bayesdp.cli; "
+        "print(json.dumps([m for m in sys.modules if '.' not in m]))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "scipy", "pandas", "pyarrow", "pymc", "arviz", "pydantic", "matplotlib"}
+    assert not heavy & set(json.loads(out.stdout))
+
+
+def test_public_names_are_all_there():
+    assert sorted(bayesdp.__all__) == sorted([*bayesdp._HOME, "__version__"])
+    for name in bayesdp.__all__:
+        assert getattr(bayesdp, name) is not None
+    assert dir(bayesdp) == sorted(bayesdp.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = bayesdp.nothing
+
+
+@pytest.mark.parametrize("name", [n for n in bayesdp.__all__ if n != "__version__"])
+def test_public_names_are_documented(name: str):
+    thing = getattr(bayesdp, name)
+    assert (thing.__doc__ or "").strip()
+    for attribute, member in vars(thing).items() if isinstance(thing, type) else ():
+        if callable(member) and not attribute.startswith("_"):
+            assert (member.__doc__ or "").strip(), f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.name))
+def test_files_stay_small_and_validate_without_assert(path: Path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 300
+    assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(text)))
+
+
+def test_constraints_are_plain_versions():
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        assert line.startswith("#") or (line.count("==") == 1 and "/" not in line), line

@@ -1,0 +1,105 @@
+"""The combining rules against hand-computed numbers and their own definitions."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.evaluation.combining import RULES, proportions
+
+Q = [0.30, 0.36, 0.33]  # mean 0.33, variance between 0.0009
+V = [0.0020, 0.0022, 0.0024]  # mean 0.0022
+
+
+@pytest.mark.parametrize(
+    ("rule", "variance", "df"),
+    [
+        ("liu", 0.0022 + 0.0003, 2 * (1 + 0.0022 / 0.0003) ** 2),
+        ("rubin", 0.0022 + 0.0012, 2 * (1 + 0.0022 / 0.0012) ** 2),
+        ("reiter", 0.0012 - 0.0022, 2 * (1 - 0.0022 / 0.0012) ** 2),
+        ("reiter_positive", 0.5 * 0.0022, 2 * (1 - 0.0022 / 0.0012) ** 2),
+        ("raab", 0.0022 * (0.5 + 1.5 / 3), math.inf),
+    ],
+)
+def test_by_hand(rule, variance, df):
+    combined = bdp.combine(Q, V, rule=rule, size_ratio=0.5)
+    assert combined.estimate == pytest.approx(0.33)
+    assert combined.variance == pytest.approx(variance)
+    assert combined.df == pytest.approx(df)
+    assert combined.rule == rule
+
+
+def test_liu_is_the_default_and_all_rules_are_tested():
+    assert bdp.combine(Q, V).rule == "liu"
+    assert list(RULES) == ["liu", "rubin", "reiter", "reiter_positive", "raab"]
+
+
+def test_raab_is_one_plus_two_over_m_at_equal_sizes():
+    """The form in which Liu (section 5.2) quotes it."""
+    assert bdp.combine(Q, V, "raab").variance == pytest.approx((1 + 2 / 3) * 0.0022)
+
+
+def test_intervals_are_student():
+    combined = bdp.combine(Q, V)
+    low, high = combined.interval(0.9)
+    half = stats.t.ppf(0.95, combined.df) * math.sqrt(combined.variance)
+    assert (low, high) == pytest.approx((0.33 - half, 0.33 + half))
+    normal = bdp.combine(Q, V, "raab")
+    assert np.diff(normal.interval(0.95)) == pytest.approx(
+        2 * 1.959964 * math.sqrt(normal.variance), rel=1e-6
+    )
+
+
+def test_a_negative_variance_has_no_interval_but_a_way_out():
+    with pytest.raises(bdp.InvalidInput, match="reiter_positive"):
+        bdp.combine(Q, V, "reiter").interval()
+    low, high = bdp.combine(Q, V, "reiter_positive").interval()
+    assert low < 0.33 < high
+
+
+def test_a_positive_reiter_variance_is_kept():
+    spread = bdp.combine([0.1, 0.5], [0.01, 0.01], "reiter")
+    assert spread.variance > 0
+    assert bdp.combine([0.1, 0.5], [0.01, 0.01], "reiter_positive").variance == spread.variance
+
+
+def test_equal_copies_have_infinite_degrees_of_freedom():
+    for rule in ("liu", "rubin", "reiter_positive"):
+        combined = bdp.combine([0.2, 0.2], [0.01, 0.01], rule)
+        assert math.isinf(combined.df)
+        assert all(map(math.isfinite, combined.interval()))
+
+
+def test_proportions():
+    q, v = proportions([25, 50], 100)
+    assert q.tolist() == [0.25, 0.5]
+    assert v == pytest.approx([0.001875, 0.0025])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((Q, V, "fisher"), "rule is 'fisher'"),
+        ((Q, V[:2]), "match them"),
+        (([0.2], [0.01]), "needs at least 2"),
+        (([], []), "estimates must be"),
+        (([0.1, math.nan], [1, 1]), "estimates must be"),
+        (([0.1, 0.2], [1, math.inf]), "variances must be"),
+        (([0.1, 0.2], [1, -1]), "negative"),
+        (([[0.1, 0.2]], [[1, 1]]), "estimates must be"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.combine(*arguments)
+
+
+def test_bad_size_ratio():
+    with pytest.raises(bdp.InvalidInput, match="size_ratio is 0"):
+        bdp.combine(Q, V, "raab", size_ratio=0)
+
+
+def test_one_copy_is_enough_for_raab():
+    assert bdp.combine([0.2], [0.01], "raab").variance == pytest.approx(0.03)
