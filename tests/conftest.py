@@ -42,3 +42,14 @@ def grouped_release() -> bdp.Release:
     counts = {"a": bdp.Count(20, 50), "b": bdp.Count(70, 80), "c": bdp.Count(0, 30)}
     with bdp.reproducible(5):
         return bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2).release(counts)
+
+
+def require_pystan() -> None:
+    """Skip, or fail in CI, unless PyStan can compile here."""
+    import importlib.util
+    import shutil
+
+    if importlib.util.find_spec("httpstan") is None:
+        missing("PyStan", 'pip install "bayesdp[stan]"')
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        missing("a C++ compiler", "apt-get install g++")
