@@ -189,19 +189,22 @@ def reproduce(
 @contextmanager
 def _progress_bar() -> Iterator[Callable[[str, float], None]]:
     """Yield a function that takes what is being done and the fraction done before it."""
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
-        task = bar.add_task("load the libraries", total=1.0)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("start", total=1.0)
         yield lambda description, done: bar.update(task, description=description, completed=done)
         bar.update(task, description="done", completed=1.0)
 
 
 def _run(name: str, out: Path, force: bool) -> None:
     """Run an analysis with a progress bar, then show its table."""
-    with _progress_bar() as step:
-        from bayesdp.evaluation.analysis import REPORT, run_analysis
+    from bayesdp.evaluation.analysis import REPORT, find_analysis, run_analysis
 
+    find_analysis(name)  # so that a wrong name fails before a progress bar is drawn
+    with _progress_bar() as step:
         result = run_analysis(name, out, force=force, progress=step)
     _print_comparison(result)
     typer.echo(f"report: {(result.folder / REPORT / 'index.html').resolve()}")

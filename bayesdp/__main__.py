@@ -1,0 +1,5 @@
+"""`python -m bayesdp`."""
+
+from bayesdp.cli import main
+
+main()

@@ -1,0 +1,110 @@
+"""Analyses in TOML: every shipped one runs, and a wrong one says what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+import bayesdp as bdp
+from bayesdp.evaluation.analysis import find_analysis, load_analysis, run_analysis
+from bayesdp.resources import shipped
+
+SHIPPED = sorted(shipped("models").glob("*.toml"))
+
+GOOD = """
+title = "t"
+[data]
+source = "data.csv"
+column = "y"
+by = "g"
+[synthesizer]
+name = "beta_binomial"
+epsilon = 1.0
+[model]
+family = "binomial"
+[fit]
+draws = 100
+"""
+
+
+@pytest.fixture
+def analysis(tmp_path: Path) -> Path:
+    (tmp_path / "data.csv").write_text("y,g\n" + "1,2.0\n0,2.0\n1,1.0\n" * 30)
+    path = tmp_path / "a.toml"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
+def test_shipped_analyses_run(path: Path, tmp_path: Path):
+    steps = []
+    result = run_analysis(
+        path.stem, tmp_path / "out", progress=lambda text, done: steps.append(done)
+    )
+    assert steps == sorted(steps)
+    assert bdp.Release.load(tmp_path / "out" / "release") == result.release
+    assert (tmp_path / "out" / "report" / "index.html").is_file()
+
+
+def test_the_posterior_recovers_what_the_naive_one_misses(tmp_path: Path):
+    """On the demo's real survey; the reference is there because the data are public."""
+    with bdp.reproducible(1):
+        result = run_analysis("fair", tmp_path / "out")
+    inside = {"aware": 0, "naive": 0}
+    for label, truth in result.reference.items():
+        alone = result.release[label]
+        for name, posterior in (
+            ("aware", result.model.posterior(alone)),
+            ("naive", result.model.naive_posterior(alone)),
+        ):
+            low, high = posterior.interval(0.95)
+            inside[name] += low <= truth <= high
+    assert inside["aware"] == 5
+    assert inside["naive"] <= 1
+
+
+def test_paths_are_relative_to_the_file(analysis: Path, tmp_path: Path):
+    result = run_analysis(str(analysis), tmp_path / "out")
+    assert result.release.groups == (1, 2)
+    assert result.reference is None
+    with pytest.raises(bdp.ReleaseExists):
+        run_analysis(str(analysis), tmp_path / "out")
+
+
+def test_an_existing_release(analysis: Path, tmp_path: Path):
+    first = run_analysis(str(analysis), tmp_path / "out")
+    again = tmp_path / "again.toml"
+    again.write_text('title = "t"\nrelease = "out/release"\n[model]\nfamily = "binomial"\n')
+    result = run_analysis(str(again), tmp_path / "second")
+    assert result.release == first.release
+    assert not (tmp_path / "second" / "release").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title", "title = ", "not valid TOML"),
+        ('title = "t"', "", "title: Field required"),
+        ("epsilon", "epsillon", "synthesizer.epsillon: Extra inputs"),
+        ("beta_binomial", "laplace", "synthesizer.name"),
+        ('"binomial"', '"poisson"', "model.family"),
+        ("draws = 100", "draws = 'many'", "fit.draws"),
+        ('source = "data.csv"', 'source = "none.csv"', "no such file"),
+        ('source = "data.csv"', 'source = "statsmodels:none"', "no data set 'none'"),
+        ('column = "y"', 'column = "z"', "column 'z' isn't in"),
+        ('by = "g"', 'by = "g"\nlabels = { 1 = "one" }', "but not .'2'"),
+        ('title = "t"', 'title = "t"\nrelease = "x"', "either"),
+        ("epsilon = 1.0", "epsilon = -1.0", "epsilon is -1"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_written(analysis, tmp_path, old, new, message):
+    analysis.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(bdp.InvalidInput, match=message):
+        run_analysis(str(analysis), tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.toml", "data.csv"]
+
+
+def test_finding():
+    assert find_analysis("fair") == find_analysis("fair.toml") == shipped("models") / "fair.toml"
+    assert load_analysis(find_analysis("fair")).title
+    with pytest.raises(bdp.InvalidInput, match="shipped analysis: fair"):
+        find_analysis("unfair")
