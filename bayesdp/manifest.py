@@ -18,6 +18,17 @@ Label = bool | str | int | float | None
 Origin = Literal["bayesdp", "elsewhere"]
 
 
+def check_label(raw: Any) -> Label:
+    """Return a group's label as a plain Python value, or raise InvalidInput."""
+    value: Any = raw.item() if hasattr(raw, "item") else raw  # numpy's scalars
+    if not isinstance(value, bool | str | int | float) or value != value:
+        raise InvalidInput(
+            f"group label is of type {type(raw).__name__}; labels are texts, numbers or booleans "
+            "(convert the column with .astype(str))"
+        )
+    return value
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import (
-    Label,
-    MechanismEntry,
-    Origin,
-)
+from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -117,7 +113,11 @@ class Release:
         """A release of disjoint groups, from each label's mechanism and outputs."""
         return cls(
             tuple(
-                Part(label, mechanism, tuple(mechanism.check_output(z) for z in outputs))
+                Part(
+                    None if by is None else check_label(label),
+                    mechanism,
+                    tuple(mechanism.check_output(z) for z in outputs),
+                )
                 for label, (mechanism, outputs) in parts.items()
             ),
             variable=variable,

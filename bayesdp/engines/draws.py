@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.errors import InvalidInput
+
 if TYPE_CHECKING:
     import arviz as az
 
@@ -34,6 +36,13 @@ class Draws:
     sample_stats: Mapping[str, NDArray[Any]]
     engine: str
     versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_seed(seed: int | None) -> None:
+    """Raise InvalidInput unless `seed` is None or an integer from 0 to 2**31 - 1, as Stan's."""
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (whole and 0 <= seed < 2**31):
+        raise InvalidInput(f"seed is {seed!r}; it must be None or an integer from 0 to 2**31 - 1")
 
 
 def import_arviz() -> Any:

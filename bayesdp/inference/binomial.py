@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bayesdp.engines import exact
+from bayesdp.engines.draws import check_seed
 from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
@@ -159,6 +160,7 @@ class BinomialModel:
         """
         for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
             check_at_least_one(name, value)
+        check_seed(seed)
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
         reason = "asked for"
@@ -189,6 +191,7 @@ class BinomialModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
+        check_seed(seed)
         drawn = exact.sample(
             self._naive_posteriors(release),
             draws=draws,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesdp.mechanisms.randomness import uniform_below
 
-_BLOCK = 1 << 22  # balls drawn at once, to bound memory
+_BLOCK = 1 << 20  # balls drawn at once, to bound memory
 _WORD_BITS = 63  # numbers that fit are drawn as 64-bit integers, others as Python's
 
 
@@ -24,10 +24,10 @@ def polya_urn(
     one power of two s, and draw i picks a uniform integer below s (a + b + i): no
     probability is ever rounded.
 
-    All draws are made at once. A pick below s a or s (a + b) is an original ball and settles
-    its colour; any other is a unit that draw j < i has put in and takes the colour of j.
-    These references are followed in rounds, each of which doubles the length of the path
-    followed, so there are O(log log size) rounds in expectation.
+    A pick below s a or s (a + b) is an original ball and settles its colour; any other is a
+    unit that draw j < i has put in, and takes the colour of j. So all picks of a block of
+    draws are made at once, and then these references are followed in rounds, each of which
+    doubles the length of the path followed.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ def polya_urn(
     step = max(1, _BLOCK // size)
     drawn = np.empty(flat_ones.size, dtype=np.int64)
     for start in range(0, flat_ones.size, step):
-        block = slice(start, start + step)
-        first = _units(flat_ones[block], a, scale, dtype)
-        second = _units(flat_zeros[block], b, scale, dtype)
-        drawn[block] = _draw(first, first + second, scale, size, dtype)
+        urns = slice(start, start + step)
+        first = _units(flat_ones[urns], a, scale, dtype)
+        second = _units(flat_zeros[urns], b, scale, dtype)
+        drawn[urns] = _draw(first, first + second, scale, size)
     return drawn.reshape(ones.shape)
 
 
@@ -66,24 +66,37 @@ def _units(counts: NDArray[Any], extra: Fraction, scale: int, dtype: Any) -> NDA
     return np.asarray(counts.astype(np.object_) * scale + start)
 
 
-def _draw(
-    first: NDArray[Any], original: NDArray[Any], scale: int, size: int, dtype: Any
-) -> NDArray[np.int64]:
+def _draw(first: NDArray[Any], original: NDArray[Any], scale: int, size: int) -> NDArray[np.int64]:
     """Number of draws of the first colour in each urn; arguments in units, shape (urns,)."""
-    unit: Any = np.uint64(scale) if dtype is np.uint64 else scale
-    index: NDArray[Any] = np.arange(size).astype(dtype)
-    bounds = original[:, None] + index * unit
+    is_first = np.empty((first.size, size), dtype=bool)
+    width = max(1, _BLOCK // first.size)
+    for start in range(0, size, width):
+        _draw_block(is_first, first[:, None], original[:, None], scale, start, start + width)
+    return np.asarray(is_first.sum(axis=1, dtype=np.int64))
+
+
+def _draw_block(
+    is_first: NDArray[np.bool_],
+    first: NDArray[Any],
+    original: NDArray[Any],
+    scale: int,
+    start: int,
+    stop: int,
+) -> None:
+    """Settle draws start..stop of every urn, given those before."""
+    block = is_first[:, start:stop]
+    unit: Any = np.uint64(scale) if original.dtype == np.uint64 else scale
+    index: NDArray[Any] = np.arange(start, start + block.shape[1]).astype(original.dtype)
+    bounds = original + index * unit
     picks = uniform_below(bounds.ravel()).reshape(bounds.shape)
-    is_original = (picks < original[:, None]).astype(bool)
-    is_first = (picks < first[:, None]).astype(bool)
-    # Positions in the flattened array: an original ball refers to itself.
-    own = np.arange(bounds.size).reshape(bounds.shape)
-    earlier = np.where(is_original, original[:, None], picks) - original[:, None]
-    parent = np.where(is_original, own, own[:, :1] + (earlier // unit).astype(np.int64)).ravel()
-    while True:
-        grandparent = parent[parent]
-        if np.array_equal(grandparent, parent):
-            break
+    is_original = (picks < original).astype(bool)
+    draw = ((np.where(is_original, original, picks) - original) // unit).astype(np.int64)
+    before = np.take_along_axis(is_first, np.where(draw < start, draw, 0), axis=1)
+    colour = np.where(is_original, (picks < first).astype(bool), before)
+    # Where a reference stays inside the block, follow it; a settled draw refers to itself.
+    own = np.arange(block.size).reshape(block.shape)
+    inside = ~is_original & (draw >= start)
+    parent = np.where(inside, own[:, :1] + draw - start, own).ravel()
+    while not np.array_equal(grandparent := parent[parent], parent):
         parent = grandparent
-    drawn: NDArray[np.int64] = is_first.ravel()[parent].reshape(bounds.shape).sum(axis=1)
-    return drawn
+    block[:] = colour.ravel()[parent].reshape(block.shape)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label
+from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_at_least_one, check_prior
 from bayesdp.mechanisms.count import Count, is_missing
@@ -162,7 +162,7 @@ class BetaBinomialSynthesizer:
         if isinstance(data, Mapping):
             if by is not None:
                 raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
-            counts = {_label(label): _whole(count) for label, count in data.items()}
+            counts = {check_label(label): _whole(count) for label, count in data.items()}
         elif by is None:
             if self.groups is not None:
                 raise InvalidInput("groups is given, but by is not: say each record's group")
@@ -186,7 +186,7 @@ class BetaBinomialSynthesizer:
                     "a group has n = 0 records; leave it out, or keep n confidential"
                 )
             return counts
-        listed = [_label(label) for label in self.groups]
+        listed = [check_label(label) for label in self.groups]
         if len(set(listed)) < len(listed) or not listed:
             raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
         if set(counts) - set(listed):
@@ -225,23 +225,13 @@ def _count_by(data: Any, by: Any) -> dict[Label, Count]:
         order = [category for category in by.cat.categories if category in present]
     else:
         order = sorted(present, key=lambda label: (type(label).__name__, label))
-    return {_label(raw): Count.of(values[labels == raw]) for raw in order}
+    return {check_label(raw): Count.of(values[labels == raw]) for raw in order}
 
 
 def _whole(count: Any) -> Count:
     if not isinstance(count, Count):
         raise InvalidInput(f"data maps a group to a {type(count).__name__}; it must be a Count")
     return count
-
-
-def _label(raw: Any) -> Label:
-    value = raw.item() if isinstance(raw, np.generic) else raw
-    if not isinstance(value, bool | str | int | float) or value != value:
-        raise InvalidInput(
-            f"group label is of type {type(raw).__name__}; labels are texts, numbers or booleans "
-            "(convert the column with .astype(str))"
-        )
-    return value
 
 
 def _name(column: Any, default: str) -> str:

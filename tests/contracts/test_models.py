@@ -73,6 +73,8 @@ def test_arviz_takes_it_as_it_is(model, release, tmp_path):
         ({"chains": 0}, "chains is 0"),
         ({"warmup": 0}, "warmup is 0"),
         ({"draws": 2.5}, "draws is 2.5"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 0.5}, "seed is 0.5"),
         ({"engine": "jags"}, "engine is 'jags'"),
     ],
 )

@@ -82,12 +82,13 @@ def test_large_bounds_fill_their_range():
 
 
 def test_both_number_types_and_many_blocks_agree_in_law(monkeypatch: pytest.MonkeyPatch):
-    """Means of 20,000 urns, within 5 standard errors of the beta-binomial's."""
-    monkeypatch.setattr(polya, "_BLOCK", 1000)
+    """Means over many urns, within 5 standard errors of the beta-binomial's."""
     a, b, size = 3.25, 7.5, 20
-    for bits in (63, 0):
+    for bits, block in ((63, 1 << 20), (0, 1 << 20), (63, 1000), (63, 7), (63, 1)):
+        monkeypatch.setattr(polya, "_BLOCK", block)
         monkeypatch.setattr(polya, "_WORD_BITS", bits)
         with randomness.reproducible(1):
-            z = polya_urn(np.full(20_000, 1), np.full(20_000, 2), (a, b), size)
+            urns = 20_000 if block > 1000 else 2_000
+            z = polya_urn(np.full(urns, 1), np.full(urns, 2), (a, b), size)
         mean = size * (a + 1) / (a + b + 3)
         assert abs(z.mean() - mean) < 5 * z.std() / np.sqrt(z.size)

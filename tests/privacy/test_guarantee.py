@@ -1,0 +1,69 @@
+"""Guarantees: their ranges, how they read, and how they compose."""
+
+import math
+
+import pytest
+
+import bayesdp as bdp
+from bayesdp.privacy.composition import one_record_moves, parallel
+
+
+def guarantee(epsilon: float = 1.0, delta: float = 0.0) -> bdp.Guarantee:
+    return bdp.Guarantee(
+        epsilon, delta, bdp.Neighbours.REPLACE_ONE, bdp.Strength.PROVED, (), "a test"
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (-1, 0, "epsilon is -1"),
+        (math.nan, 0, "epsilon is nan"),
+        (1, -0.1, "delta is -0.1"),
+        (1, 1.1, "delta is 1.1"),
+        (1, math.nan, "delta is nan"),
+    ],
+)
+def test_ranges(epsilon, delta, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        guarantee(epsilon, delta)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "shown"),
+    [
+        (2.0, "2"),
+        (2.0000000000000004, "2"),
+        (1.23456749, "1.23457"),
+        (1.2345611, "1.23457"),
+        (0.012345611, "0.0123457"),
+        (123456.1, "123457"),
+        (0.0, "0"),
+        (math.inf, "inf"),
+    ],
+)
+def test_it_never_reads_better_than_it_is(epsilon, shown):
+    assert str(guarantee(epsilon)) == f"epsilon = {shown} (replace_one, proved)"
+    assert float(shown) >= epsilon * (1 - 1e-12)
+
+
+def test_delta_is_shown_where_there_is_one():
+    assert "delta = 1e-06" in str(guarantee(1, 1e-6))
+
+
+def test_parallel_is_the_largest():
+    assert parallel([0.5, 2.0, 1.0]) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("within", "addition", "removal", "expected"),
+    [
+        ([1.0, 1.0], [0.5, 0.7], [0.3, 0.1], 1.0),
+        ([1.0, 1.0], [1.0, 1.0], [0.6, 0.6], 1.6),
+        ([1.0, 2.0], [1.0, 2.0], [0.4, 1.5], 2.5),
+        ([3.0], [3.0], [2.0], 3.0),
+    ],
+)
+def test_a_move_pays_for_both_ends_but_not_within_one_part(within, addition, removal, expected):
+    cost = one_record_moves(within, addition, removal)
+    assert expected <= cost <= expected * (1 + 1e-15)
