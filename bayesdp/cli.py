@@ -219,9 +219,12 @@ def _print_comparison(result: Any) -> None:
     table = Table(title=f"{release.variable}: {release.guarantee}")
     headings = [release.by or "", "n", "posterior, 95%", "naive, 95%"]
     if result.reference is not None:
-        headings.insert(2, "true (public data)")
+        headings.insert(2, "true")
+        table.caption = "The data are public, so the true proportion can be shown."
     for heading in headings:
-        table.add_column(heading, justify="left" if heading == headings[0] else "right")
+        table.add_column(
+            heading, justify="left" if heading == headings[0] else "right", no_wrap=True
+        )
     for part in release.parts:
         alone = release if release.by is None else release[part.group]
         cells = [str(part.group or "all"), str(part.mechanism.n or "confidential")]

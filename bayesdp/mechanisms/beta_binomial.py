@@ -157,9 +157,9 @@ class BetaBinomialMechanism:
             neighbours=neighbours,
             strength=Strength.PROVED,
             assumptions=(
-                ()
+                "The size of a copy was chosen without the data."
                 if self.n is None
-                else (f"The number of records, n = {self.n}, is public and not protected.",)
+                else f"The number of records, n = {self.n}, is public and not protected.",
             ),
             source="bayesdp.mechanisms.beta_binomial; Charest (2010), section 4.2",
         )
