@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.neighbours import Neighbours
     from bayesdp.release import Release
+    from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
 
 _HOME = {
@@ -47,6 +48,7 @@ _HOME = {
     "Strength": "privacy.guarantee",
     "combine": "evaluation.combining",
     "reproducible": "mechanisms.randomness",
+    "write_report": "report.html",
 }
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "__version__",
     "combine",
     "reproducible",
+    "write_report",
 ]
 
 

@@ -70,7 +70,9 @@ class Combined:
                 f"the variance is {self.variance:.3g}: rule {self.rule!r} subtracts the variance "
                 "within copies and may end below zero; use rule='reiter_positive'"
             )
-        half = float(stats.t.ppf(1 - tail, self.df)) * math.sqrt(self.variance)
+        # Below, the quantile exceeds 10^100 and scipy's is no longer monotone in df.
+        quantile = math.inf if self.df < 0.01 else float(stats.t.ppf(1 - tail, self.df))
+        half = quantile * math.sqrt(self.variance) if self.variance > 0 else 0.0
         return self.estimate - half, self.estimate + half
 
 

@@ -59,6 +59,13 @@ def test_a_negative_variance_has_no_interval_but_a_way_out():
     assert low < 0.33 < high
 
 
+def test_no_degrees_of_freedom_is_no_information():
+    """Where (1 + 1/M) b is just v, Reiter's degrees of freedom are nearly 0."""
+    combined = bdp.combine([0.1, 0.3], [0.03, 0.03 + 1e-9], "reiter_positive")
+    assert combined.df < 0.01
+    assert combined.interval() == (-math.inf, math.inf)
+
+
 def test_a_positive_reiter_variance_is_kept():
     spread = bdp.combine([0.1, 0.5], [0.01, 0.01], "reiter")
     assert spread.variance > 0

@@ -1,0 +1,235 @@
+"""The report as one HTML page: rendering and writing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+import numpy as np
+
+from bayesdp._version import __version__
+from bayesdp.privacy.guarantee import Strength
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.report.axis import Axis, axis_over
+from bayesdp.report.diagnostics import LARGEST_RHAT, SMALLEST_ESS
+from bayesdp.report.summary import Density, Estimate, Group, Summary, summarize
+from bayesdp.storage import check_target, whole_folder
+
+if TYPE_CHECKING:
+    import arviz as az
+
+    from bayesdp.release import Release
+
+PAGE = "index.html"
+MANY_GROUPS = 12  # more are folded away in tables, and have no density curve
+
+METHODS = {
+    "posterior": "Posterior given the release",
+    "naive": "Copies taken for real data",
+    "liu": "Combining rule of Liu",
+    "reiter_positive": "Combining rule of Reiter, kept positive",
+}
+MECHANISMS = {"beta_binomial": "beta-binomial"}
+NEIGHBOURS = {
+    Neighbours.REPLACE_ONE: "replace-one: two data sets of the same size that differ in one record",
+    Neighbours.ADD_REMOVE: "add/remove-one: one record is there in one data set, not in the other",
+}
+STRENGTHS = {
+    Strength.PROVED: "Proved: it holds for the program as it runs, floating-point arithmetic "
+    "and sampler included.",
+    Strength.CONDITIONAL: "Conditional: it holds if every assumption listed here does.",
+    Strength.AS_PUBLISHED: "As published: a claim that is unproved or known to be false. "
+    "Don't rely on it.",
+}
+
+
+def write_report(
+    idata: az.InferenceData,
+    release: Release,
+    folder: str | Path,
+    *,
+    level: float = 0.95,
+    title: str | None = None,
+    reference: Mapping[Any, float] | float | None = None,
+    force: bool = False,
+) -> Path:
+    """Write a report on a posterior as a self-contained page, `folder/index.html`.
+
+    The page needs no network and no other file. The folder appears whole or not at all.
+
+    Parameters
+    ----------
+    idata : arviz.InferenceData
+        What `BinomialModel().fit` returned for `release`, or a copy read from netCDF.
+    release : Release
+        What was released.
+    folder : path
+        Must not exist, unless `force`, which replaces an older report.
+    level : float
+        Level of all intervals, in (0, 1).
+    title : str, optional
+        Heading of the page. Default: made from the release's names.
+    reference : mapping of group label to float, or float, optional
+        True proportions, for public benchmark data only: drawn and stated as such. A float
+        for a release without groups.
+    force : bool
+        Whether an older report may be replaced.
+
+    Returns
+    -------
+    Path
+        Of the page.
+
+    Raises
+    ------
+    InvalidInput
+        If `idata` isn't the binomial posterior of this release, or another argument is
+        out of its range.
+    ReleaseExists
+        If the folder exists; with `force`, if it isn't a report.
+    """
+    target = Path(folder)
+    check_target(target, PAGE, force=force)
+    page = render(summarize(idata, release, level=level, reference=reference), title=title)
+    with whole_folder(target, PAGE, force=force) as work:
+        (work / PAGE).write_text(page, encoding="utf-8")
+    return target / PAGE
+
+
+def render(summary: Summary, *, title: str | None = None) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    summary : Summary
+        Its numbers.
+    title : str, optional
+        Its heading.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_shipped),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        {"pct": percent, "span": interval, "num": number, "up": rounded_up, "label": _label}
+    )
+    return environment.get_template("template.html").render(
+        s=summary,
+        title=title or _title(summary),
+        version=__version__,
+        axis=axis_over(_drawn(summary)),
+        methods={e.method: METHODS[e.method] for e in summary.groups[0].estimates},
+        mechanisms=sorted({MECHANISMS.get(g.mechanism, g.mechanism) for g in summary.groups}),
+        neighbours=NEIGHBOURS,
+        strengths=STRENGTHS,
+        many=MANY_GROUPS,
+        curve=_curve,
+        prior_mean=_prior_mean(summary),
+        referenced=any(g.reference is not None for g in summary.groups),
+        axis_of=_axis_of,
+        largest_rhat=LARGEST_RHAT,
+        smallest_ess=SMALLEST_ESS,
+    )
+
+
+def percent(share: float) -> str:
+    """A proportion as a percentage of three significant digits."""
+    if math.isnan(share):
+        return "undefined"
+    if abs(share) > 2:  # an interval of a combining rule, far outside [0, 1]
+        return "over 200%" if share > 0 else "under \N{MINUS SIGN}200%"
+    text = "0" if abs(share) < 1e-7 else f"{100 * share:#.3g}".rstrip(".")
+    return f"{text}%".replace("-", "\N{MINUS SIGN}")
+
+
+def interval(estimate: Estimate) -> str:
+    """The bounds of an interval, in words that a screen reader takes as they are."""
+    if math.isnan(estimate.low):
+        return "interval undefined"
+    if estimate.low < -2 and estimate.high > 2:
+        return "beyond \N{PLUS-MINUS SIGN}200%"
+    return f"{percent(estimate.low)} to {percent(estimate.high)}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number of a few significant digits; powers of ten only where it is huge or tiny."""
+    if value == math.inf:
+        return "infinity"
+    if value != 0 and not 1e-4 <= abs(value) < 1e7:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        power = exponent.lstrip("+").lstrip("0") if exponent[0] == "+" else str(int(exponent))
+        return f"{mantissa} \N{MULTIPLICATION SIGN} 10^{power}".replace("-", "\N{MINUS SIGN}")
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def rounded_up(value: float, digits: int = 4) -> str:
+    """A privacy number, rounded so that it never reads better than it is."""
+    if value in (0.0, math.inf):
+        return number(value)
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(value)))
+    up = math.ceil(value * scale * (1 - 1e-12)) / scale
+    return f"{up:.{digits}g}" if 1e-4 <= up < 10**digits else number(up, digits)
+
+
+def _shipped(name: str) -> str:
+    return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _title(summary: Summary) -> str:
+    return f"{summary.variable} by {summary.by}" if summary.by else summary.variable
+
+
+def _label(group: Group) -> str:
+    """One sentence with all numbers of a group's chart, for those who don't see it."""
+    parts = [f"{METHODS[e.method]}: {percent(e.estimate)}, {interval(e)}" for e in group.estimates]
+    if group.reference is not None:
+        parts.append(f"Reference: {percent(group.reference)}")
+    copies = ", ".join(percent(q) for q in group.copies)
+    return f"{group.label}. {'. '.join(parts)}. Copies: {copies}."
+
+
+def _drawn(summary: Summary) -> Iterator[float]:
+    """All proportions that the chart of intervals must show."""
+    for group in summary.groups:
+        yield from group.copies
+        if group.reference is not None:
+            yield group.reference
+        for estimate in group.estimates:
+            yield estimate.estimate
+            if not math.isnan(estimate.low):
+                yield from (estimate.low, estimate.high)
+
+
+def _axis_of(density: Density) -> Axis:
+    return axis_over([float(density.grid[0]), float(density.grid[-1])], steps=2, snap=False)
+
+
+def _curve(density: Density, which: str, axis: Axis) -> str:
+    """Points of a density curve, its peak near the top of a box of 1000 by 100.
+
+    A density that grows without bound towards an end of the range is cut at the top there,
+    and the line is left out where it would run along the axis.
+    """
+    height = getattr(density, which)
+    share = height / max(float(height[1:-1].max()), 1e-300)
+    visible = np.flatnonzero(share > 0.003)
+    drawn = slice(max(visible[0] - 1, 0), visible[-1] + 2)
+    x = [10 * axis.position(float(p)) for p in density.grid[drawn]]
+    y = 100 - 96 * np.minimum(share[drawn], 1.04)
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+
+
+def _prior_mean(summary: Summary) -> float | None:
+    """What the mechanism's prior draws the copies to, where that is the same in all groups."""
+    priors = {group.prior for group in summary.groups}
+    means = {None if prior is None else prior[0] / sum(prior) for prior in priors}
+    return means.pop() if len(means) == 1 else None

@@ -1,0 +1,300 @@
+"""The report in a real browser: it renders, fits a phone, and can be read."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+import bayesdp as bdp
+from bayesdp.report.html import render, write_report
+from bayesdp.report.summary import summarize
+from tests.conftest import missing
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+METHODS = ("posterior", "naive", "liu", "reiter_positive")
+VIEWS = [
+    pytest.param((width, height, scheme), id=f"{width}x{height}-{scheme}")
+    for width, height in ((390, 844), (1280, 900))
+    for scheme in ("light", "dark")
+]
+
+# Every element that holds text of its own, with its colour and the one painted behind it.
+TEXTS = """
+const seen = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || !element.checkVisibility()) continue;
+  const style = getComputedStyle(element);
+  let behind = element;
+  while (behind && getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)')
+    behind = behind.parentElement;
+  seen.push([walker.currentNode.textContent.trim().slice(0, 40),
+             element instanceof SVGElement ? style.fill : style.color,
+             getComputedStyle(behind).backgroundColor]);
+}
+return seen;
+"""
+BOXES = """
+return [...document.querySelectorAll(arguments[0])].map(element => {
+  const box = element.getBoundingClientRect();
+  return [box.left, box.right, box.width, box.height];
+});
+"""
+DOTS = """
+return [...document.querySelectorAll('svg.chart')].map(chart => {
+  const frame = chart.getBoundingClientRect();
+  const dots = {};
+  for (const mark of chart.querySelectorAll('[data-method]')) {
+    const dot = (mark.querySelector('.dot') || mark).getBoundingClientRect();
+    dots[mark.dataset.method] = [(dot.left + dot.right) / 2 - frame.left, dot.width, dot.height];
+  }
+  return {group: chart.dataset.group, width: frame.width, dots: dots};
+});
+"""
+
+
+@dataclass
+class Browser:
+    """A headless Chromium that remembers what its pages asked for."""
+
+    driver: webdriver.Chrome
+    width: int = 0
+
+    def open(self, page: Path, width: int, height: int, scheme: str) -> None:
+        self.width = width
+        self.driver.get("about:blank")
+        for log in ("browser", "performance"):
+            self.driver.get_log(log)  # empties it
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600},
+        )
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+        )
+        self.driver.get(page.as_uri())
+
+    def run(self, script: str, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def requests(self) -> list[str]:
+        messages = (json.loads(e["message"])["message"] for e in self.driver.get_log("performance"))
+        return [
+            m["params"]["request"]["url"]
+            for m in messages
+            if m["method"] == "Network.requestWillBeSent"
+        ]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Browser]:
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or chromedriver is None:
+        missing("Chromium or its driver", "apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(executable_path=chromedriver))
+    try:
+        yield Browser(driver)
+    finally:
+        driver.quit()
+
+
+@pytest.fixture(scope="module")
+def release() -> bdp.Release:
+    outputs = {1: (60, [33, 29, 31]), 2: (90, [44, 49, 40]), 3: (120, [50, 41, 47])}
+    parts = {
+        label: (bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=2.0, copies=3), ones)
+        for label, (n, ones) in outputs.items()
+    }
+    return bdp.Release.of_groups(parts, by="rating", variable="affairs")
+
+
+@pytest.fixture(scope="module")
+def idata(release):
+    return bdp.BinomialModel().fit(release, draws=1000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def page(release, idata, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("browser") / "report"
+    return write_report(idata, release, folder, reference={1: 0.6, 2: 0.5, 3: 0.3})
+
+
+@pytest.fixture(params=VIEWS)
+def view(request, browser, page) -> Browser:
+    browser.open(page, *request.param)
+    return browser
+
+
+def fits(browser: Browser) -> bool:
+    """Whether the page has no horizontal scroll (a phone's innerWidth grows with the page)."""
+    return browser.run("return document.documentElement.scrollWidth") <= browser.width
+
+
+def test_figures_and_tables_render_inside_the_viewport(view):
+    assert fits(view)
+    for selector, count in {
+        "h1": 1,
+        "section": 7,
+        "svg.chart": 3,
+        "svg.density": 3,
+        ".scroll": 2,
+        ".legend li": 6,
+    }.items():
+        boxes = view.run(BOXES, selector)
+        assert len(boxes) == count, selector
+        for left, right, wide, high in boxes:
+            assert wide > 100, selector
+            assert high > 15, selector
+            assert left >= 0, selector
+            assert right <= view.width, selector
+    for _, _, wide, high in view.run(BOXES, "table"):
+        assert wide > 300
+        assert high > 100
+
+
+def test_axis_text_stays_inside_the_viewport(view):
+    boxes = view.run(BOXES, "svg text")
+    assert len(boxes) >= 8
+    assert all(left >= 0 and right <= view.width for left, right, _, _ in boxes)
+
+
+def test_ticks_of_an_axis_do_not_collide(view):
+    for selector in (".row.axis svg", ".panel:nth-child(1) svg.density"):
+        boxes = view.run(BOXES, f"{selector} text")
+        assert all(a[1] < b[0] for a, b in pairwise(boxes))
+
+
+def test_a_mark_for_each_group_and_method_at_its_place(view, release, idata):
+    summary = summarize(idata, release)
+    charts = view.run(DOTS)
+    assert [chart["group"] for chart in charts] == ["1", "2", "3"]
+    shares, places = [], []
+    for chart, group in zip(charts, summary.groups, strict=True):
+        assert set(chart["dots"]) == {*METHODS, "copies"}
+        for method in METHODS:
+            x, wide, high = chart["dots"][method]
+            assert wide > 5
+            assert high > 5
+            shares.append(group.by(method).estimate)
+            places.append(x / chart["width"])
+        assert chart["dots"]["copies"][1] > 3
+    # places are a straight line in the estimates, the same for all charts, to half a pixel
+    line = np.polynomial.Polynomial.fit(shares, places, 1)
+    assert np.allclose(line(np.array(shares)), places, atol=2e-3)
+    assert line.convert().coef[1] > 0
+
+
+def test_density_curves_are_drawn(view):
+    for selector in (".curve.naive", ".curve:not(.naive)", ".area"):
+        boxes = view.run(BOXES, selector)
+        assert len(boxes) == 3
+        assert all(wide > 5 and 60 < high < 130 for _, _, wide, high in boxes)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2, of "rgb(r, g, b)"."""
+    assert colour.startswith("rgb("), colour
+    values = np.array([float(v) for v in colour[4:-1].split(",")]) / 255
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_stands_out_from_its_background(view):
+    texts = view.run(TEXTS)
+    assert len(texts) > 100
+    assert {text: contrast(a, b) for text, a, b in texts if contrast(a, b) < 4.5} == {}
+
+
+def test_marks_stand_out_from_the_paper(view):
+    """Graphics need 3 to 1."""
+    colours = view.run(
+        "return [...document.querySelectorAll('svg.chart [data-method], svg.chart .reference line,"
+        " svg.chart .copies line, .curve')].map(e => getComputedStyle(e).stroke)"
+    )
+    paper = view.run("return getComputedStyle(document.body).backgroundColor")
+    colours = {colour for colour in colours if colour != "none"}
+    assert len(colours) >= 5
+    assert min(contrast(colour, paper) for colour in colours) >= 3
+
+
+def test_colour_scheme_is_followed(browser, page):
+    papers = []
+    for scheme in ("light", "dark"):
+        browser.open(page, 1280, 900, scheme)
+        papers.append(
+            luminance(browser.run("return getComputedStyle(document.body).backgroundColor"))
+        )
+    assert papers[0] > 0.9
+    assert papers[1] < 0.05
+
+
+def test_no_errors_and_no_requests(view, page):
+    assert view.driver.get_log("browser") == []
+    asked = view.requests()
+    assert page.as_uri() in asked
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_figures_have_names(view):
+    labels = view.run("return [...document.querySelectorAll('[role=img]')].map(e => e.ariaLabel)")
+    assert len(labels) == 6
+    assert all("%" in label for label in labels)
+    assert view.run("return document.documentElement.lang") == "en"
+    assert view.run("return document.title").startswith("affairs by rating")
+
+
+def test_long_hostile_labels(browser, tmp_path):
+    evil = "<script>document.title = 'broken'</script>"
+    counts = {"x" * 200: bdp.Count(3, 20), "word " * 60: bdp.Count(4, 20), evil: bdp.Count(5, 20)}
+    with bdp.reproducible(3):
+        release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(counts, variable="y" * 150)
+    idata = bdp.BinomialModel().fit(release, draws=200, seed=1)
+    for width in (360, 1280):
+        browser.open(write_report(idata, release, tmp_path / str(width)), width, 800, "light")
+        assert fits(browser)
+        assert "broken" not in browser.run("return document.title").split(":")[0]
+        assert browser.run("return document.querySelectorAll('script').length") == 0
+        texts = browser.run("return [...document.querySelectorAll('.label')].map(e => e.innerText)")
+        assert evil in texts
+        assert browser.driver.get_log("browser") == []
+
+
+def test_tables_of_many_groups_open(browser, tmp_path):
+    counts = {k: bdp.Count(k, 40) for k in range(30)}
+    release = bdp.BetaBinomialSynthesizer(epsilon=1.0, copies=2).release(counts)
+    idata = bdp.BinomialModel().fit(release, draws=200, seed=1)
+    (tmp_path / "page.html").write_text(render(summarize(idata, release)), encoding="utf-8")
+    browser.open(tmp_path / "page.html", 390, 844, "light")
+    assert len(browser.run(BOXES, "svg.chart")) == 30
+    assert browser.run("return document.querySelector('#mechanisms').checkVisibility()") is False
+    browser.run("document.querySelector('summary').click()")
+    assert browser.run("return document.querySelector('#mechanisms').checkVisibility()") is True
+    assert fits(browser)
