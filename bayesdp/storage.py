@@ -28,10 +28,9 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
     ReleaseExists
         If the folder exists and may not be replaced.
     InvalidInput
-        If the folder it should stand in doesn't exist.
+        If the folder it should stand in doesn't exist or can't be written.
     """
-    if not target.parent.is_dir():
-        raise InvalidInput(f"folder {str(target.parent)!r} doesn't exist; create it first")
+    _check_parent(target)
     if not target.exists():
         return
     if not force:
@@ -70,8 +69,7 @@ def whole_folder(target: Path, marker: str, *, force: bool = False) -> Iterator[
 @contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `target` when the block ends well."""
-    if not target.parent.is_dir():
-        raise InvalidInput(f"folder {str(target.parent)!r} doesn't exist; create it first")
+    _check_parent(target)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
     os.close(handle)
     work = Path(name)
@@ -82,6 +80,19 @@ def whole_file(target: Path) -> Iterator[Path]:
         work.replace(target)
     finally:
         work.unlink(missing_ok=True)
+
+
+def _check_parent(target: Path) -> None:
+    """Refuse a place where nothing can be written, by writing and removing an empty file."""
+    if not target.parent.is_dir():
+        raise InvalidInput(f"folder {str(target.parent)!r} doesn't exist; create it first")
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise InvalidInput(
+            f"nothing can be written in folder {str(target.parent)!r} ({error.strerror}); "
+            "choose another place"
+        ) from error
 
 
 def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:

@@ -139,6 +139,7 @@ BAD = {
     "synthesize data.csv --column voted --by region --prior 9,9 --size 9 --confidential-n "
     "--out r": "groups is missing",
     "synthesize data.csv --column voted --epsilon 1 --out no/where": "doesn't exist",
+    "synthesize data.csv --column voted --epsilon 1 --out /proc/r": "/proc",
     "fit nothing/ --out p.nc": "neither a release folder nor an analysis",
     "fit nothing.toml": "fair",
     "fit . --out p.nc": "not a release folder",

@@ -230,6 +230,12 @@ def test_a_missing_parent_is_named(tmp_path: Path, charest_release: bdp.Release)
         charest_release.save(tmp_path / "no" / "where")
 
 
+def test_a_place_that_cannot_be_written_is_named(charest_release: bdp.Release):
+    """/proc refuses root too; elsewhere it isn't there, and says so."""
+    with pytest.raises(bdp.InvalidInput, match="/proc"):
+        charest_release.save("/proc/release")
+
+
 def test_an_error_while_writing_leaves_nothing(tmp_path: Path):
     def write_half() -> None:
         with whole_folder(tmp_path / "out", MANIFEST) as work:
