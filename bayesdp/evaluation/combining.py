@@ -99,7 +99,7 @@ def _reiter(s: _Summary) -> tuple[float, float]:
 
 def _reiter_positive(s: _Summary) -> tuple[float, float]:
     variance, df = _reiter(s)
-    return (variance if variance > 0 else s.size_ratio * s.within), df
+    return (variance if variance >= 0 else s.size_ratio * s.within), df
 
 
 def _raab(s: _Summary) -> tuple[float, float]:

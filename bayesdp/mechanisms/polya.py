@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bayesdp.mechanisms.randomness import uniform_below
 
-_BLOCK = 1 << 20  # balls drawn at once, to bound memory
+_BLOCK = 1 << 15  # balls drawn at once, to bound memory
 _WORD_BITS = 63  # numbers that fit are drawn as 64-bit integers, others as Python's
 
 
