@@ -6,15 +6,11 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import EngineFailed
 
 if TYPE_CHECKING:
     import pymc as pm
-
-    from bayesdp.engines.enumeration import Cells
 
 _STATS = {
     "lp": "logp",
@@ -34,40 +30,6 @@ def import_pymc() -> Any:
         warnings.simplefilter("ignore")
         import pymc
     return pymc
-
-
-def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
-    """log Pr[outputs | p] of every group, as a PyTensor expression: the latent count summed out.
-
-    For a model of your own: `pm.Potential("release", latent_count_logp(p, cells))`, with
-    `cells` from `BinomialModel().cells(release)`.
-
-    Parameters
-    ----------
-    p : tensor, scalar or shape (groups,)
-        Proportions.
-    cells : sequence of Cells
-        One element a group.
-
-    Returns
-    -------
-    tensor, shape (groups,)
-    """
-    import pytensor.tensor as pt
-
-    most = max(c.successes.size for c in cells)
-
-    def padded(name: str, fill: float) -> Any:
-        rows = [getattr(c, name) for c in cells]
-        return np.stack([np.pad(row, (0, most - row.size), constant_values=fill) for row in rows])
-
-    p = pt.atleast_1d(p)[:, None]
-    terms = (
-        padded("log_likelihood_weight", -np.inf)
-        + padded("successes", 0.0) * pt.log(p)
-        + padded("failures", 0.0) * pt.log1p(-p)
-    )
-    return pt.logsumexp(terms, axis=1)
 
 
 def sample(

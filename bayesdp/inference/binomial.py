@@ -175,7 +175,7 @@ class BinomialModel:
         elif engine == "stan":
             from bayesdp.engines import stan
 
-            drawn = stan.sample("binomial", self.stan_data(release), **nuts)
+            drawn = stan.sample(self.family, self.stan_data(release), **nuts)
         else:
             raise InvalidInput(
                 f"engine is {engine!r}; it must be 'auto', 'exact', 'pymc' or 'stan'"
@@ -208,16 +208,11 @@ class BinomialModel:
         return {"family": self.family, "prior": json.dumps(self.prior)}
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model, the latent counts summed out; named like Stan's program."""
-        from bayesdp.engines.pymc import import_pymc, latent_count_logp
+        """The model as a pm.Model, the latent counts summed out."""
+        from bayesdp.engines.pymc_programs import binomial
 
-        pm = import_pymc()
-        grouped = release.by is not None
-        coords = {"group": group_coordinate(release)} if grouped else None
-        with pm.Model(name="", coords=coords) as model:
-            p = pm.Beta("p", *self.prior, dims="group" if grouped else None)
-            pm.Potential("release", latent_count_logp(p, self.cells(release)).sum())
-        return model
+        groups = None if release.by is None else group_coordinate(release)
+        return binomial(self.cells(release), self.prior, groups)
 
     def stan_data(self, release: Release) -> dict[str, Any]:
         """Data of the Stan program `binomial`."""

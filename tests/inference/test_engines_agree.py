@@ -62,7 +62,7 @@ def test_it_embeds_in_a_larger_pymc_model(grouped_release):
     import pymc as pm
 
     from bayesdp.engines import pymc as engine
-    from bayesdp.engines.pymc import latent_count_logp
+    from bayesdp.engines.pymc_programs import latent_count_logp
 
     cells = bdp.BinomialModel().cells(grouped_release)
     with pm.Model(coords={"group": list(grouped_release.groups)}) as model:

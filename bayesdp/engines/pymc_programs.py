@@ -1,0 +1,70 @@
+"""PyMC's programs, one function each, with the names of those in stan/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.engines.enumeration import Cells
+from bayesdp.engines.pymc import import_pymc
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+def binomial(
+    cells: Sequence[Cells], prior: tuple[float, float], groups: Sequence[Any] | None
+) -> pm.Model:
+    """Proportions whose counts are confidential, summed out; stan/binomial.stan is the same.
+
+    Parameters
+    ----------
+    cells : sequence of Cells
+        One element a group.
+    prior : tuple of two floats
+        Of the beta prior of every proportion.
+    groups : sequence or None
+        Coordinate of the dimension "group" of the variable "p"; None for a single proportion.
+    """
+    pymc = import_pymc()
+    dims = None if groups is None else "group"
+    with pymc.Model(coords=None if groups is None else {"group": groups}) as model:
+        p = pymc.Beta("p", *prior, dims=dims)
+        pymc.Potential("release", latent_count_logp(p, cells).sum())
+    return model
+
+
+def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
+    """log Pr[outputs | p] of every group, as a PyTensor expression: the latent count summed out.
+
+    For a model of your own: `pm.Potential("release", latent_count_logp(p, cells))`, with
+    `cells` from `BinomialModel().cells(release)`.
+
+    Parameters
+    ----------
+    p : tensor, scalar or shape (groups,)
+        Proportions.
+    cells : sequence of Cells
+        One element a group.
+
+    Returns
+    -------
+    tensor, shape (groups,)
+    """
+    import pytensor.tensor as pt
+
+    most = max(c.successes.size for c in cells)
+
+    def padded(name: str, fill: float) -> Any:
+        rows = [getattr(c, name) for c in cells]
+        return np.stack([np.pad(row, (0, most - row.size), constant_values=fill) for row in rows])
+
+    p = pt.atleast_1d(p)[:, None]
+    terms = (
+        padded("log_likelihood_weight", -np.inf)
+        + padded("successes", 0.0) * pt.log(p)
+        + padded("failures", 0.0) * pt.log1p(-p)
+    )
+    return pt.logsumexp(terms, axis=1)
