@@ -39,7 +39,7 @@ class Draws:
 
 
 def check_seed(seed: int | None) -> None:
-    """Raise InvalidInput unless `seed` is None or an integer from 0 to 2**31 - 1, as Stan's."""
+    """Raise InvalidInput unless `seed` is None or an integer from 0 to 2**31 - 1."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if seed is not None and not (whole and 0 <= seed < 2**31):
         raise InvalidInput(f"seed is {seed!r}; it must be None or an integer from 0 to 2**31 - 1")
