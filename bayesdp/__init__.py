@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.neighbours import Neighbours
     from bayesdp.release import Release
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
 
 _HOME = {
+    "Audit": "privacy.audit",
     "BayesDPError": "errors",
     "BetaBinomialMechanism": "mechanisms.beta_binomial",
     "BetaBinomialSynthesizer": "synthesis.beta_binomial",
@@ -46,12 +48,14 @@ _HOME = {
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
+    "audit": "privacy.audit",
     "combine": "evaluation.combining",
     "reproducible": "mechanisms.randomness",
     "write_report": "report.html",
 }
 
 __all__ = [
+    "Audit",
     "BayesDPError",
     "BetaBinomialMechanism",
     "BetaBinomialSynthesizer",
@@ -69,6 +73,7 @@ __all__ = [
     "ReleaseExists",
     "Strength",
     "__version__",
+    "audit",
     "combine",
     "reproducible",
     "write_report",

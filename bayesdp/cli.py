@@ -160,6 +160,27 @@ def report(
 
 
 @app.command()
+def audit(
+    release: Annotated[Path, typer.Argument(help="A release folder, or one like it.")],
+    trials: Annotated[int, typer.Option(help="Draws from each of a pair of neighbours.")] = 100_000,
+) -> None:
+    """Test the promise of a release's mechanism on draws from worst-case neighbours.
+
+    Draws from made-up data with the release's public parameters; spends no privacy. Exits with
+    status 1 if a promise is refuted.
+    """
+    from bayesdp.privacy.audit import audit as run_audit
+    from bayesdp.release import Release
+
+    convicted = False
+    for part in Release.load(release).parts:
+        found = run_audit(part.mechanism, trials=trials)
+        convicted = convicted or found.convicted
+        typer.echo(f"{'' if part.group is None else f'{part.group}: '}{found}")
+    raise typer.Exit(1 if convicted else 0)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("demo"),
     force: Force = False,

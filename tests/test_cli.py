@@ -196,12 +196,22 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
         assert (status, err[:7]) == (2, "error: "), bad
 
 
+def test_audit(bayesdp):
+    line = "synthesize data.csv --column voted --by region --epsilon 1 --size 3 --out r"
+    assert bayesdp(line)[0] == 0
+    status, out, _ = bayesdp("audit r --trials 2000")
+    assert status == 0
+    assert out.count("no violation found") == 2
+    assert out.startswith("east: ")
+    assert "trials is 5" in bayesdp("audit r --trials 5")[2]
+
+
 def test_version_and_help(bayesdp):
     assert bayesdp("--version")[1].strip() == f"bayesdp {bdp.__version__}"
     out = subprocess.run(
         [sys.executable, "-m", "bayesdp", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    for command in ("synthesize", "fit", "report", "demo", "reproduce"):
+    for command in ("synthesize", "fit", "report", "audit", "demo", "reproduce"):
         assert command in out
 
 

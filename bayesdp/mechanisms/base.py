@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidRelease
@@ -43,6 +43,12 @@ class Mechanism(Protocol):
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic."""
+
+    def neighbours(self) -> Iterable[tuple[Any, Any]]:
+        """Pairs of neighbouring statistics, the worst among them, for an audit."""
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, where they can be listed."""
 
     def check_output(self, output: Any) -> Any:
         """The output in its own type, or InvalidInput if it can't be one."""

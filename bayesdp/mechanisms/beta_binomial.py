@@ -194,6 +194,20 @@ class BetaBinomialMechanism:
             output, self.size, a + statistic.successes, b + statistic.failures
         )
 
+    def neighbours(self) -> list[tuple[Count, Count]]:
+        """The pairs where the largest ratios are attained, for an audit to try.
+
+        The first and the last replacement, at x = 0 and at x = n (the module's docstring);
+        with a confidential n, at n = 1, where the same ratios are attained.
+        """
+        n = 1 if self.n is None else self.n
+        ends = {0, n - 1}
+        return [(Count(x, n), Count(x + 1, n)) for x in sorted(ends)]
+
+    def outputs(self) -> NDArray[np.int64] | None:
+        """All outputs, 0..size, where they are at most a million."""
+        return np.arange(self.size + 1) if self.size <= 1_000_000 else None
+
     def check_output(self, output: Any) -> int:
         """Return `output` as an int if this mechanism can release it, else raise."""
         value = np.asarray(output)

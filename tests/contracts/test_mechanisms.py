@@ -86,6 +86,15 @@ def test_no_replacement_costs_more_than_it_claims(mechanism: Mechanism):
 
 
 @each
+def test_an_audit_acquits_it_and_tries_the_worst_pair(mechanism: Mechanism):
+    with bdp.reproducible(3):
+        found = bdp.audit(mechanism, trials=20_000)
+    assert not found.convicted
+    if mechanism.outputs() is not None and mechanism.n is not None:
+        assert found.epsilon_exact == pytest.approx(mechanism.guarantee().epsilon, rel=1e-9)
+
+
+@each
 def test_copies_cost_more_and_the_promise_names_its_relation(mechanism: Mechanism):
     one, three = mechanism.guarantee(), mechanism.guarantee(copies=3)
     assert three.epsilon == pytest.approx(3 * one.epsilon)

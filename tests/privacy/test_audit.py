@@ -1,0 +1,210 @@
+"""The audit convicts wrong claims, among them printed ones, and acquits right ones."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.privacy.audit import _exact_epsilon, _log_ratio
+
+
+def claim(epsilon: float, delta: float = 0.0) -> bdp.Guarantee:
+    return bdp.Guarantee(
+        epsilon, delta, bdp.Neighbours.REPLACE_ONE, bdp.Strength.AS_PUBLISHED, (), "a test"
+    )
+
+
+@dataclass(frozen=True)
+class NoisyNumber:
+    """A number plus noise of `law`, with a claim to be tested. Statistics are floats."""
+
+    law: object
+    shift: float
+    promise: bdp.Guarantee
+    lattice: float = 2.0**-20  # outputs are rounded to it; 0 leaves floating point's own bits
+
+    def guarantee(self):
+        return self.promise
+
+    def neighbours(self):
+        return [(0.0, self.shift)]
+
+    def outputs(self):
+        return None
+
+    def release(self, statistic, copies=1):
+        rng = np.random.default_rng(int(1e6 * statistic) + 11)
+        z = statistic + self.law.rvs(copies, random_state=rng)
+        return np.round(z / self.lattice) * self.lattice if self.lattice else z
+
+    def logp(self, output, statistic):
+        return self.law.logpdf(np.asarray(output) - statistic)
+
+
+def test_a_laplace_with_half_the_noise_is_convicted():
+    """Sensitivity 1 and epsilon 1 need scale 1; half of it costs 2."""
+    wrong = bdp.audit(NoisyNumber(stats.laplace(scale=0.5), 1.0, claim(1.0)), trials=200_000)
+    assert wrong.convicted
+    assert 1.8 < wrong.epsilon_lower < 2.0
+    assert "CONVICTED" in str(wrong)
+    right = bdp.audit(NoisyNumber(stats.laplace(scale=1.0), 1.0, claim(1.0)), trials=200_000)
+    assert not right.convicted
+    assert 0.9 < right.epsilon_lower <= 1.0
+
+
+def test_floating_point_noise_leaks_through_its_last_bits():
+    """Mironov (2012): 0 + noise and 1 + noise land on different floating-point numbers."""
+    law = stats.laplace(scale=0.5)
+    found = bdp.audit(NoisyNumber(law, 1.0, claim(2.0), lattice=0.0), trials=200_000)
+    assert found.convicted
+
+
+def thesis_7_8(sensitivity_of_record: float) -> NoisyNumber:
+    """The posterior mean's draw of Zheng's Theorem 7.8, n = 100, epsilon = 1, delta = 1e-5.
+
+    R / sigma = epsilon sqrt(n) / sqrt(2 ln(1 / delta)), and the mean of n records moves by
+    R / n in the thesis; by 2 R / n in truth. The draw's sd is sigma / sqrt(n).
+    """
+    n, epsilon, delta = 100, 1.0, 1e-5
+    ratio = epsilon * math.sqrt(n) / math.sqrt(2 * math.log(1 / delta))
+    shift = sensitivity_of_record * ratio / math.sqrt(n)  # in units of the draw's sd
+    return NoisyNumber(stats.norm(), shift, claim(epsilon, delta))
+
+
+def gaussian_delta(shift: float, epsilon: float) -> float:
+    upper = stats.norm.cdf(shift / 2 - epsilon / shift)
+    return float(upper - math.exp(epsilon) * stats.norm.cdf(-shift / 2 - epsilon / shift))
+
+
+def test_the_thesis_bound_for_the_gaussian_is_convicted():
+    truth = thesis_7_8(2.0)
+    assert gaussian_delta(truth.shift, 1.0) == pytest.approx(1.84e-3, rel=5e-3)
+    assert bdp.audit(truth, trials=2_000_000).convicted
+    assert not bdp.audit(thesis_7_8(1.0), trials=500_000).convicted
+
+
+@dataclass(frozen=True)
+class HistogramOfPosteriorDraws:
+    """Counts of posterior draws in B bins, each with Laplace noise of scale N / epsilon.
+
+    Liu's SPHC with the whole epsilon spent in every bin, where each bin's count may change
+    by N: the neighbours' draws fall in disjoint halves of the bins.
+    """
+
+    bins: int
+    draws: int
+    epsilon: float
+
+    def guarantee(self):
+        return claim(self.epsilon)
+
+    def neighbours(self):
+        half = self.bins // 2
+        spread = self.draws / half
+        one = np.repeat([spread, 0.0], half)
+        return [(tuple(one), tuple(one[::-1]))]
+
+    def outputs(self):
+        return None
+
+    @property
+    def scale(self) -> float:
+        # A bin's count moves by draws / (bins / 2) here, so that one bin alone keeps epsilon.
+        return self.draws / (self.bins // 2) / self.epsilon
+
+    def release(self, statistic, copies=1):
+        rng = np.random.default_rng(int(statistic[0]) + 5)
+        return rng.laplace(statistic, self.scale, size=(copies, self.bins))
+
+    def logp(self, output, statistic):
+        return stats.laplace.logpdf(output, statistic, self.scale).sum(axis=-1)
+
+
+def test_a_whole_epsilon_in_every_bin_is_convicted():
+    """Parallel composition doesn't apply: every bin depends on all records."""
+    found = bdp.audit(HistogramOfPosteriorDraws(bins=10, draws=1000, epsilon=0.5), trials=200_000)
+    assert found.convicted
+    assert found.epsilon_lower > 2 * found.claim.epsilon
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        bdp.BetaBinomialMechanism.calibrate(n=20, size=5, epsilon=1.0),
+        bdp.BetaBinomialMechanism.calibrate(n=None, size=3, epsilon=0.3),
+        bdp.BetaBinomialMechanism(n=50, size=50, prior=(2.0, 30.0)),
+        bdp.BetaBinomialMechanism(n=1, size=1, prior=(0.1, 0.2)),
+    ],
+)
+def test_our_mechanisms_are_acquitted_and_their_law_is_tight(mechanism):
+    with bdp.reproducible(1):
+        found = bdp.audit(mechanism, trials=50_000)
+    assert not found.convicted
+    assert found.epsilon_exact == pytest.approx(mechanism.epsilon(), rel=1e-10)
+    assert found.epsilon_lower <= found.claim.epsilon
+
+
+def test_a_mechanism_that_claims_too_much_is_convicted_by_its_law_and_by_its_draws():
+    class Boastful(bdp.BetaBinomialMechanism):
+        def guarantee(self, **options):
+            return dataclasses.replace(super().guarantee(**options), epsilon=0.5)
+
+    with bdp.reproducible(1):
+        found = bdp.audit(Boastful(10, 2, (1.0, 1.0)), trials=100_000)
+    assert found.convicted
+    assert found.epsilon_lower > 0.5
+    assert found.epsilon_exact == pytest.approx(math.log(3))
+
+
+def test_a_sampler_that_departs_from_its_law_is_convicted():
+    """The law keeps the promise; the code that draws doesn't."""
+
+    class Leaky(bdp.BetaBinomialMechanism):
+        def release(self, statistic, copies=1):
+            return np.full(copies, min(int(statistic.successes), self.size))
+
+    found = bdp.audit(Leaky(10, 2, (1.0, 1.0)), trials=10_000)
+    assert found.epsilon_exact == pytest.approx(found.claim.epsilon, rel=1e-10)
+    assert found.convicted
+    assert found.epsilon_lower > found.claim.epsilon
+
+
+def test_bounds_hold_with_the_stated_probability():
+    """Clopper-Pearson against brute force: never above the truth at a level of 1e-3."""
+    rng = np.random.default_rng(0)
+    p, q, n, delta = 0.3, 0.1, 200, 0.01
+    bounds = _log_ratio(rng.binomial(n, p, 20_000), rng.binomial(n, q, 20_000), n, delta, 1e-3)
+    violated = np.mean(bounds > math.log((p - delta) / q))
+    assert violated < 2e-3
+    assert np.isneginf(_log_ratio(0, 0, 50, 0.0, 0.01))
+    assert _log_ratio(50, 50, 50, 0.0, 0.01) < 0
+
+
+def test_exact_epsilon_with_delta_is_the_smallest():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        p, q = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
+        delta = float(rng.uniform(0, 0.3))
+        epsilon = _exact_epsilon(np.log(p), np.log(q), delta)
+        assert np.maximum(p - math.exp(epsilon) * q, 0).sum() <= delta + 1e-12
+        if epsilon > 0:
+            assert np.maximum(p - math.exp(epsilon - 1e-6) * q, 0).sum() > delta
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trials": 10}, "trials is 10"),
+        ({"trials": 1e6}, "trials is 1000000.0"),
+        ({"alpha": 0}, "alpha is 0"),
+        ({"alpha": 1}, "alpha is 1"),
+        ({"neighbours": []}, "neighbours is empty"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.audit(bdp.BetaBinomialMechanism(10, 2, (1.0, 1.0)), **options)
