@@ -31,8 +31,10 @@ def one_record_moves(
         part has another value; joins it; leaves it.
     """
     cost = max(within)
+    if len(within) == 1:
+        return cost
+    *_, second, first = sorted(range(len(addition)), key=addition.__getitem__)
     for i, out in enumerate(removal):
-        for j, into in enumerate(addition):
-            if i != j:
-                cost = max(cost, math.nextafter(out + into, math.inf))
+        into = addition[second if i == first else first]  # the dearest part but i itself
+        cost = max(cost, math.nextafter(out + into, math.inf))
     return cost
