@@ -195,7 +195,7 @@ class Chain:
                     break
                 known = False
             else:
-                self._append(row)
+                self.append(row)
         if known:
             raise self.corrupted(
                 len(self.hashes) - 1, "it was there a moment ago and is gone or another one now"
@@ -215,7 +215,8 @@ class Chain:
         if not count:
             raise self.corrupted(0, "the budget is missing")
 
-    def _append(self, row: Row) -> None:
+    def append(self, row: Row) -> None:
+        """Take the next row, checking it."""
         position = len(self.hashes)
         if row.position != position:
             raise self.corrupted(position, f"it is missing; the next one is {row.position}")

@@ -166,6 +166,7 @@ class Store:
             end = {"rows": position + 1, "head": head}
             end["seal"] = seal(chain.dataset, position + 1, head)
             connection.execute(_move_head, end | {"dataset": chain.dataset})
+        chain.append(Row(position, body, head))  # so that its loss would be noticed
         return head
 
     def chains(self) -> list[Chain]:
