@@ -45,9 +45,12 @@ def release_for_ever(url: str, folder: str, start: int) -> None:
         try:
             release = synthesizer.release([0, 1, 1, 0, 1], ledger=account)
         except BudgetExceeded:
+            Path(folder, f"{start}.working").touch()
             time.sleep(60)  # until killed
         delivered = {"size": release.mechanism.size, "outputs": list(release.outputs)}
         # The name appears with the content or not at all.
         work = Path(folder, f".{size}")
         work.write_text(json.dumps(delivered))
         work.rename(Path(folder, f"{size}.json"))
+        if not k:
+            Path(folder, f"{start}.working").touch()

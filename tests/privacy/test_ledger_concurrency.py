@@ -98,7 +98,8 @@ KILLS = [
 def test_killed_at_any_moment(kind, kills, new_url, processes, tmp_path):
     """After each kill the chain is sound, the budget kept, and every release has its entry.
 
-    Two processes release at once; the older is killed and another takes its place.
+    Two processes release at once, over and over; the older is killed some time after its
+    first release, and another takes its place.
     """
     url = new_url(kind)
     ledger = bdp.Ledger.open(url)
@@ -108,27 +109,31 @@ def test_killed_at_any_moment(kind, kills, new_url, processes, tmp_path):
     moments = random.Random(20260)
 
     def start(number):
-        arguments = (url, str(folder), 1 + 10_000 * number)
+        first = 1 + 10_000 * number
+        arguments = (url, str(folder), first)
         process = processes.Process(target=crash_worker.release_for_ever, args=arguments)
         process.start()
-        return process
+        return process, folder / f"{first}.working"
 
     running = [start(0)]
     try:
         for number in range(1, kills + 1):
             running.append(start(number))
-            time.sleep(moments.uniform(0, 0.12))
-            victim = running.pop(0)
+            victim, working = running.pop(0)
+            while not working.exists():
+                assert victim.is_alive()
+                time.sleep(0.001)
+            time.sleep(moments.uniform(0, 0.03))
             victim.kill()
             victim.join()
             victim.close()
             check(ledger, account, folder)
     finally:
-        for process in running:
+        for process, _ in running:
             process.kill()
             process.join()
     check(ledger, account, folder)
-    assert len(list(folder.glob("*.json"))) > kills / 4  # they did work in between
+    assert len(list(folder.glob("*.working"))) >= kills  # each was killed at its work
 
 
 def check(ledger: bdp.Ledger, account, folder: Path) -> None:
