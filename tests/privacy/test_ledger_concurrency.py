@@ -90,7 +90,7 @@ KILLS = [
     pytest.param("sqlite", 100, id="sqlite-100"),
     pytest.param("postgresql", 100, id="postgresql-100"),
     pytest.param("sqlite", 400, id="sqlite-400", marks=pytest.mark.slow),
-    pytest.param("postgresql", 400, id="postgresql-400", marks=pytest.mark.slow),
+    pytest.param("postgresql", 200, id="postgresql-200", marks=pytest.mark.slow),
 ]
 
 
