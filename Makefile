@@ -33,7 +33,7 @@ lint: .venv/.test
 	touch $@
 
 .venv/.test: .venv/.demo
-	$(BIN)/pip install --quiet --editable ".[stan,test]"
+	$(BIN)/pip install --quiet --editable ".[postgres,stan,test]"
 	touch $@
 
 clean:

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from bayesdp.engines.mixture import BetaMixture
     from bayesdp.errors import (
         BayesDPError,
+        BudgetExceeded,
         EngineFailed,
         InvalidInput,
         InvalidRelease,
+        LedgerCorrupted,
+        LedgerUnavailable,
         MissingDependency,
         ReleaseExists,
     )
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
+    from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
@@ -37,12 +41,16 @@ _HOME = {
     "BetaBinomialSynthesizer": "synthesis.beta_binomial",
     "BetaMixture": "engines.mixture",
     "BinomialModel": "inference.binomial",
+    "BudgetExceeded": "errors",
     "Combined": "evaluation.combining",
     "Count": "mechanisms.count",
     "EngineFailed": "errors",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
+    "Ledger": "privacy.ledger",
+    "LedgerCorrupted": "errors",
+    "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
     "Release": "release",
@@ -61,12 +69,16 @@ __all__ = [
     "BetaBinomialSynthesizer",
     "BetaMixture",
     "BinomialModel",
+    "BudgetExceeded",
     "Combined",
     "Count",
     "EngineFailed",
     "Guarantee",
     "InvalidInput",
     "InvalidRelease",
+    "Ledger",
+    "LedgerCorrupted",
+    "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
     "Release",

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bayesdp import ledger_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
 
@@ -19,6 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(ledger_cli.app, name="ledger")
 
 Out = Annotated[Path, typer.Option(help="Where to write.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
@@ -62,6 +64,8 @@ def synthesize(
     ] = None,
     equals: Annotated[str | None, typer.Option(help="The value that counts as 1.")] = None,
     above: Annotated[float | None, typer.Option(help="Numbers above it count as 1.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="URL of the ledger to spend from.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Whose budget, with --ledger.")] = None,
     force: Force = False,
 ) -> None:
     """Release private copies of a yes/no column, and what they promise."""
@@ -70,7 +74,8 @@ def synthesize(
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.tables import answers, group_labels, read_table
 
-    check_target(out, MANIFEST, force=force)  # before anything is drawn
+    check_target(out, MANIFEST, force=force)  # before anything is spent or drawn
+    account = ledger_cli.account(ledger, dataset)
     frame = read_table(data, [column, *([by] if by else [])])
     labels = group_labels(frame[by]) if by else None
     synthesizer = BetaBinomialSynthesizer(
@@ -82,11 +87,13 @@ def synthesize(
         groups=_groups(groups, labels) if groups else None,
     )
     values = answers(frame[column], equals=equals, above=above)
-    release = synthesizer.release(values, by=labels, variable=column)
+    release = synthesizer.release(values, by=labels, variable=column, ledger=account)
     release.save(out, force=force)
     typer.echo(f"released {release.copies} copies to {out}: {release.guarantee}")
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
+    if account is not None:
+        typer.echo(f"  left of {account.name}: {ledger_cli.pair(account.remaining())}")
 
 
 @app.command()

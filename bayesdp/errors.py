@@ -27,3 +27,41 @@ class MissingDependency(BayesDPError, ImportError):
 
 class EngineFailed(BayesDPError, RuntimeError):
     """An engine could not compile or run its program."""
+
+
+class BudgetExceeded(BayesDPError, RuntimeError):
+    """A release would cost more than is left of its dataset's budget; nothing was spent.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        What is left.
+    """
+
+    def __init__(self, message: str, epsilon: float, delta: float) -> None:
+        super().__init__(message)
+        self.epsilon = epsilon
+        self.delta = delta
+
+
+class LedgerCorrupted(BayesDPError, RuntimeError):
+    """A ledger isn't what was written: a row was changed, deleted, inserted or moved.
+
+    Attributes
+    ----------
+    dataset : str or None
+        Whose history; None where the list of datasets itself is wrong.
+    position : int or None
+        The first bad entry: 0 is the budget, 1 the first spend. None where the entries are
+        sound and only the dataset's own row is wrong.
+    """
+
+    def __init__(self, message: str, dataset: str | None, position: int | None) -> None:
+        super().__init__(message)
+        self.dataset = dataset
+        self.position = position
+
+
+class LedgerUnavailable(BayesDPError, ConnectionError):
+    """The database of a ledger can't be reached, read or written; nothing was spent, or a
+    spend whose confirmation was lost stays recorded, and nothing was drawn."""

@@ -23,4 +23,5 @@ def test_the_commands_exist():
     from bayesdp.cli import app
 
     commands = {command.callback.__name__ for command in app.registered_commands}
+    commands |= {group.name for group in app.registered_groups}
     assert set(re.findall(r"^bayesdp (\w+)", TEXT, re.MULTILINE)) <= commands

@@ -4,6 +4,24 @@ import math
 from collections.abc import Sequence
 
 
+def total(costs: Sequence[float]) -> float:
+    """The smallest float that is no less than the exact sum of the floats `costs`.
+
+    `math.fsum` rounds the exact sum once. What it left off is itself a sum of floats, whose
+    sign it gets right: every such sum is a multiple of the smallest float, so none
+    underflows. If the sum was rounded down, the next float up is taken.
+    """
+    rounded = math.fsum(costs)
+    if math.fsum([*costs, -rounded]) > 0:
+        return math.nextafter(rounded, math.inf)
+    return rounded
+
+
+def left(budget: float, costs: Sequence[float]) -> float:
+    """The largest float that can still be spent: total([*costs, left]) is at most `budget`."""
+    return 0.0 - total([*costs, -budget])
+
+
 def parallel(epsilons: Sequence[float]) -> float:
     """Epsilon of releases from disjoint parts of the data, where a record stays in its part.
 

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from bayesdp.errors import InvalidInput
+
 
 class Neighbours(StrEnum):
     """Neighbouring relation of a privacy guarantee.
@@ -19,3 +21,13 @@ class Neighbours(StrEnum):
     """Two graphs differ in one edge."""
     NODE = "node"
     """Two graphs differ in one node and any of its edges."""
+
+
+def check_neighbours(neighbours: str) -> Neighbours:
+    """Return the relation of that name, or raise InvalidInput."""
+    try:
+        return Neighbours(neighbours)
+    except ValueError as error:
+        raise InvalidInput(
+            f"neighbours is {neighbours!r}; it must be one of {[each.value for each in Neighbours]}"
+        ) from error

@@ -15,7 +15,9 @@ from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_at_least_one, check_prior
 from bayesdp.mechanisms.count import Count, is_missing
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.synthesis.spending import spend_first
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,15 @@ class BetaBinomialSynthesizer:
         elif not self.public_n:
             raise InvalidInput("size is missing; where n is confidential, choose a public size")
 
-    def release(self, data: Any, *, by: Any = None, variable: str | None = None) -> Release:
-        """Draw the copies.
+    def release(
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
 
         Parameters
         ----------
@@ -89,6 +98,10 @@ class BetaBinomialSynthesizer:
             Each record's group, as long as `data`.
         variable : str, optional
             Name of what is counted. Default: the Series' name, or "value".
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
+            checked first, then the guarantee is spent, then the copies are drawn. What is
+            spent stays spent, even if this process is killed before the release is saved.
 
         Returns
         -------
@@ -98,10 +111,15 @@ class BetaBinomialSynthesizer:
         ------
         InvalidInput
             If the data are empty, missing somewhere or not 0/1, or the groups don't fit;
-            or if the given prior costs more than epsilon. Nothing is drawn then.
+            or if the given prior costs more than epsilon; or if there is a ledger and the
+            draws would be seeded. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         counts = self._counts(data, by)
         mechanisms = self._mechanisms({label: count.n for label, count in counts.items()})
+        if ledger is not None:
+            spend_first(ledger, list(mechanisms.values()), self.copies)
         drawn = {
             label: (mechanism, [int(z) for z in mechanism.release(counts[label], self.copies)])
             for label, mechanism in mechanisms.items()

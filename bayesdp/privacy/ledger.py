@@ -1,0 +1,295 @@
+"""A durable record of the privacy that was spent on each dataset."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.errors import BudgetExceeded, InvalidInput, LedgerCorrupted
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
+from bayesdp.privacy.ledger_filter import Cost, charge, cost, left
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+if TYPE_CHECKING:
+    from bayesdp.privacy.ledger_store import Store
+
+_STRENGTHS = (Strength.PROVED, Strength.CONDITIONAL, Strength.AS_PUBLISHED)
+
+
+class Ledger:
+    """Budgets of datasets, and what was spent of each, in a database.
+
+    One name stands for one body of confidential data: two names for the same records are
+    two budgets. Only budgets, promises, and mechanisms with their public parameters are
+    written down; no data, no statistic, no output.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> url = f"sqlite:///{tempfile.mkdtemp()}/budget.db"
+    >>> ledger = Ledger.open(url)
+    >>> survey = ledger.create("survey-2026", epsilon=4.0, delta=1e-6, neighbours="replace_one")
+    >>> survey.remaining()
+    Cost(epsilon=4.0, delta=1e-06)
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(cls, url: str) -> Ledger:
+        """Connect to a ledger; nothing is written before the first `create`.
+
+        Parameters
+        ----------
+        url : str
+            ``sqlite:///budget.db`` or ``postgresql+psycopg://user@host/database``.
+
+        Raises
+        ------
+        InvalidInput
+            If the URL is malformed, or the ledger was written by a newer version.
+        LedgerUnavailable
+            If the database can't be reached.
+        MissingDependency
+            If PostgreSQL's driver is not installed.
+        """
+        from bayesdp.privacy.ledger_store import Store
+
+        store = Store(url)
+        store.exists()
+        return cls(store)
+
+    def create(
+        self,
+        dataset: str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        neighbours: Neighbours | str,
+    ) -> DatasetLedger:
+        """Set a dataset's budget, once and for all.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name, at most 200 characters.
+        epsilon : float
+            Positive and finite.
+        delta : float
+            At least 0, below 1.
+        neighbours : {"add_remove", "replace_one", "edge", "node"}
+            The relation that every promise about it is charged under.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of its range, or there is such a dataset.
+        """
+        if not isinstance(dataset, str) or not 0 < len(dataset) <= 200 or not dataset.isprintable():
+            raise InvalidInput(
+                f"dataset is {dataset!r}; it must be a text of 1 to 200 printable characters"
+            )
+        number = isinstance(delta, Real) and not isinstance(delta, bool)
+        if not (number and 0 <= delta < 1):
+            raise InvalidInput(
+                f"delta is {delta!r}; it must be a number from 0 to below 1, and far below one "
+                "over the number of records"
+            )
+        budget = Budget(check_epsilon(epsilon), float(delta), check_neighbours(neighbours), now())
+        self._store.create(dataset, budget.body(dataset))
+        return DatasetLedger(self._store, dataset)
+
+    def datasets(self) -> list[str]:
+        """The names of the datasets, in the order of their creation."""
+        return self._store.names() if self._store.exists() else []
+
+    def dataset(self, name: str, *, accept_unproved: bool = False) -> DatasetLedger:
+        """One dataset's budget, to look at and to spend from.
+
+        Parameters
+        ----------
+        name : str
+            As given to `create`.
+        accept_unproved : bool
+            Whether spends made through it may be AS_PUBLISHED: claims that are false or
+            unproved, so that the total is no promise either.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such dataset; the message lists those there are.
+        """
+        names = self.datasets()
+        if name not in names:
+            known = f"it has {', '.join(map(repr, names))}" if names else "it is empty"
+            raise InvalidInput(
+                f"dataset is {name!r}, which isn't in the ledger {self._store.name}: {known}. "
+                "Give a dataset its budget first: ledger.create(name, epsilon=..., ...)"
+            )
+        return DatasetLedger(self._store, name, accept_unproved=accept_unproved)
+
+    def verify(self, heads: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Check every row of every dataset against the chain of hashes.
+
+        Parameters
+        ----------
+        heads : mapping of dataset to hash, optional
+            What an earlier `verify` returned and was kept elsewhere. Each must still be
+            in its dataset's history, or somebody has written another, consistent one, or
+            brought an old copy back.
+
+        Returns
+        -------
+        dict of dataset to hash
+            The last hash of each.
+
+        Raises
+        ------
+        LedgerCorrupted
+            If a row was changed, deleted, inserted or moved; names the first bad entry.
+        InvalidInput
+            If there is no ledger.
+        """
+        if not self._store.exists():
+            raise InvalidInput(
+                f"there is no ledger at {self._store.name}; if there was one, restore it from a "
+                "backup that holds every spend"
+            )
+        chains = {chain.dataset: chain for chain in self._store.chains()}
+        for chain in chains.values():
+            spent, budget = cost(chain.entries), chain.budget
+            if not (spent.epsilon <= budget.epsilon and spent.delta <= budget.delta):
+                raise chain.corrupted(len(chain.entries), "more was spent than the budget")
+        for dataset, head in (heads or {}).items():
+            if dataset not in chains or head not in chains[dataset].hashes:
+                raise LedgerCorrupted(
+                    f"dataset {dataset!r}: hash {head} isn't in its history any more, so that was "
+                    "rewritten or is an old copy; restore it",
+                    dataset,
+                    None,
+                )
+        return {dataset: chain.head for dataset, chain in chains.items()}
+
+
+class DatasetLedger:
+    """One dataset's budget; get it from `Ledger.dataset`.
+
+    It reads each row once, so that a spend stays fast; several threads may share it.
+    """
+
+    def __init__(self, store: Store, name: str, *, accept_unproved: bool = False) -> None:
+        self.name = name
+        self._store = store
+        self._accept_unproved = accept_unproved
+        self._chain = Chain(name)
+        self._lock = threading.Lock()
+
+    @property
+    def budget(self) -> Budget:
+        """The whole budget and its relation."""
+        return self._read().budget
+
+    def history(self) -> list[Entry]:
+        """Everything that was spent, oldest first.
+
+        Raises
+        ------
+        LedgerCorrupted
+            If a row was changed, deleted, inserted or moved; so do all methods.
+        """
+        return list(self._read().entries)
+
+    def remaining(self) -> Cost:
+        """The largest epsilon and delta that one more release may cost."""
+        chain = self._read()
+        return left(chain.budget, chain.entries)
+
+    def spent(self) -> Guarantee:
+        """What all releases together promise: no surer than the least sure of them."""
+        chain = self._read()
+        sums = cost(chain.entries)
+        promises = [entry.guarantee for entry in chain.entries]
+        return Guarantee(
+            epsilon=sums.epsilon,
+            delta=sums.delta,
+            neighbours=chain.budget.neighbours,
+            strength=max(
+                (p.strength for p in promises), key=_STRENGTHS.index, default=Strength.PROVED
+            ),
+            assumptions=tuple(dict.fromkeys(a for p in promises for a in p.assumptions)),
+            source="bayesdp.privacy.ledger_filter: sums, a filter for adaptive releases",
+        )
+
+    def spend(
+        self,
+        guarantee: Guarantee,
+        released: Mapping[str, Any] | None = None,
+        *,
+        accept_unproved: bool = False,
+    ) -> Entry:
+        """Record the whole cost of a release that is about to be drawn, or refuse it.
+
+        When this returns, the entry is on disk, and nothing takes it back, whether or not
+        the release is then drawn and delivered.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            What the release will promise, from public inputs alone.
+        released : mapping, optional
+            The mechanism's name and public parameters; nothing confidential.
+        accept_unproved : bool
+            Whether a guarantee AS_PUBLISHED is taken.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it costs more than is left.
+        InvalidInput
+            If it promises nothing (as a seeded release), is under a relation that says
+            nothing about the dataset's, or is unproved and that isn't accepted.
+        LedgerCorrupted
+            If the dataset's history isn't what was written.
+        LedgerUnavailable
+            If the database fails.
+        """
+        if not isinstance(guarantee, Guarantee):
+            raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
+        unproved = guarantee.strength is Strength.AS_PUBLISHED
+        if unproved and not (accept_unproved or self._accept_unproved):
+            raise InvalidInput(
+                f"guarantee is only as published and not proved ({guarantee.source}); pass "
+                "accept_unproved=True to charge it all the same"
+            )
+        made: list[Entry] = []
+
+        def decide() -> str:
+            budget, entries = self._chain.budget, self._chain.entries
+            price = charge(guarantee, budget.neighbours)
+            entry = Entry(len(entries) + 1, *price, guarantee, dict(released or {}), now())
+            after = cost([*entries, entry])
+            if not (after.epsilon <= budget.epsilon and after.delta <= budget.delta):
+                rest = left(budget, entries)
+                raise BudgetExceeded(
+                    f"dataset {self.name!r} has epsilon = {rest.epsilon} and delta = {rest.delta} "
+                    f"left ({budget.neighbours.value}), and the release costs epsilon = "
+                    f"{price.epsilon} and delta = {price.delta}; nothing was spent. Ask for no "
+                    "more than is left",
+                    *rest,
+                )
+            made.append(entry)
+            return entry.body(self.name)
+
+        with self._lock:
+            head = self._store.append(self._chain, decide)
+        return dataclasses.replace(made[0], hash=head)
+
+    def _read(self) -> Chain:
+        with self._lock:
+            self._store.read(self._chain)
+            return self._chain

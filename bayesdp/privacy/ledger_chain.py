@@ -1,0 +1,269 @@
+"""What a ledger writes down, and the chain of hashes that shows when it was changed.
+
+Every row holds a body, which is canonical JSON, and
+
+    hash = sha256(hash of the row before + body),
+
+with 64 zeros before the first. A dataset's row 0 is its budget and row k its k-th spend;
+each body names its dataset and position. So a body that was changed, deleted, inserted or
+moved breaks the chain at that place, or its dataset's count and last hash, which
+are kept beside it under a hash of their own.
+
+The hashes have no secret key: whoever can write to the database and knows this file can
+write another history, whole and consistent. Note a `head` elsewhere, and give it to
+`Ledger.verify`, to find that too. No timestamp is ever compared with another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours
+
+GENESIS = "0" * 64
+
+
+class Row(NamedTuple):
+    """One stored row of a dataset."""
+
+    position: int
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent on a dataset, and under which relation."""
+
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    at: str
+
+    def body(self, dataset: str) -> str:
+        """The row that is written when a dataset is created."""
+        return canonical(
+            {
+                "kind": "budget",
+                "dataset": dataset,
+                "position": 0,
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "neighbours": self.neighbours.value,
+                "at": self.at,
+            }
+        )
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Budget:
+        """The budget that a row says."""
+        if body["kind"] != "budget":
+            raise ValueError("not a budget")
+        return cls(
+            float(body["epsilon"]),
+            float(body["delta"]),
+            Neighbours(body["neighbours"]),
+            str(body["at"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recorded spend.
+
+    Attributes
+    ----------
+    position : int
+        From 1, in the order of spending.
+    epsilon, delta : float
+        What was charged, under the dataset's relation.
+    guarantee : Guarantee
+        What was promised, under its own relation.
+    released : mapping
+        The mechanism's name and public parameters.
+    at : str
+        UTC time by the clock of whoever spent; for people, never compared.
+    hash : str
+        Of this entry and all before it.
+    """
+
+    position: int
+    epsilon: float
+    delta: float
+    guarantee: Guarantee
+    released: Mapping[str, Any]
+    at: str
+    hash: str = ""
+
+    def body(self, dataset: str) -> str:
+        """The row that is written when it is spent."""
+        promise = self.guarantee
+        return canonical(
+            {
+                "kind": "spend",
+                "dataset": dataset,
+                "position": self.position,
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "guarantee": {
+                    "epsilon": promise.epsilon,
+                    "delta": promise.delta,
+                    "neighbours": promise.neighbours.value,
+                    "strength": promise.strength.value,
+                    "assumptions": list(promise.assumptions),
+                    "source": promise.source,
+                },
+                "released": dict(self.released),
+                "at": self.at,
+            }
+        )
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any], written: str) -> Entry:
+        """The spend that a row says."""
+        if body["kind"] != "spend":
+            raise ValueError("not a spend")
+        promise = body["guarantee"]
+        return cls(
+            position=int(body["position"]),
+            epsilon=float(body["epsilon"]),
+            delta=float(body["delta"]),
+            guarantee=Guarantee(
+                epsilon=float(promise["epsilon"]),
+                delta=float(promise["delta"]),
+                neighbours=Neighbours(promise["neighbours"]),
+                strength=Strength(promise["strength"]),
+                assumptions=tuple(promise["assumptions"]),
+                source=str(promise["source"]),
+            ),
+            released=body["released"],
+            at=str(body["at"]),
+            hash=written,
+        )
+
+
+class Chain:
+    """A dataset's rows, as far as they have been read and found sound."""
+
+    def __init__(self, dataset: str) -> None:
+        self.dataset = dataset
+        self.entries: list[Entry] = []
+        self.hashes: list[str] = []
+        self._budget: Budget | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """What row 0 says."""
+        if self._budget is None:
+            raise self.corrupted(0, "the budget is missing")
+        return self._budget
+
+    @property
+    def head(self) -> str:
+        """The last hash."""
+        return self.hashes[-1] if self.hashes else GENESIS
+
+    @property
+    def overlap(self) -> int:
+        """Position of the last row that is known; `extend` takes the rows from there."""
+        return max(len(self.hashes) - 1, 0)
+
+    def corrupted(self, position: int | None, what: str) -> LedgerCorrupted:
+        """The error to raise, naming the first bad entry."""
+        where = "" if position is None else f", entry {position}"
+        return LedgerCorrupted(
+            f"dataset {self.dataset!r}{where}: {what}; the ledger was changed by something "
+            "other than bayesdp, or is a wrong or partial copy: stop releasing, and restore it "
+            "from a backup that holds every spend",
+            self.dataset,
+            position,
+        )
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        """Take the rows from `overlap` on, checking each; the first must be the one known."""
+        known = bool(self.hashes)
+        for row in rows:
+            if known:
+                if (row.position, row.hash) != (len(self.hashes) - 1, self.head):
+                    break
+                known = False
+            else:
+                self.append(row)
+        if known:
+            raise self.corrupted(
+                len(self.hashes) - 1, "it was there a moment ago and is gone or another one now"
+            )
+
+    def check_end(self, count: int, head: str) -> None:
+        """Compare with the count and the last hash in the dataset's own row."""
+        if len(self.hashes) < count:
+            raise self.corrupted(
+                len(self.hashes),
+                f"it is missing: {count} were written, {len(self.hashes)} are left",
+            )
+        if len(self.hashes) > count:
+            raise self.corrupted(count, f"it was inserted: only {count} were written")
+        if self.head != head:
+            raise self.corrupted(count - 1, "it isn't the one that was written last")
+        if not count:
+            raise self.corrupted(0, "the budget is missing")
+
+    def append(self, row: Row) -> None:
+        """Take the next row, checking it."""
+        position = len(self.hashes)
+        if row.position != position:
+            raise self.corrupted(position, f"it is missing; the next one is {row.position}")
+        if link(self.head, row.body) != row.hash:
+            raise self.corrupted(position, "its content or its place doesn't match its hash")
+        try:
+            body = json.loads(row.body)
+            if (body["dataset"], body["position"]) != (self.dataset, position):
+                raise ValueError("another place")
+            if position:
+                self.entries.append(Entry.read(body, row.hash))
+            else:
+                self._budget = Budget.read(body)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.corrupted(position, f"its content can't be read ({error})") from error
+        self.hashes.append(row.hash)
+
+
+def now() -> str:
+    """The UTC time, to the second, for people to read."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def link(previous: str, body: str) -> str:
+    """The hash of a row, given the hash of the one before."""
+    return hashlib.sha256((previous + body).encode()).hexdigest()
+
+
+def seal(*facts: str | int) -> str:
+    """A hash over the facts that a table keeps about its rows."""
+    return hashlib.sha256(canonical(list(facts)).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with one spelling: sorted keys, no spaces, ASCII, floats that read back exactly.
+
+    Raises
+    ------
+    InvalidInput
+        If the value isn't made of texts, finite numbers, booleans, None, lists and mappings.
+    """
+    try:
+        return json.dumps(
+            value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"released can't be written down ({error}); give the mechanism's name and public "
+            "parameters as texts, finite numbers, booleans, lists and mappings"
+        ) from error

@@ -1,0 +1,172 @@
+"""The databases that a ledger may lie in, and what makes a commit durable there.
+
+SQLite: the journal is a rollback journal (DELETE), not a write-ahead log. Between
+transactions the ledger is then one whole file, whose copy is a whole ledger, while a copy
+without its log would have forgotten spends; and it works on network file systems that
+lock. `synchronous = EXTRA` is FULL and, under this journal, syncs the folder too; without
+that, a power cut could bring the journal back, and so the state before the spend.
+
+PostgreSQL: a server that doesn't sync commits is refused, and a session that doesn't is
+told to.
+
+Every transaction opens its own connection: nothing is shared with a forked process, no
+stale connection is met, and no deleted file is written to.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from bayesdp.errors import InvalidInput, LedgerUnavailable, MissingDependency
+
+_PATIENCE = 60.0  # seconds to wait for other processes' spends
+_LOCK = 0x6261796573  # PostgreSQL's advisory lock while tables are made
+
+
+class Database:
+    """An SQLite file or a PostgreSQL database.
+
+    Raises
+    ------
+    InvalidInput
+        If the URL is malformed, of another database, or in memory.
+    MissingDependency
+        If PostgreSQL's driver is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = _parse(url)
+        self.name = self._url.render_as_string(hide_password=True)
+        self._is_file = self._url.drivername == "sqlite"
+        if self._is_file:
+            self._path = Path(str(self._url.database)).resolve()
+            self._engine = sa.create_engine(
+                "sqlite://", creator=lambda: _open_file(self._path), poolclass=NullPool
+            )
+            sa.event.listen(self._engine, "begin", _begin_sqlite)
+        else:
+            try:
+                self._engine = sa.create_engine(
+                    self._url, poolclass=NullPool, isolation_level="READ COMMITTED"
+                )
+            except ImportError as error:
+                raise MissingDependency(
+                    'a PostgreSQL ledger needs psycopg: pip install "bayesdp[postgres]"'
+                ) from error
+            sa.event.listen(self._engine, "connect", _check_durable)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the file doesn't exist yet; its folder must."""
+        if not self._is_file or self._path.exists():
+            return False
+        if not self._path.parent.is_dir():
+            raise InvalidInput(
+                f"url is {self.name!r}, but folder {str(self._path.parent)!r} doesn't "
+                "exist; create it first"
+            )
+        return True
+
+    def lock(self, connection: Connection) -> None:
+        """Let one process at a time make or migrate tables; SQLite does already."""
+        if not self._is_file:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Connection]:
+        """Yield a connection whose changes are on disk when the block has ended well.
+
+        What is read inside is as of one moment, or with `write` under the lock.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If the database fails; nothing is written then, unless it failed while confirming.
+        """
+        options: dict[str, Any] = {"bayesdp_write": write}
+        if not (write or self._is_file):
+            options["isolation_level"] = "REPEATABLE READ"
+        try:
+            with (
+                self._engine.connect().execution_options(**options) as connection,
+                connection.begin(),
+            ):
+                yield connection
+        except SQLAlchemyError as error:
+            cause = str(getattr(error, "orig", None) or error).strip()
+            raise LedgerUnavailable(
+                f"the ledger {self.name} can't be used: {cause}; nothing was drawn. Check that "
+                "the database is there, running and may be written, then try again"
+            ) from error
+        except sqlite3.Error as error:  # from opening the file
+            raise LedgerUnavailable(
+                f"the ledger {self.name} can't be opened ({error}); nothing was drawn. Check "
+                "that it is an SQLite database that you may read and write"
+            ) from error
+
+    def make(self) -> None:
+        """Make an empty file for the tables."""
+        try:
+            self._path.touch(exist_ok=True)
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"the ledger {self.name} can't be made ({error.strerror}); choose another place"
+            ) from error
+
+
+def _parse(url: str) -> URL:
+    allowed = "it must look like sqlite:///budget.db or postgresql+psycopg://user@host/database"
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:  # its text may hold a password: not repeated
+        raise InvalidInput(f"url can't be read as a database's address; {allowed}") from error
+    kind = parsed.get_backend_name()
+    if kind == "sqlite":
+        plain = parsed.database and parsed.database != ":memory:"
+        if not plain or str(parsed.database).startswith("file:") or parsed.query:
+            raise InvalidInput(
+                f"url is {parsed}; a ledger outlives the process, so it must name a file and "
+                "nothing else: sqlite:///budget.db"
+            )
+        return parsed.set(drivername="sqlite")
+    if kind in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    raise InvalidInput(f"url names the database {kind!r}; {allowed}")
+
+
+def _open_file(path: Path) -> sqlite3.Connection:
+    """Open an existing file; never make an empty ledger in the place of a lost one."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
+    )
+    connection.execute("PRAGMA synchronous = EXTRA")
+    return connection
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    write = connection.get_execution_options().get("bayesdp_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _check_durable(connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        if cursor.execute("SHOW fsync").fetchone()[0] == "off":
+            connection.close()
+            raise LedgerUnavailable(
+                "the PostgreSQL server has fsync = off, so a crash may forget spends; set it on"
+            )
+        cursor.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') = 'off'"
+        )
+    connection.commit()

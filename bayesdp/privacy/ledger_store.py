@@ -1,0 +1,247 @@
+"""Where a ledger lies: tables and transactions, on SQLite or PostgreSQL.
+
+A spend is one transaction that holds the dataset's lock from before its history is read
+until the new row is on disk, so that two processes can't both take the last unit.
+
+SQLite gives `BEGIN IMMEDIATE` to one process at a time; on PostgreSQL the dataset's row is
+read `FOR UPDATE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.privacy.ledger_chain import GENESIS, Chain, Row, link, seal
+from bayesdp.privacy.ledger_database import Database
+
+VERSION = 1
+"""The version of the tables that this bayesdp writes."""
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+"""What turns the tables of a version into those of the next; run within one transaction."""
+
+_metadata = sa.MetaData()
+_ledger = sa.Table(
+    "bayesdp_ledger",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("datasets", sa.Integer, nullable=False),
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("seal", sa.String(64), nullable=False),
+)
+_dataset = sa.Table(
+    "bayesdp_dataset",
+    _metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("rows", sa.Integer, nullable=False),
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("seal", sa.String(64), nullable=False),
+)
+_entry = sa.Table(
+    "bayesdp_entry",
+    _metadata,
+    sa.Column("dataset", sa.String(200), primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("hash", sa.String(64), nullable=False),
+)
+
+# Built once: most of a spend's time would else go into building them.
+_find = (
+    sa.select(_dataset, _ledger.c.version)
+    .select_from(_dataset.join(_ledger, _ledger.c.id == 1))
+    .where(_dataset.c.name == sa.bindparam("dataset"))
+)
+_find_and_lock = _find.with_for_update(of=_dataset)
+_rows_from = (
+    sa.select(_entry.c.position, _entry.c.body, _entry.c.hash)
+    .where(_entry.c.dataset == sa.bindparam("dataset"))
+    .where(_entry.c.position >= sa.bindparam("start"))
+    .order_by(_entry.c.position)
+)
+_add_row = _entry.insert()
+_move_head = _dataset.update().where(_dataset.c.name == sa.bindparam("dataset"))
+
+
+class Store:
+    """The tables of one ledger.
+
+    Raises
+    ------
+    InvalidInput
+        If the URL is malformed, of another database, or in memory.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._database = Database(url)
+        self.name = self._database.name
+
+    def exists(self) -> bool:
+        """Whether there are tables; migrates those of an older version.
+
+        Raises
+        ------
+        InvalidInput
+            If they are of a newer version, or the file's folder doesn't exist.
+        LedgerUnavailable
+            If the database can't be reached.
+        """
+        if self._database.is_missing:
+            return False
+        with self._database.transaction(write=False) as connection:
+            version = _version(connection, self.name)
+        if version is not None and version < VERSION:
+            with self._database.transaction(write=True) as connection:
+                self._database.lock(connection)
+                _migrate(connection)
+        return version is not None
+
+    def names(self) -> list[str]:
+        """The datasets, in the order of their creation."""
+        with self._database.transaction(write=False) as connection:
+            rows = connection.execute(sa.select(_dataset.c.name).order_by(_dataset.c.number))
+            return [name for (name,) in rows]
+
+    def create(self, name: str, body: str) -> None:
+        """Write a dataset's budget, and the tables if there are none yet.
+
+        Raises
+        ------
+        InvalidInput
+            If there is such a dataset.
+        """
+        if self._database.is_missing:
+            self._database.make()
+        with self._database.transaction(write=True) as connection:
+            self._database.lock(connection)
+            if _version(connection, self.name) is None:
+                _make_tables(connection)
+            row = connection.execute(sa.select(_ledger).with_for_update()).one()
+            if connection.execute(sa.select(_dataset).where(_dataset.c.name == name)).first():
+                raise InvalidInput(
+                    f"dataset {name!r} exists already in {self.name}, and a budget is never "
+                    "changed or started afresh; use ledger.dataset(...) with this name"
+                )
+            first = link(GENESIS, body)
+            connection.execute(
+                _dataset.insert().values(
+                    name=name, number=row.datasets, rows=1, head=first, seal=seal(name, 1, first)
+                )
+            )
+            connection.execute(
+                _entry.insert().values(dataset=name, position=0, body=body, hash=first)
+            )
+            count, head = row.datasets + 1, link(row.head, first)
+            connection.execute(
+                _ledger.update().values(datasets=count, head=head, seal=seal(count, head))
+            )
+
+    def read(self, chain: Chain) -> None:
+        """Bring a chain up to what is stored, checking every row that is new to it."""
+        with self._database.transaction(write=False) as connection:
+            self._catch_up(connection, chain, lock=False)
+
+    def append(self, chain: Chain, decide: Callable[[], str]) -> str:
+        """Write one more row, durably, and return its hash.
+
+        Parameters
+        ----------
+        chain : Chain
+            Brought up to what is stored first, under the dataset's lock.
+        decide : function
+            Called then; the new row's body. What it raises leaves everything as it was.
+        """
+        with self._database.transaction(write=True) as connection:
+            self._catch_up(connection, chain, lock=True)
+            body, position = decide(), len(chain.hashes)
+            head = link(chain.head, body)
+            row = {"dataset": chain.dataset, "position": position, "body": body, "hash": head}
+            connection.execute(_add_row, row)
+            end = {"rows": position + 1, "head": head}
+            end["seal"] = seal(chain.dataset, position + 1, head)
+            connection.execute(_move_head, end | {"dataset": chain.dataset})
+        chain.append(Row(position, body, head))  # so that its loss would be noticed
+        return head
+
+    def chains(self) -> list[Chain]:
+        """Every dataset's rows, all checked from the first, as of one moment.
+
+        Raises
+        ------
+        LedgerCorrupted
+            At the first bad entry; or if the list of datasets is wrong.
+        """
+        with self._database.transaction(write=False) as connection:
+            row = connection.execute(sa.select(_ledger)).first()
+            datasets = connection.execute(sa.select(_dataset).order_by(_dataset.c.number)).all()
+            chains = [Chain(str(dataset.name)) for dataset in datasets]
+            for chain in chains:
+                self._catch_up(connection, chain, lock=False)
+            owners = set(connection.execute(sa.select(_entry.c.dataset).distinct()).scalars())
+        head = GENESIS
+        for chain in chains:
+            head = link(head, chain.hashes[0])
+        facts = (len(chains), head)
+        if row is None or row.seal != seal(row.datasets, row.head) or facts != row[2:4]:
+            raise LedgerCorrupted(
+                f"the list of datasets in {self.name} was changed: it names "
+                f"{[chain.dataset for chain in chains]}, which isn't what was written; restore it",
+                None,
+                None,
+            )
+        for stray in sorted(owners - {chain.dataset for chain in chains}):
+            raise LedgerCorrupted(f"dataset {stray!r} has entries but no budget", stray, 0)
+        return chains
+
+    def _catch_up(self, connection: Connection, chain: Chain, *, lock: bool) -> None:
+        key = {"dataset": chain.dataset}
+        row = connection.execute(_find_and_lock if lock else _find, key).first()
+        if row is None:
+            raise chain.corrupted(None, "it is gone from the list of datasets")
+        _check_version(row.version, self.name)
+        stored = connection.execute(_rows_from, key | {"start": chain.overlap})
+        chain.extend(Row(*each) for each in stored)
+        chain.check_end(row.rows, row.head)
+        if row.seal != seal(chain.dataset, row.rows, row.head):
+            raise chain.corrupted(None, "its count or last hash was changed")
+
+
+def _version(connection: Connection, where: str) -> int | None:
+    """The version of the tables, or None if there are none."""
+    if not sa.inspect(connection).has_table(_ledger.name):
+        return None
+    version = connection.execute(sa.select(_ledger.c.version)).scalar()
+    if version is None:
+        raise LedgerCorrupted("the ledger's own row is missing; restore it", None, None)
+    _check_version(version, where)
+    return int(version)
+
+
+def _check_version(version: int, where: str) -> None:
+    if version > VERSION:
+        raise InvalidInput(
+            f"the ledger {where} has version {version}, written by a newer bayesdp; this one "
+            f"uses up to version {VERSION}: pip install --upgrade bayesdp"
+        )
+
+
+def _make_tables(connection: Connection) -> None:
+    _metadata.create_all(connection)
+    connection.execute(
+        _ledger.insert().values(
+            id=1, version=VERSION, datasets=0, head=GENESIS, seal=seal(0, GENESIS)
+        )
+    )
+
+
+def _migrate(connection: Connection) -> None:
+    version = connection.execute(sa.select(_ledger.c.version).with_for_update()).scalar_one()
+    for old in range(version, VERSION):
+        MIGRATIONS[old](connection)
+        connection.execute(_ledger.update().values(version=old + 1))

@@ -1,0 +1,128 @@
+"""Budgets on the command line."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+import bayesdp as bdp
+from bayesdp import cli
+from bayesdp.mechanisms import randomness
+
+URL = "sqlite:///budget.db"
+
+
+@pytest.fixture
+def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Exit status, standard output and error of `bayesdp LINE`, in a folder with records."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    Path("data.csv").write_text("voted\n" + "1\n0\n1\n" * 20)
+
+    def run(line: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bayesdp", *shlex.split(line)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_a_budget_from_first_to_last(bayesdp, monkeypatch):
+    line = f"ledger create {URL} survey --epsilon 4 --delta 1e-6 --neighbours replace_one"
+    assert bayesdp(line)[0] == 0
+    status, _, err = bayesdp(line)
+    assert (status, "exists already" in err) == (2, True)
+    release = f"synthesize data.csv --column voted --ledger {URL} --dataset survey"
+    status, out, _ = bayesdp(f"{release} --epsilon 1 --out r1")
+    assert status == 0
+    assert "left of survey: 3.0" in out
+    status, out, _ = bayesdp(
+        f"ledger spend {URL} survey --epsilon 0.5 --delta 1e-7 --neighbours add_remove "
+        """--mechanism gaussian --source "a paper" --parameters '{"sigma": 2.5}'"""
+    )
+    assert (status, "recorded as entry 2" in out) == (0, True)
+    status, out, _ = bayesdp(f"ledger show {URL}")
+    assert status == 0
+    for cell in ("survey", "replace_one", "4.0, 1e-06", "conditional"):
+        assert cell in out
+    status, out, _ = bayesdp(f"ledger show {URL} survey")
+    assert status == 0
+    for cell in ("beta_binomial", "gaussian", '"sigma": 2.5', "proved"):
+        assert cell in out
+    status, out, _ = bayesdp(f"ledger verify {URL}")
+    assert status == 0
+    head = out.splitlines()[0]
+    assert head.startswith("survey=")
+    assert "sound" in out
+    assert bayesdp(f"ledger verify {URL} --head {head}")[0] == 0
+    assert "rewritten" in bayesdp(f"ledger verify {URL} --head survey=00")[2]
+
+    monkeypatch.setattr(randomness, "random_words", lambda count: pytest.fail("drawn"))
+    status, out, err = bayesdp(f"{release} --epsilon 3 --out r2")
+    assert (status, out) == (2, "")
+    assert "nothing was spent" in err
+    assert not Path("r2").exists()
+    assert "can't be read" not in err
+
+
+def test_a_release_that_cannot_be_written_costs_nothing(bayesdp):
+    bayesdp(f"ledger create {URL} survey --epsilon 4 --neighbours replace_one")
+    release = f"synthesize data.csv --column voted --ledger {URL} --dataset survey --epsilon 1"
+    Path("r").mkdir()
+    for out in ("r", "no/where"):
+        assert bayesdp(f"{release} --out {out}")[0] == 2
+    assert bdp.Ledger.open(URL).dataset("survey").history() == []
+
+
+def test_a_changed_ledger_is_reported(bayesdp):
+    import sqlite3
+
+    bayesdp(f"ledger create {URL} survey --epsilon 4 --neighbours replace_one")
+    connection = sqlite3.connect("budget.db", isolation_level=None)
+    connection.execute("UPDATE bayesdp_entry SET body = replace(body, '4.0', '9.0')")
+    connection.close()
+    for command in ("verify", "show"):
+        status, _, err = bayesdp(f"ledger {command} {URL}")
+        assert status == 2
+        assert "dataset 'survey', entry 0" in err
+
+
+SPEND = f"ledger spend {URL} s --neighbours edge --mechanism m --source x --epsilon"
+BAD = {
+    f"ledger create {URL} t --epsilon nan --neighbours edge": "epsilon is nan",
+    f"ledger create {URL} t --epsilon 1 --delta 1 --neighbours edge": "delta is 1",
+    f"ledger create {URL} t --epsilon 1 --neighbours all": "neighbours is 'all'",
+    "ledger create nonsense t --epsilon 1 --neighbours edge": "url can't be read",
+    f"ledger show {URL} t": "it has 's'",
+    "ledger show sqlite:///none.db": "is empty",
+    "ledger verify sqlite:///none.db": "no ledger",
+    f"ledger verify {URL} --head s": "DATASET=HASH",
+    f"{SPEND} 9": "Ask for no more than is left",
+    f"{SPEND} -1": "epsilon is -1",
+    f"{SPEND} 0.1 --strength sure": "strength is 'sure'",
+    f"{SPEND} 0.1 --strength as_published": "accept_unproved",
+    f"{SPEND} 0.1 --parameters x": "JSON object",
+    f"{SPEND} 0.1 --parameters [1]": "JSON object",
+    f"synthesize data.csv --column voted --epsilon 1 --out r --ledger {URL}": "go together",
+    "synthesize data.csv --column voted --epsilon 1 --out r --dataset s": "go together",
+    f"synthesize data.csv --column voted --epsilon 1 --out r --ledger {URL} --dataset s":
+        "under 'edge'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_spends_and_writes_nothing(bayesdp, line):
+    assert bayesdp(f"ledger create {URL} s --epsilon 1 --neighbours edge")[0] == 0
+    before = sorted(path.name for path in Path().iterdir())
+    status, out, err = bayesdp(line)
+    assert (status, out, err[:7]) == (2, "", "error: ")
+    assert BAD[line] in err
+    assert sorted(path.name for path in Path().iterdir()) == before
+    assert bdp.Ledger.open(URL).datasets() == ["s"]
+    assert bdp.Ledger.open(URL).dataset("s").history() == []
