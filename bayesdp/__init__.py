@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining import Combined, combine
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+    from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -36,6 +37,7 @@ _HOME = {
     "BetaMixture": "engines.mixture",
     "BinomialModel": "inference.binomial",
     "Combined": "evaluation.combining",
+    "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "EngineFailed": "errors",
     "Guarantee": "privacy.guarantee",
@@ -58,6 +60,7 @@ __all__ = [
     "BetaMixture",
     "BinomialModel",
     "Combined",
+    "ConjugateRelease",
     "Count",
     "EngineFailed",
     "Guarantee",
