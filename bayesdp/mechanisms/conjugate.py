@@ -14,7 +14,11 @@ from types import ModuleType
 from typing import Any
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import conjugate_bernoulli, conjugate_gaussian
+from bayesdp.mechanisms import (
+    conjugate_bernoulli,
+    conjugate_categorical,
+    conjugate_gaussian,
+)
 from bayesdp.mechanisms.beta_binomial import check_at_least_one
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
@@ -23,6 +27,7 @@ from bayesdp.privacy.profile import Profile, check_delta, smallest_satisfying
 FAMILIES: dict[str, ModuleType] = {
     "bernoulli": conjugate_bernoulli,
     "gaussian": conjugate_gaussian,
+    "categorical": conjugate_categorical,
 }
 """Each family's file: PARAMETERS, METHODS, check, prior_of_strength, least_strength."""
 
@@ -34,14 +39,17 @@ class ConjugateRelease:
     Parameters
     ----------
     family : str
-        "bernoulli" (0/1 records, beta prior) or "gaussian" (records in [-R, R] around an
-        unknown mean with known standard deviation sigma, normal prior).
+        "bernoulli" (0/1 records, beta prior), "gaussian" (records in [-R, R] around an
+        unknown mean with known standard deviation sigma, normal prior) or "categorical"
+        (Dirichlet prior).
     method : str
-        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many".
+        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many";
+        categorical has the first two.
     n : int
         Number of confidential records, at least 1. Public: neighbours replace one record.
-    prior : tuple of two floats
-        bernoulli: (a, b), positive. gaussian: mean and standard deviation. Public.
+    prior : tuple of floats
+        bernoulli: (a, b), positive. gaussian: mean and standard deviation. categorical: one
+        positive number a category. Public.
     size : int, optional
         Number of synthetic records, at least 1, for the synthetic methods only.
     R, sigma : float, optional
@@ -55,14 +63,14 @@ class ConjugateRelease:
     Notes
     -----
     delta(epsilon) is the hockey-stick divergence of the worst neighbours in the worse
-    direction, computed with a relative error below 1e-10 and rounded up by 2e-10. Below 1e-290 it is only
-    said to be at most that. Proofs are in the docstrings of the family's module.
+    direction, computed with a relative error below 1e-10 and rounded up by 2e-10. Below 1e-290
+    it is only said to be at most that. Proofs are in the docstrings of the family's module.
     """
 
     family: str
     method: str
     n: int
-    prior: tuple[float, float]
+    prior: tuple[float, ...]
     size: int | None = None
     R: float | None = None
     sigma: float | None = None
@@ -89,17 +97,27 @@ class ConjugateRelease:
 
     @classmethod
     def calibrate(
-        cls, *, family: str, method: str, n: int, epsilon: float, delta: float = 0.0, **other: Any
+        cls,
+        *,
+        family: str,
+        method: str,
+        n: int,
+        epsilon: float,
+        delta: float = 0.0,
+        categories: int | None = None,
+        **other: Any,
     ) -> ConjugateRelease:
         """The release with the smallest symmetric prior that satisfies (epsilon, delta).
 
-        bernoulli: Beta(a, a), the smallest a. gaussian: N(0, sd), the largest sd, where 0 is
-        only a default: the mean costs nothing. On the safe side of the root: the release
-        returned does satisfy the promise, and its prior exceeds the smallest by about one
-        part in 10^9. That a stronger prior never costs more is proved for pure epsilon, for a
-        bernoulli draw of the parameter and for the gaussian family; for delta > 0 in the
-        other bernoulli methods it is tested. Where any prior will do, the one returned is a
-        float's idea of none at all.
+        bernoulli and categorical: (a, a, ...), the smallest a. gaussian: N(0, sd), the largest
+        sd; its mean costs nothing. On the safe side of the root: the release returned does
+        satisfy the promise, and its prior exceeds the smallest by about one part in 10^9.
+
+        That a stronger prior never costs more is proved for pure epsilon, for a bernoulli or
+        categorical draw and for the gaussian family; for delta > 0 in the other bernoulli
+        methods it is tested, not proved, so there only the promise is certain and that no
+        smaller prior would do is not. `synthetic_map` looks among a >= 1 only: below, a
+        stronger prior can cost more. Where any prior will do, the weakest considered is returned.
 
         Parameters
         ----------
@@ -109,6 +127,8 @@ class ConjugateRelease:
             Positive.
         delta : float
             In [0, 1); 0 asks for pure epsilon.
+        categories : int
+            Number of categories; for the categorical family only.
         **other
             The class's other parameters but the prior: size, R, sigma.
 
@@ -119,9 +139,13 @@ class ConjugateRelease:
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         home = _named("family", family, FAMILIES)
+        if categories is not None and family != "categorical":
+            raise InvalidInput(
+                f"categories is {categories!r}, but family {family!r} has none; leave it out"
+            )
 
         def at(strength: float) -> ConjugateRelease:
-            return cls(family, method, n, prior=home.prior_of_strength(strength), **other)
+            return cls(family, method, n, home.prior_of_strength(strength, categories), **other)
 
         profile = at(1e6).profile()
         if profile.limit == 1 or (delta == 0 and math.isinf(profile.pure_epsilon)):

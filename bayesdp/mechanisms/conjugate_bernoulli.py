@@ -45,7 +45,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
     return {"prior": check_prior(release.prior)}
 
 
-def prior_of_strength(strength: float) -> tuple[float, float]:
+def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
     """The symmetric prior; a larger strength never costs more."""
     return strength, strength
 
@@ -72,9 +72,9 @@ def parameter_map(release: ConjugateRelease) -> Profile:
 
 def parameter_draw(release: ConjugateRelease) -> Profile:
     """One posterior draw; the worst neighbours are proved in `bayesdp.mechanisms.beta_pairs`."""
-    n, prior = release.n, release.prior
+    (a, b), n = release.prior, release.n
     return Profile(
-        lambda epsilon: worst_beta_divergence(n, prior, epsilon),
+        lambda epsilon: worst_beta_divergence(n, (a, b), epsilon),
         math.inf,
         why="The likelihood ratio of two neighbours is unbounded where the draw is near 0 or 1, "
         "so no pure epsilon holds.",
@@ -83,8 +83,8 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records from one posterior draw: the beta-binomial mechanism."""
-    n = release.n
-    mechanism = BetaBinomialMechanism(n, release.records, release.prior)
+    (a, b), n = release.prior, release.n
+    mechanism = BetaBinomialMechanism(n, release.records, (a, b))
     return Profile(
         lambda epsilon: worst_beta_binomial_divergence(mechanism, n, epsilon),
         mechanism.epsilon(),

@@ -54,7 +54,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
     return checked
 
 
-def prior_of_strength(strength: float) -> tuple[float, float]:
+def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
     """The prior centred at 0 of that precision; a larger strength never costs more."""
     return 0.0, 1 / math.sqrt(strength)
 
