@@ -6,9 +6,10 @@ records are exchangeable, so their number of ones is sufficient. The likelihood 
 neighbours (x + 1 against x) increases in that number z, so the worst set of outputs is
 z >= k, with k in closed form; the other direction is the same with ones and zeros exchanged.
 
-Which neighbours are worst is not guessed but found: the divergence of all n pairs is computed
-in both directions, fast but with cancellation, and those that can be the largest within the
-bound of that error are computed again as a sum of positive terms.
+Which neighbours are worst is not guessed but found, for they can be in the middle: the
+divergence of all n pairs is computed in both directions, fast but with cancellation, and those
+that can be the largest within the bound of that error are computed again as a sum of positive
+terms.
 """
 
 from __future__ import annotations

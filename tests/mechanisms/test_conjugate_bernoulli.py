@@ -140,6 +140,16 @@ def test_synthetic_records_are_as_bad_as_their_worst_neighbours(method, prior, n
         assert truth <= claim <= truth * (1 + mp.mpf("1e-9")) + mp.mpf("1e-45"), (epsilon, truth)
 
 
+def test_the_worst_neighbours_of_synthetic_one_may_be_in_the_middle():
+    """Which is why all pairs are searched: here x = 3 of n = 7 is 26 % worse than the edges."""
+    every = laws("synthetic_one", 7, (20.0, 20.0), 8)
+    epsilon = 0.26244834
+    edges = max(enumerated(every[:2], epsilon), enumerated(every[-2:], epsilon))
+    claim = release("synthetic_one", 7, (20.0, 20.0), 8).delta(epsilon)
+    assert claim > 1.25 * edges
+    assert claim == pytest.approx(float(enumerated(every, epsilon)), rel=1e-9)
+
+
 @pytest.mark.parametrize("method", SYNTHETIC)
 @pytest.mark.parametrize("prior", PRIORS)
 def test_pure_epsilon_is_the_largest_log_ratio(method, prior):
