@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining import Combined, combine
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+    from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
@@ -43,6 +44,7 @@ _HOME = {
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
     "Combined": "evaluation.combining",
+    "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "EngineFailed": "errors",
     "Guarantee": "privacy.guarantee",
@@ -71,6 +73,7 @@ __all__ = [
     "BinomialModel",
     "BudgetExceeded",
     "Combined",
+    "ConjugateRelease",
     "Count",
     "EngineFailed",
     "Guarantee",

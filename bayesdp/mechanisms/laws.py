@@ -47,6 +47,39 @@ def beta_binomial_logpmf(
     return np.where(inside, law, -np.inf)
 
 
+def binomial_logpmf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> NDArray[np.float64]:
+    """log Pr[k] under Binomial(n, p), with q = 1 - p given apart; p and q may be 0.
+
+    Parameters
+    ----------
+    k, n : array_like of int
+        Successes and trials, 0 <= k <= n, n >= 1.
+    p, q : float
+        Probabilities that sum to 1.
+
+    Returns
+    -------
+    ndarray of float, the broadcast shape of k and n.
+    """
+    k, n = np.broadcast_arrays(np.asarray(k, np.float64), np.asarray(n, np.float64))
+    if p == 0 or q == 0:
+        return np.where(k == (0 if p == 0 else n), 0.0, -np.inf)
+    inside = (k > 0) & (k < n)
+    x = np.where(inside, k, n / 2)
+    law = (
+        _stirling_error(n)
+        - _stirling_error(x)
+        - _stirling_error(n - x)
+        - _deviance(x, n * p)
+        - _deviance(n - x, n * q)
+        + 0.5 * (np.log(n) - np.log(x) - np.log(n - x))
+        - _HALF_LOG_2PI
+    )
+    all_alike = np.where(k == 0, np.log1p(-p) if p < 0.5 else np.log(q), 0.0)
+    all_alike = np.where(k == n, np.log(p) if p < 0.5 else np.log1p(-q), all_alike)
+    return np.where(inside, law, n * all_alike)
+
+
 def beta_logpdf(p: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """log density of Beta(a, b) at p in [0, 1]; -inf outside, +inf at a pole.
 
@@ -65,21 +98,37 @@ def beta_logpdf(p: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]
     p, a, b = (np.asarray(v, dtype=np.float64) for v in (p, a, b))
     inside = (p > 0) & (p < 1)
     x = np.where(inside, p, 0.5)
-    total = a + b
-    law = (
-        _stirling_error(total)
-        - _stirling_error(a)
-        - _stirling_error(b)
-        - _deviance(a, total * x)
-        - _deviance(b, total * (1 - x))
-        + 0.5 * (np.log(a) + np.log(b) - np.log(total))
-        - _HALF_LOG_2PI
-        - np.log(x)
-        - np.log1p(-x)
-    )
+    law = beta_log_kernel(x, 1 - x, a, b) - np.log(x) - np.log1p(-x)
     exponent = np.where(p == 0, a, b)  # of the factor that vanishes at this end
     pole = np.where(exponent < 1, np.inf, np.where(exponent > 1, -np.inf, np.log(a * b)))
     return np.where(inside, law, np.where((p == 0) | (p == 1), pole, -np.inf))
+
+
+def beta_log_kernel(p: ArrayLike, q: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """log of p^a q^b / B(a, b), for q = 1 - p given apart, so that neither loses digits.
+
+    The density of log(p / q) where p is Beta(a, b).
+
+    Parameters
+    ----------
+    p, q, a, b : array_like of float
+        Positive; p + q = 1.
+
+    Returns
+    -------
+    ndarray of float, the broadcast shape of the arguments.
+    """
+    p, q, a, b = (np.asarray(v, dtype=np.float64) for v in (p, q, a, b))
+    total = a + b
+    return np.asarray(
+        _stirling_error(total)
+        - _stirling_error(a)
+        - _stirling_error(b)
+        - _deviance(a, total * p)
+        - _deviance(b, total * q)
+        + 0.5 * (np.log(a) + np.log(b) - np.log(total))
+        - _HALF_LOG_2PI
+    )
 
 
 def _negative_binomial(

@@ -1,0 +1,131 @@
+r"""Privacy profiles of conjugate releases of real records in [-R, R], under a normal prior.
+
+Records are N(theta, sigma^2), sigma known, and theta ~ N(mean, sd^2). The posterior is
+N(mu(x), tau^2) with 1 / tau^2 = 1 / sd^2 + n / sigma^2 and mu(x) moved by
+tau^2 (x_i' - x_i) / sigma^2 when record i is replaced: at most s = 2 R tau^2 / sigma^2, from
+-R to R. (Zheng 2015, Corollary 7.3, has R for 2R.) Every release below is a normal law whose
+mean moves by the same and whose variance the data leave alone:
+
+- `parameter_draw`: variance tau^2;
+- `synthetic_map` (m records from N(mu, sigma^2); their mean is sufficient): sigma^2 / m;
+- `synthetic_one` (m records from one draw; their mean is sufficient): tau^2 + sigma^2 / m;
+- `synthetic_many` (m independent records, each from its own draw): (tau^2 + sigma^2) / m.
+
+The divergence of two normal laws is the same in both directions and increases with the
+distance of their means (`gaussian_divergence`), so the worst neighbours are the furthest
+apart, and the profile is that of N(0, 1) and N(s / sd of the release, 1). No pure epsilon holds.
+Zheng's (epsilon, delta) bounds (Theorems 7.8 and 7.15, Corollary 7.16) promise more than
+is true; the tests show by how much.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.profile import Profile, gaussian_divergence
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.conjugate import ConjugateRelease
+
+PARAMETERS = ("R", "sigma")
+
+
+def check(release: ConjugateRelease) -> dict[str, Any]:
+    """The release's parameters, validated."""
+    mean, sd = _two_numbers(release.prior)
+    if not (math.isfinite(mean) and sd > 0 and math.isfinite(sd)):
+        raise InvalidInput(
+            f"prior is {release.prior!r}; it must be the mean and the standard deviation of a "
+            "normal distribution, finite, the second positive, for example (0, 1)"
+        )
+    checked: dict[str, Any] = {"prior": (mean, sd)}
+    for name in PARAMETERS:
+        value = getattr(release, name)
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (number and value > 0 and math.isfinite(value)):
+            raise InvalidInput(
+                f"{name} is {value!r}; it must be a positive finite number: records lie in "
+                "[-R, R], with known standard deviation sigma"
+            )
+        checked[name] = float(value)
+    return checked
+
+
+def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
+    """The prior centred at 0 of that precision; a larger strength never costs more."""
+    return 0.0, 1 / math.sqrt(strength)
+
+
+def least_strength(method: str) -> float:
+    """The weakest prior that calibration considers: next to none."""
+    return 1e-100
+
+
+def parameter_map(release: ConjugateRelease) -> Profile:
+    """The posterior mode itself: no promise at all."""
+    return Profile(
+        lambda epsilon: 1.0,
+        math.inf,
+        limit=1.0,
+        why="The posterior mode is a function of the data: two neighbours with different modes "
+        "are told apart with certainty.",
+    )
+
+
+def parameter_draw(release: ConjugateRelease) -> Profile:
+    """One posterior draw."""
+    return _normal(release, _posterior_variance(release))
+
+
+def synthetic_map(release: ConjugateRelease) -> Profile:
+    """`size` records around the posterior mode."""
+    return _normal(release, _variance(release) / release.records)
+
+
+def synthetic_one(release: ConjugateRelease) -> Profile:
+    """`size` records around one posterior draw."""
+    return _normal(release, _posterior_variance(release) + _variance(release) / release.records)
+
+
+def synthetic_many(release: ConjugateRelease) -> Profile:
+    """`size` records, each around its own posterior draw."""
+    return _normal(release, (_posterior_variance(release) + _variance(release)) / release.records)
+
+
+METHODS = {
+    "parameter_map": parameter_map,
+    "parameter_draw": parameter_draw,
+    "synthetic_map": synthetic_map,
+    "synthetic_one": synthetic_one,
+    "synthetic_many": synthetic_many,
+}
+
+
+def _normal(release: ConjugateRelease, variance: float) -> Profile:
+    sigma_square = _variance(release)
+    moved = 2 * float(release.R or 0) * _posterior_variance(release) / sigma_square
+    shift = moved / math.sqrt(variance)
+    return Profile(
+        lambda epsilon: gaussian_divergence(shift, epsilon),
+        math.inf,
+        why="The likelihood ratio of two normal laws is unbounded, so no pure epsilon holds.",
+    )
+
+
+def _variance(release: ConjugateRelease) -> float:
+    return float(release.sigma or 0) ** 2
+
+
+def _posterior_variance(release: ConjugateRelease) -> float:
+    return 1 / (release.prior[1] ** -2 + release.n / _variance(release))
+
+
+def _two_numbers(prior: Any) -> tuple[float, float]:
+    try:
+        first, second = (float(v) if isinstance(v, Real) else math.nan for v in prior)
+    except (TypeError, ValueError):  # not a pair
+        return math.nan, math.nan
+    return first, second

@@ -1,0 +1,106 @@
+"""Hockey-stick divergences against mpmath, and roots on the safe side."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesdp as bdp
+from bayesdp.privacy.profile import (
+    Profile,
+    gaussian_divergence,
+    hockey_stick,
+    round_up,
+    smallest_satisfying,
+)
+
+
+def normal_divergence(shift: float, epsilon: float) -> mp.mpf:
+    with mp.workdps(60):
+        shift, epsilon = mp.mpf(shift), mp.mpf(epsilon)
+        x = epsilon / shift - shift / 2
+        return mp.ncdf(-x) - mp.e**epsilon * mp.ncdf(-x - shift)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-6, 1.5), st.floats(-4, 1.5))
+def test_gaussian_divergence_keeps_its_digits(log_shift: float, log_epsilon: float):
+    shift, epsilon = 10**log_shift, 10**log_epsilon
+    truth = normal_divergence(shift, epsilon)
+    if truth > 1e-290:
+        assert abs(gaussian_divergence(shift, epsilon) / truth - 1) < 2e-12
+
+
+@pytest.mark.parametrize(("shift", "epsilon"), [(1.0, 0.0), (1e-3, 0.0), (80.0, 0.5), (1.5, 1.125)])
+def test_gaussian_divergence_at_its_seams(shift: float, epsilon: float):
+    truth = normal_divergence(shift, epsilon)
+    assert abs(gaussian_divergence(shift, epsilon) / truth - 1) < 2e-12
+
+
+def test_no_shift_costs_nothing():
+    assert gaussian_divergence(0.0, 0.0) == 0
+
+
+def test_hockey_stick_of_finite_laws():
+    p, q = np.array([0.5, 0.25, 0.25, 0.0]), np.array([0.2, 0.5, 0.0, 0.3])
+    with np.errstate(divide="ignore"):
+        log_p, log_q = np.log(p), np.log(q)
+    for epsilon in (0.0, 0.3, 2.0):
+        truth = np.maximum(p - math.exp(epsilon) * q, 0).sum()
+        assert hockey_stick(log_p, log_q, epsilon) == pytest.approx(truth, rel=1e-14)
+    assert hockey_stick(log_p, log_q, math.inf) == 0.25
+
+
+@given(st.floats(1e-12, 1e12), st.floats(0.1, 5.0))
+def test_roots_are_on_the_safe_side_and_tight(root: float, power: float):
+    def function(x: float) -> float:
+        return math.inf if x == 0 else (root / x) ** power
+
+    found = smallest_satisfying(function, 1.0)
+    assert function(found) <= 1
+    assert found == pytest.approx(root, rel=1e-11)
+
+
+def test_roots_at_the_ends():
+    assert smallest_satisfying(lambda x: 0.5 / (1 + x), 0.6) == 0
+    assert smallest_satisfying(lambda x: 1.0, 0.6) == math.inf
+    assert smallest_satisfying(lambda x: 0.0 if x >= 3 else 1.0, 0.6, largest=3.0) == pytest.approx(
+        3
+    )
+
+
+def test_a_jump_ends_on_its_safe_side():
+    found = smallest_satisfying(lambda x: 1.0 if x < 1 / 3 else 0.1, 0.5)
+    assert 1 / 3 <= found < 1 / 3 + 1e-12
+
+
+def test_rounding_up_never_passes_one_and_keeps_zero():
+    assert round_up(0.0) == 0
+    assert round_up(1.0) == 1
+    assert 1e-5 < round_up(1e-5) < 1e-5 * (1 + 1e-9)
+
+
+def test_a_profile_with_a_limit_has_no_epsilon_below_it():
+    profile = Profile(lambda epsilon: 0.1 + 0.5 * math.exp(-epsilon), math.inf, limit=0.1)
+    assert profile.epsilon(0.05) == math.inf
+    assert profile.epsilon(0) == math.inf
+    assert profile.epsilon(0.2) == pytest.approx(math.log(5))
+    assert profile.delta(math.inf) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("value", [-1, -1e-300, math.nan, "one", None, True])
+def test_bad_epsilon_and_delta_are_named(value: object):
+    profile = Profile(lambda epsilon: math.exp(-epsilon), math.inf)
+    with pytest.raises(bdp.InvalidInput, match="epsilon is"):
+        profile.delta(value)
+    with pytest.raises(bdp.InvalidInput, match="delta is"):
+        profile.epsilon(value)
+
+
+@pytest.mark.parametrize("value", [1, 1.5, math.inf])
+def test_delta_is_below_one(value: float):
+    with pytest.raises(bdp.InvalidInput, match="delta is"):
+        Profile(lambda epsilon: math.exp(-epsilon), math.inf).epsilon(value)
