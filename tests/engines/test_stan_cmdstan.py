@@ -246,8 +246,7 @@ REAL_CMDSTAN = stan_cmdstan.find_cmdstan()
 
 @pytest.mark.skipif(
     REAL_CMDSTAN is None,
-    reason="no CmdStan here (CI included, where it can't be had); install it with: "
-    "python -m cmdstanpy.install_cmdstan",
+    reason="no CmdStan is installed; install one with: python -m cmdstanpy.install_cmdstan",
 )
 def test_a_real_cmdstan_agrees_with_the_conjugate_posterior(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
