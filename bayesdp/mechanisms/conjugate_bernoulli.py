@@ -31,7 +31,7 @@ from bayesdp.mechanisms.count_pairs import (
     worst_beta_binomial_divergence,
     worst_binomial_divergence,
 )
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, of_a_function
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
@@ -61,13 +61,7 @@ def least_strength(method: str) -> float:
 
 def parameter_map(release: ConjugateRelease) -> Profile:
     """The posterior mode itself: no promise at all."""
-    return Profile(
-        lambda epsilon: 1.0,
-        math.inf,
-        limit=1.0,
-        why="The posterior mode is a function of the data: two neighbours with different modes "
-        "are told apart with certainty.",
-    )
+    return of_a_function("posterior mode")
 
 
 def parameter_draw(release: ConjugateRelease) -> Profile:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.beta_binomial import check_at_least_one
 from bayesdp.mechanisms.beta_pairs import beta_divergence, worst_beta_divergence
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, of_a_function
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
@@ -58,13 +58,7 @@ def least_strength(method: str) -> float:
 
 def parameter_map(release: ConjugateRelease) -> Profile:
     """The posterior mode itself: no promise at all."""
-    return Profile(
-        lambda epsilon: 1.0,
-        math.inf,
-        limit=1.0,
-        why="The posterior mode is a function of the data: two neighbours with different modes "
-        "are told apart with certainty.",
-    )
+    return of_a_function("posterior mode")
 
 
 def parameter_draw(release: ConjugateRelease) -> Profile:

@@ -72,6 +72,17 @@ class Profile:
         )
 
 
+def of_a_function(what: str) -> Profile:
+    """The profile of a function of the data that isn't constant: no promise at all."""
+    return Profile(
+        lambda epsilon: 1.0,
+        math.inf,
+        limit=1.0,
+        why=f"The {what} is a function of the data: two neighbours where it differs are told "
+        "apart with certainty.",
+    )
+
+
 def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
     """sup_S p(S) - exp(epsilon) q(S) for two laws on one finite set.
 
