@@ -1,8 +1,10 @@
 """What the tests share: how a missing real part is treated, and small releases."""
 
 import os
+import shlex
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -27,6 +29,26 @@ def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAYESDP_CACHE", str(tmp_path_factory.getbasetemp() / "stan-cache"))
         yield
+
+
+@pytest.fixture
+def run_cli(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], tuple[int, str, str]]:
+    """Exit status, standard output and error of `bayesdp LINE`."""
+    from bayesdp import cli
+
+    def run(line: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["bayesdp", *shlex.split(line)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp import cli
 from bayesdp.mechanisms import randomness
 
 
@@ -33,21 +32,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str):
-    """Exit status, standard output and error of `bayesdp LINE`."""
-    monkeypatch.setattr(sys, "argv", ["bayesdp", *line.split()])
-    status = 0
-    try:
-        cli.main()
-    except SystemExit as end:
-        status = int(end.code or 0)
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
 @pytest.fixture
-def bayesdp(place, monkeypatch, capsys):
-    return lambda line: run(monkeypatch, capsys, line)
+def bayesdp(place, run_cli):
+    return run_cli
 
 
 def test_from_confidential_records_to_a_report(bayesdp, place):

@@ -1,36 +1,23 @@
 """Budgets on the command line."""
 
-import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
 import bayesdp as bdp
-from bayesdp import cli
 from bayesdp.mechanisms import randomness
 
 URL = "sqlite:///budget.db"
 
 
 @pytest.fixture
-def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
     """Exit status, standard output and error of `bayesdp LINE`, in a folder with records."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     Path("data.csv").write_text("voted\n" + "1\n0\n1\n" * 20)
 
-    def run(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["bayesdp", *shlex.split(line)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            status = int(end.code or 0)
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return run_cli
 
 
 def test_a_budget_from_first_to_last(bayesdp, monkeypatch):

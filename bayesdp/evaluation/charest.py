@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.charest_figures import coverage_figure, posterior_figure
 from bayesdp.evaluation.charest_study import (
@@ -37,7 +38,6 @@ from bayesdp.evaluation.charest_tables import (
     variance_table,
 )
 from bayesdp.evaluation.reproduction import MARKER, Reproduction, Table, Value
-from bayesdp.mechanisms.beta_binomial import check_at_least_one
 from bayesdp.mechanisms.count import Count
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release

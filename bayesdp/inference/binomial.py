@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.engines import exact
 from bayesdp.engines.draws import check_seed
 from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.result import group_coordinate, inference_data
-from bayesdp.mechanisms.beta_binomial import check_at_least_one, check_prior
+from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:

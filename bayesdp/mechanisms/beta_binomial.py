@@ -47,6 +47,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.count import Count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -254,12 +255,3 @@ def check_prior(prior: Any, name: str = "prior") -> tuple[float, float]:
             "of a beta distribution, for example (1, 1)"
         )
     return a, b
-
-
-def check_at_least_one(name: str, value: Any, also: str = "") -> int:
-    """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(
-            f"{name} is {value!r}; it must be a whole number, at least 1{also and ' ' + also}"
-        )
-    return int(value)

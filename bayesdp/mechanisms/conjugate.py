@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import (
     conjugate_bernoulli,
     conjugate_categorical,
     conjugate_gaussian,
 )
-from bayesdp.mechanisms.beta_binomial import check_at_least_one
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile, check_delta, smallest_satisfying
+from bayesdp.privacy.profile import Profile, smallest_satisfying
 
 FAMILIES: dict[str, ModuleType] = {
     "bernoulli": conjugate_bernoulli,

@@ -20,8 +20,8 @@ import math
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.beta_binomial import check_at_least_one
 from bayesdp.mechanisms.beta_pairs import beta_divergence, worst_beta_divergence
 from bayesdp.privacy.profile import Profile, of_a_function
 

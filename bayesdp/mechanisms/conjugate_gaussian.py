@@ -24,6 +24,7 @@ import math
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.profile import Profile, gaussian_divergence, of_a_function
 
@@ -44,7 +45,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
     checked: dict[str, Any] = {"prior": (mean, sd)}
     for name in PARAMETERS:
         value = getattr(release, name)
-        number = isinstance(value, Real) and not isinstance(value, bool)
+        number = is_number(value)
         if not (number and value > 0 and math.isfinite(value)):
             raise InvalidInput(
                 f"{name} is {value!r}; it must be a positive finite number: records lie in "

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from numbers import Real
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -71,8 +71,7 @@ class Guarantee:
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """Return `epsilon` as a float if it is positive and finite, else raise InvalidInput."""
-    number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
-    if not (number and epsilon > 0 and math.isfinite(epsilon)):
+    if not (is_number(epsilon) and epsilon > 0 and math.isfinite(epsilon)):
         raise InvalidInput(
             f"{name} is {epsilon!r}; it must be a positive finite number "
             "(a smaller epsilon promises more privacy; 0 would release nothing but noise)"

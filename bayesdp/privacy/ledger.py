@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import check_delta
 from bayesdp.errors import BudgetExceeded, InvalidInput, LedgerCorrupted
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
@@ -94,13 +94,9 @@ class Ledger:
             raise InvalidInput(
                 f"dataset is {dataset!r}; it must be a text of 1 to 200 printable characters"
             )
-        number = isinstance(delta, Real) and not isinstance(delta, bool)
-        if not (number and 0 <= delta < 1):
-            raise InvalidInput(
-                f"delta is {delta!r}; it must be a number from 0 to below 1, and far below one "
-                "over the number of records"
-            )
-        budget = Budget(check_epsilon(epsilon), float(delta), check_neighbours(neighbours), now())
+        budget = Budget(
+            check_epsilon(epsilon), check_delta(delta), check_neighbours(neighbours), now()
+        )
         self._store.create(dataset, budget.body(dataset))
         return DatasetLedger(self._store, dataset)
 

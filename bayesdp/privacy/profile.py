@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
+from bayesdp.checks import check_delta, is_number
 from bayesdp.errors import InvalidInput
 
 SMALLEST = math.nextafter(0.0, 1.0)
@@ -207,23 +207,9 @@ def round_up(delta: float) -> float:
 
 def check_profile_epsilon(epsilon: Any) -> float:
     """Return `epsilon` as a float if it is in [0, inf], else raise InvalidInput."""
-    if not _is_number(epsilon) or not epsilon >= 0:
+    if not is_number(epsilon) or not epsilon >= 0:
         raise InvalidInput(
             f"epsilon is {epsilon!r}; it must be a number from 0 to inf "
             "(at 0, delta is the total variation between the worst neighbours)"
         )
     return float(epsilon)
-
-
-def check_delta(delta: Any) -> float:
-    """Return `delta` as a float if it is in [0, 1), else raise InvalidInput."""
-    if not _is_number(delta) or not 0 <= delta < 1:
-        raise InvalidInput(
-            f"delta is {delta!r}; it must be a number from 0 to below 1 "
-            "(0 asks for pure epsilon; 1 would promise nothing; try 1e-6)"
-        )
-    return float(delta)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

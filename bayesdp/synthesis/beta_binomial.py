@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_at_least_one, check_prior
+from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.count import Count, is_missing
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     },
     "report": {"privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
 }
-TOP = {"errors", "resources", "storage", "_version"}
+TOP = {"checks", "errors", "resources", "storage", "_version"}
 ROOM_OF = {"manifest": "release", "release_folder": "release"}
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib.metadata
-import os
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from scipy.integrate import quad
 from bayesdp.engines import stan, stan_programs, stan_pystan
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import EngineFailed, InvalidInput
+from tests.conftest import require_pystan
 
 # Three groups with 3, 1 and 4 cells; group 0 may have had no records at all.
 DATA: dict[str, Any] = {
@@ -45,13 +45,7 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An empty cache for the programs of this module; PyStan must be there in CI."""
-    try:
-        importlib.metadata.version("pystan")
-    except importlib.metadata.PackageNotFoundError:
-        missing = 'PyStan is not installed: pip install "bayesdp[stan]"'
-        if os.environ.get("CI") == "true":
-            pytest.fail(missing)
-        pytest.skip(missing)
+    require_pystan()
     with pytest.MonkeyPatch.context() as patch:
         root = tmp_path_factory.getbasetemp() / "stan-cache"  # shared, see conftest
         patch.setenv("BAYESDP_CACHE", str(root))

@@ -1,0 +1,32 @@
+"""Checks of numbers that arguments of every room share."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from bayesdp.errors import InvalidInput
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_at_least_one(name: str, value: Any, also: str = "") -> int:
+    """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise InvalidInput(
+            f"{name} is {value!r}; it must be a whole number, at least 1{also and ' ' + also}"
+        )
+    return int(value)
+
+
+def check_delta(delta: Any) -> float:
+    """Return `delta` as a float if it is in [0, 1), else raise InvalidInput."""
+    if not is_number(delta) or not 0 <= delta < 1:
+        raise InvalidInput(
+            f"delta is {delta!r}; it must be a number from 0 to below 1 "
+            "(0 asks for pure epsilon; 1 would promise nothing; try 1e-6)"
+        )
+    return float(delta)
