@@ -156,12 +156,13 @@ def summarize(
     sampling = sampling_of(idata, draws)
     groups = tuple(
         Group(
-            **_released(part, release),
-            **_inferred(part, release, draws[..., g].ravel(), prior, level),
+            **_released(part, release, *counts),
+            **_inferred(part, release, *counts, draws[..., g].ravel(), prior, level),
             reference=truth.get(part.group),
             sampling=sampling[g],
         )
         for g, part in enumerate(release.parts)
+        for counts in [_counts(part)]
     )
     widths = [_width(group.by("posterior")) / _width(group.by("naive")) for group in groups]
     return Summary(
@@ -179,31 +180,35 @@ def summarize(
     )
 
 
-def _released(part: Part, release: Release) -> dict[str, Any]:
+def _counts(part: Part) -> tuple[list[int], int]:
+    """Ones in each copy, and records in a copy."""
+    records = [part.mechanism.records(output) for output in part.outputs]
+    return [int(column.sum()) for column in records], records[0].size
+
+
+def _released(part: Part, release: Release, ones: list[int], size: int) -> dict[str, Any]:
     mechanism: Any = part.mechanism
-    records = [mechanism.records(output) for output in part.outputs]
     promise = None if release.reproducible else mechanism.guarantee(copies=release.copies)
     return {
         "label": label_of(part),
         "mechanism": mechanism.name,
         "prior": getattr(mechanism, "prior", None),
-        "size": records[0].size,
+        "size": size,
         "n": mechanism.n,
         "epsilon": None if promise is None else promise.epsilon,
-        "copies": tuple(float(column.mean()) for column in records),
+        "copies": tuple(count / size for count in ones),
     }
 
 
 def _inferred(
     part: Part,
     release: Release,
+    ones: list[int],
+    size: int,
     draws: NDArray[np.float64],
     prior: tuple[float, float],
     level: float,
 ) -> dict[str, Any]:
-    mechanism: Any = part.mechanism
-    ones = [int(mechanism.records(output).sum()) for output in part.outputs]
-    size = mechanism.records(part.outputs[0]).size
     alone = release if release.by is None else release[part.group]
     naive = BinomialModel(prior).naive_posterior(alone)
     tail = (1 - level) / 2
@@ -212,7 +217,7 @@ def _inferred(
         "estimates": (
             Estimate("posterior", float(draws.mean()), low, high),
             Estimate("naive", naive.mean(), *naive.interval(level)),
-            *_combined(*proportions(ones, size), size / (mechanism.n or size), level),
+            *_combined(*proportions(ones, size), size / (part.mechanism.n or size), level),
         ),
         "density": _density(draws, naive),
     }
