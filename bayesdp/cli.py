@@ -179,9 +179,9 @@ def audit(
     from bayesdp.privacy.audit import audit as run_audit
     from bayesdp.release import Release
 
-    convicted = False
-    for part in Release.load(release).parts:
-        found = run_audit(part.mechanism, trials=trials)
+    loaded, convicted = Release.load(release), False
+    for part in loaded.parts:
+        found = run_audit(part.mechanism, trials=trials, delta=loaded.delta)
         convicted = convicted or found.convicted
         typer.echo(f"{'' if part.group is None else f'{part.group}: '}{found}")
     raise typer.Exit(1 if convicted else 0)

@@ -102,6 +102,7 @@ class Manifest(_Strict):
     reproducible: bool
     variable: str
     by: str | None
+    delta: float = Field(default=0.0, ge=0, lt=1)
     copies: int = Field(ge=1)
     parts: list[PartEntry] = Field(min_length=1)
     guarantee: GuaranteeEntry | None

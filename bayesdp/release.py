@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -48,6 +49,9 @@ class Release:
         What was counted, for tables and reports.
     by : str or None
         What the groups are groups of.
+    delta : float
+        Where the guarantee is stated, in [0, 1). Pure mechanisms need none; one that has a
+        privacy profile promises the smallest epsilon that it has at this delta.
     origin : {"bayesdp", "elsewhere"}
         Whether a synthesizer of this package drew the outputs.
     reproducible : bool
@@ -62,10 +66,12 @@ class Release:
     parts: tuple[Part, ...]
     variable: str = "value"
     by: str | None = None
+    delta: float = 0.0
     origin: Origin = "elsewhere"
     reproducible: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", check_delta(self.delta))
         if not self.parts:
             raise InvalidInput("parts is empty; a release has at least one mechanism and output")
         if not self.parts[0].outputs:
@@ -81,7 +87,12 @@ class Release:
 
     @classmethod
     def of(
-        cls, mechanism: Mechanism, outputs: Sequence[Any], *, variable: str = "value"
+        cls,
+        mechanism: Mechanism,
+        outputs: Sequence[Any],
+        *,
+        variable: str = "value",
+        delta: float = 0.0,
     ) -> Release:
         """A release made elsewhere, from its mechanism and its outputs.
 
@@ -93,13 +104,15 @@ class Release:
             One output per copy.
         variable : str
             What was counted.
+        delta : float
+            Where the guarantee is stated, in [0, 1).
 
         Raises
         ------
         InvalidInput
             If there is no output, or the mechanism can't have released one of them.
         """
-        return cls.of_groups({None: (mechanism, outputs)}, by=None, variable=variable)
+        return cls.of_groups({None: (mechanism, outputs)}, by=None, variable=variable, delta=delta)
 
     @classmethod
     def of_groups(
@@ -108,6 +121,7 @@ class Release:
         *,
         by: str | None = "group",
         variable: str = "value",
+        delta: float = 0.0,
         origin: Origin = "elsewhere",
     ) -> Release:
         """A release of disjoint groups, from each label's mechanism and outputs."""
@@ -122,6 +136,7 @@ class Release:
             ),
             variable=variable,
             by=by,
+            delta=delta,
             origin=origin,
             reproducible=is_reproducible(),
         )
@@ -172,7 +187,7 @@ class Release:
 
         Composed over the groups by `joint_guarantee`; a seeded release promises nothing.
         """
-        promise = joint_guarantee([part.mechanism for part in self.parts], self.copies)
+        promise = joint_guarantee([part.mechanism for part in self.parts], self.copies, self.delta)
         if self.reproducible:
             note = "Drawn from a seeded generator, for tests and studies: no promise."
             return dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,))
@@ -184,7 +199,7 @@ class Release:
         return promise
 
     def to_frames(self) -> list[pd.DataFrame]:
-        """The synthetic records, one DataFrame a copy.
+        """The synthetic records, or the released numbers, one DataFrame a copy.
 
         Columns `variable` and, where there are groups, `by`. The order of the rows says
         nothing: groups in their order, and a sorted column within each.

@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bayesdp._version import __version__
 from bayesdp.errors import InvalidInput, InvalidRelease
@@ -19,6 +20,7 @@ from bayesdp.manifest import (
     PartEntry,
     parse_manifest,
 )
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.release import MANIFEST, OUTPUTS, Part, Release
 from bayesdp.storage import whole_folder
 
@@ -48,6 +50,7 @@ def read(folder: Path) -> Release:
             tuple(_parts(data, manifest)),
             variable=manifest.variable,
             by=manifest.by,
+            delta=manifest.delta,
             origin=manifest.origin,
             reproducible=manifest.reproducible,
         )
@@ -72,7 +75,7 @@ def _parquet(release: Release) -> bytes:
 
 
 def _promise(release: Release) -> GuaranteeEntry | None:
-    if release.reproducible:
+    if release.reproducible or math.isinf(release.guarantee.epsilon):
         return None
     fields = dataclasses.asdict(release.guarantee)
     return GuaranteeEntry(**{**fields, "assumptions": list(release.guarantee.assumptions)})
@@ -85,6 +88,7 @@ def _manifest(release: Release, sha256: str) -> Manifest:
         reproducible=release.reproducible,
         variable=release.variable,
         by=release.by,
+        delta=release.delta,
         copies=release.copies,
         parts=[
             PartEntry(group=part.group, mechanism=MechanismEntry.of(part.mechanism))
@@ -137,18 +141,27 @@ def _parts(data: bytes, manifest: Manifest) -> Iterator[Part]:
 
     try:
         table = pq.read_table(io.BytesIO(data))
-        indices = table.column("part")
+        indices, claimed = table.column("part"), 0
         for index, entry in enumerate(manifest.parts):
             mechanism = entry.mechanism.build()
             rows = table.filter(pc.equal(indices, index))
             columns = {name: rows.column(name).to_numpy() for name in rows.column_names}
-            if rows.num_rows != manifest.copies:
+            found = sorted(set(columns["copy"].tolist()))
+            if found != list(range(manifest.copies)):
                 raise InvalidRelease(
                     f"copies is {manifest.copies} in {MANIFEST}, but part {index} of {OUTPUTS} has "
-                    f"{rows.num_rows}"
+                    f"{len(found)}, numbered {found[:5]}..."
                 )
-            yield Part(entry.group, mechanism, tuple(mechanism.decode(columns)))
-        if table.num_rows != manifest.copies * len(manifest.parts):
+            claimed += rows.num_rows
+            yield Part(entry.group, mechanism, _decoded(mechanism, columns, manifest.copies))
+        if table.num_rows != claimed:
             raise InvalidRelease(f"{OUTPUTS} has rows that belong to no part of {MANIFEST}")
     except (pa.ArrowException, KeyError) as error:
         raise InvalidRelease(f"{OUTPUTS} is not what its manifest says: {error}") from error
+
+
+def _decoded(mechanism: Mechanism, columns: dict[str, Any], copies: int) -> tuple[Any, ...]:
+    outputs = tuple(mechanism.decode(columns))
+    if len(outputs) != copies:
+        raise InvalidRelease(f"{OUTPUTS} holds {len(outputs)} outputs for {copies} copies")
+    return outputs

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from bayesdp.errors import InvalidRelease
+from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
-from bayesdp.privacy.composition import one_record_moves, parallel
+from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 class Mechanism(Protocol):
     """How a release is randomised: its sampler, its guarantee and its exact law.
 
-    A mechanism is a frozen dataclass whose fields are its public parameters.
+    A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
+    whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
+    as `bayesdp.mechanisms.conjugate.ConjugateRelease`.
     """
 
     name: ClassVar[str]
@@ -32,11 +34,21 @@ class Mechanism(Protocol):
     def n(self) -> int | None:
         """The number of confidential records where it is public, else None."""
 
-    def guarantee(self, *, copies: int = ..., neighbours: Neighbours = ...) -> Guarantee:
-        """Promise of `copies` independent copies."""
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that its promise is stated under where none is asked for."""
 
-    def removal_epsilon(self, *, copies: int = ...) -> float:
-        """How far removing one record can raise an output's log probability."""
+    def guarantee(
+        self, *, copies: int = ..., neighbours: Neighbours | None = ..., delta: float = ...
+    ) -> Guarantee:
+        """Promise of `copies` independent copies: the smallest epsilon known at `delta`.
+
+        Its epsilon is inf where `delta` is too small for any promise, and its delta 0 where
+        none is needed.
+        """
+
+    def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> Guarantee:
+        """What holds when one record is removed, if that costs less than adding one."""
 
     def release(self, statistic: Any, copies: int = ...) -> Any:
         """Draw copies from the secure generator."""
@@ -44,53 +56,68 @@ class Mechanism(Protocol):
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic."""
 
-    def neighbours(self) -> Iterable[tuple[Any, Any]]:
+    def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""
 
     def outputs(self) -> NDArray[Any] | None:
         """All outputs, where they can be listed."""
 
     def check_output(self, output: Any) -> Any:
-        """The output in its own type, or InvalidInput if it can't be one."""
+        """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
 
     def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records that an output stands for."""
+        """A column that shows a copy: its synthetic records, or else the released numbers."""
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """Columns of equal length that hold the copies; among them `copy`, from 0."""
+        """Columns of equal length that hold the copies, one row or more each; `copy` from 0."""
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """The copies that `encode` wrote."""
 
 
-def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int) -> Guarantee:
-    """What releases from disjoint groups promise together, `copies` from each.
+def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0) -> Guarantee:
+    """What releases from disjoint groups promise together at `delta`, `copies` from each.
 
-    Where the groups' sizes are public, a record's group is public too and stays: parallel
-    composition over replacements within a group. Where they are confidential, a record may
-    also change group, and the worst such move is charged (`one_record_moves`).
+    Where a record is added or removed, it is in one group: parallel composition. Where one is
+    replaced and the groups' sizes are public, its group is public too and stays: parallel again.
+    Where they are confidential, a record may also change group, and the worst such move is
+    charged: its removal from one and its addition to another (`one_record_moves`).
     """
-    each = [mechanism.guarantee(copies=copies) for mechanism in mechanisms]
+    each = [mechanism.guarantee(copies=copies, delta=delta) for mechanism in mechanisms]
     if len(each) == 1:
         return each[0]
-    within = [guarantee.epsilon for guarantee in each]
+    if len({guarantee.neighbours for guarantee in each}) > 1:
+        raise InvalidInput(
+            "the groups' mechanisms promise under different relations: "
+            f"{', '.join(sorted({g.neighbours.value for g in each}))}; choose one"
+        )
+    worst = max(each, key=lambda guarantee: guarantee.epsilon)
+    spent = max(guarantee.delta for guarantee in each)
+    if worst.neighbours is not Neighbours.REPLACE_ONE:
+        return dataclasses.replace(worst, delta=spent)
     if mechanisms[0].n is not None:
-        epsilon = parallel(within)
-        assumptions: tuple[str, ...] = (
+        note = (
             "Each record's group and the group sizes are public and not protected: the promise "
-            "is about a record's answer, within its group.",
+            "is about a record's answer, within its group."
         )
-    else:
-        addition = [
-            m.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE).epsilon for m in mechanisms
-        ]
-        removal = [m.removal_epsilon(copies=copies) for m in mechanisms]
-        epsilon = one_record_moves(within, addition, removal)
-        assumptions = (
-            "A record's answer and its group are both protected: it may move to any listed group.",
-            "The list of groups and the size of the copies were chosen without the data.",
-        )
-    return dataclasses.replace(each[0], epsilon=epsilon, assumptions=assumptions)
+        return dataclasses.replace(worst, delta=spent, assumptions=_merged(each, note))
+    half, moved = delta / 2, Neighbours.ADD_REMOVE
+    addition = [m.guarantee(copies=copies, neighbours=moved, delta=half) for m in mechanisms]
+    removal = [m.removal_guarantee(copies=copies, delta=half) for m in mechanisms]
+    note = "A record's answer and its group are both protected: it may move to any listed group."
+    return dataclasses.replace(
+        worst,
+        epsilon=one_record_moves(
+            *([g.epsilon for g in part] for part in (each, addition, removal))
+        ),
+        delta=max(spent, max(g.delta for g in addition) + max(g.delta for g in removal)),
+        assumptions=_merged(each, note, "The list of groups was chosen without the data."),
+    )
+
+
+def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
+    """The notes, then every mechanism's assumptions, each once."""
+    return (*notes, *dict.fromkeys(a for g in guarantees for a in g.assumptions))
 
 
 REGISTRY: dict[str, type[Any]] = {

@@ -38,6 +38,7 @@ epsilon, exactly.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.count import Count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.polya import polya_urn
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -87,6 +89,7 @@ class BetaBinomialMechanism:
     prior: tuple[float, float]
 
     name: ClassVar[str] = "beta_binomial"
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     log_concave: ClassVar[bool] = True
     """The law is log-concave in the number of ones, for any output and any n.
 
@@ -141,28 +144,33 @@ class BetaBinomialMechanism:
             )
         return copies * math.log1p(self.size / min(self.prior)) * _SAFE
 
-    def removal_epsilon(self, *, copies: int = 1) -> float:
-        """Supremum over n of how far removing one record raises an output's log probability.
-
-        copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
-        """
-        return copies * math.log1p(self.size / sum(self.prior)) * _SAFE
-
     def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours = Neighbours.REPLACE_ONE
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
-        """The promise of `copies` independent copies; see `epsilon`."""
+        """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
+        relation = self.neighbours if neighbours is None else neighbours
         return Guarantee(
-            epsilon=self.epsilon(copies=copies, neighbours=neighbours),
+            epsilon=self.epsilon(copies=copies, neighbours=relation),
             delta=0.0,
-            neighbours=neighbours,
+            neighbours=relation,
             strength=Strength.PROVED,
             assumptions=(
                 "The size of a copy was chosen without the data."
                 if self.n is None
-                else f"The number of records, n = {self.n}, is public and not protected.",
+                else "The number of records is public and not protected.",
+                COMPUTATIONAL,
             ),
             source="bayesdp.mechanisms.beta_binomial; Charest (2010), section 4.2",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """What holds when a record is removed: the supremum over n of the log ratio.
+
+        copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
+        """
+        epsilon = copies * math.log1p(self.size / sum(self.prior)) * _SAFE
+        return dataclasses.replace(
+            self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE), epsilon=epsilon
         )
 
     def release(self, statistic: Count, copies: int = 1) -> NDArray[np.int64]:
@@ -195,7 +203,7 @@ class BetaBinomialMechanism:
             output, self.size, a + statistic.successes, b + statistic.failures
         )
 
-    def neighbours(self) -> list[tuple[Count, Count]]:
+    def pairs(self) -> list[tuple[Count, Count]]:
         """The pairs where the largest ratios are attained, for an audit to try.
 
         The first and the last replacement, at x = 0 and at x = n (the module's docstring);

@@ -193,7 +193,7 @@ class ConjugateRelease:
         profile = self.profile()
         epsilon = profile.epsilon(delta)
         assumptions: tuple[str, ...] = (
-            f"The number of records, n = {self.n}, is public and not protected.",
+            "The number of records is public and not protected.",
             "The release is drawn exactly from its law; a floating-point sampler only nearly is.",
         )
         if self.family == "gaussian":

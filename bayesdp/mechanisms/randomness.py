@@ -4,6 +4,16 @@ A release draws from the operating system's cryptographically secure generator a
 takes no seed: whoever knows the seed can undo the noise. For tests, and for studies
 on public or simulated data, `reproducible(seed)` replaces it by a seeded generator,
 and every release made inside is marked and carries no guarantee.
+
+What the generator does to a promise
+------------------------------------
+A proof of (epsilon, delta) speaks of truly random bits. The bits drawn here are those of a
+cryptographic generator: the operating system's own, or ChaCha with 20 rounds and a fresh
+256-bit key from the operating system for what numpy draws. If no efficient test tells them
+from random ones, no efficient test tells a release from one made of random bits, and that
+one is (epsilon, delta)-DP: the release is computationally private by simulation, SIM-CDP in the
+sense of Mironov, Pandey, Reingold and Vadhan (2009; Groce 2014, Definition 4.3). Every
+guarantee of this package says so, in `COMPUTATIONAL`.
 """
 
 import os
@@ -16,6 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+
+COMPUTATIONAL = (
+    "Computational (SIM-CDP): the promise holds against whoever can't tell the operating system's "
+    "cryptographic random generator from true randomness."
+)
+"""The assumption that every guarantee of a release drawn by a computer rests on."""
 
 _seeded: ContextVar[np.random.Generator | None] = ContextVar("bayesdp_seeded", default=None)
 
@@ -50,6 +66,21 @@ def reproducible(seed: int) -> Iterator[None]:
 def is_reproducible() -> bool:
     """Whether releases made now are seeded, and so promise nothing."""
     return _seeded.get() is not None
+
+
+def generator() -> np.random.Generator:
+    """A cryptographically secure generator for what numpy draws, freshly keyed.
+
+    ChaCha with 20 rounds and 256 bits of the operating system's randomness as its key, a new
+    one at every call, so that a fork or a thread never repeats another's numbers. Under
+    `reproducible`, the seeded generator.
+    """
+    seeded = _seeded.get()
+    if seeded is not None:
+        return seeded
+    from randomgen import ChaCha
+
+    return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
 
 
 def random_words(count: int) -> NDArray[np.uint64]:

@@ -29,6 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.guarantee import Guarantee
 
@@ -40,9 +41,9 @@ class Auditable(Protocol):
     """What an audit needs of a mechanism."""
 
     def guarantee(self) -> Guarantee:
-        """The claim, for one copy."""
+        """The claim, for one copy; takes `delta` if the claim depends on it."""
 
-    def neighbours(self) -> Iterable[Pair]:
+    def pairs(self) -> Iterable[Pair]:
         """Pairs of neighbouring statistics, the worst among them."""
 
     def outputs(self) -> NDArray[Any] | None:
@@ -107,8 +108,9 @@ def audit(
     mechanism: Auditable,
     *,
     trials: int = 1_000_000,
+    delta: float = 0.0,
     alpha: float = 1e-6,
-    neighbours: Sequence[Pair] | None = None,
+    pairs: Sequence[Pair] | None = None,
 ) -> Audit:
     """Test a mechanism's claim on its own draws.
 
@@ -118,10 +120,12 @@ def audit(
         Any mechanism of this package, or one of your own.
     trials : int
         Draws from each member of each pair, at least 100.
+    delta : float
+        In [0, 1): where the mechanism's claim is looked at, ``guarantee(delta=delta)``.
     alpha : float
         Probability of convicting a mechanism that keeps its promise, in (0, 1).
-    neighbours : sequence of pairs, optional
-        Statistics to try, instead of those that the mechanism proposes.
+    pairs : sequence of pairs, optional
+        Neighbouring statistics to try, instead of those that the mechanism proposes.
 
     Returns
     -------
@@ -130,7 +134,8 @@ def audit(
     Raises
     ------
     InvalidInput
-        If an argument is out of its range or there is no pair to try.
+        If an argument is out of its range, there is no pair to try, or the mechanism claims
+        nothing at that delta.
 
     Notes
     -----
@@ -140,13 +145,19 @@ def audit(
         raise InvalidInput(f"trials is {trials!r}; it must be a whole number, at least 100")
     if not 0 < alpha < 1:
         raise InvalidInput(f"alpha is {alpha!r}; it must lie strictly between 0 and 1")
-    pairs = list(mechanism.neighbours() if neighbours is None else neighbours)
-    if not pairs:
-        raise InvalidInput("neighbours is empty; give at least one pair of statistics")
-    claim = mechanism.guarantee()
-    level = alpha / (4 * len(pairs))  # two directions, two intervals
-    best, worst = -math.inf, pairs[0]
-    for one, other in pairs:
+    tried = list(mechanism.pairs() if pairs is None else pairs)
+    if not tried:
+        raise InvalidInput("pairs is empty; give at least one pair of statistics")
+    promise: Any = mechanism.guarantee  # one without a profile needn't take a delta
+    claim = promise(delta=delta) if check_delta(delta) else promise()
+    if math.isinf(claim.epsilon):
+        raise InvalidInput(
+            f"delta is {delta}, where the mechanism claims nothing (epsilon = inf), so there is "
+            "nothing to refute; give a larger delta, for example delta=1e-6"
+        )
+    level = alpha / (4 * len(tried))  # two directions, two intervals
+    best, worst = -math.inf, tried[0]
+    for one, other in tried:
         draws = [mechanism.release(statistic, int(trials)) for statistic in (one, other)]
         ratios = [_log_ratios(mechanism, z, one, other) for z in draws]
         for bound, pair in (
@@ -155,8 +166,8 @@ def audit(
         ):
             if bound > best:
                 best, worst = bound, pair
-    exact = _exact(mechanism, pairs, claim.delta)
-    return Audit(claim, max(best, 0.0), exact, worst, len(pairs), int(trials), alpha)
+    exact = _exact(mechanism, tried, claim.delta)
+    return Audit(claim, max(best, 0.0), exact, worst, len(tried), int(trials), alpha)
 
 
 def _log_ratios(

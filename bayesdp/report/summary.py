@@ -188,7 +188,9 @@ def _counts(part: Part) -> tuple[list[int], int]:
 
 def _released(part: Part, release: Release, ones: list[int], size: int) -> dict[str, Any]:
     mechanism: Any = part.mechanism
-    promise = None if release.reproducible else mechanism.guarantee(copies=release.copies)
+    promise = None
+    if not release.reproducible:
+        promise = mechanism.guarantee(copies=release.copies, delta=release.delta)
     return {
         "label": label_of(part),
         "mechanism": mechanism.name,

@@ -11,8 +11,10 @@ from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.ledger import DatasetLedger
 
 
-def spend_first(ledger: DatasetLedger, mechanisms: Sequence[Mechanism], copies: int) -> None:
-    """Record in a ledger what `copies` copies from each of disjoint groups will cost.
+def spend_first(
+    ledger: DatasetLedger, mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0
+) -> None:
+    """Record in a ledger what `copies` copies from each of disjoint groups will cost at `delta`.
 
     Call it when everything has been checked and nothing has been drawn. The mechanisms are
     written down with their public parameters and how many groups share them; the groups'
@@ -38,7 +40,7 @@ def spend_first(ledger: DatasetLedger, mechanisms: Sequence[Mechanism], copies: 
     described = [MechanismEntry.of(mechanism).model_dump() for mechanism in mechanisms]
     distinct = [entry for k, entry in enumerate(described) if entry not in described[:k]]
     ledger.spend(
-        joint_guarantee(mechanisms, copies),
+        joint_guarantee(mechanisms, copies, delta),
         {
             "copies": copies,
             "mechanisms": [entry | {"groups": described.count(entry)} for entry in distinct],

@@ -59,7 +59,7 @@ def test_add_remove_epsilon_is_the_supremum_over_n(size: int, prior: tuple[float
     mechanism = BetaBinomialMechanism(None, size, prior)
     truth = enumerated(0, 8, size, prior)
     assert truth["addition"] <= mechanism.epsilon(neighbours=bdp.Neighbours.ADD_REMOVE)
-    assert truth["removal"] == pytest.approx(mechanism.removal_epsilon(), rel=1e-12)
+    assert truth["removal"] == pytest.approx(mechanism.removal_guarantee().epsilon, rel=1e-12)
     with mp.workdps(40):  # and it is approached: no smaller number would do
         a, b = sorted(map(mp.mpf, prior))
         n = mp.mpf(10) ** 15

@@ -30,7 +30,7 @@ class NoisyNumber:
     def guarantee(self):
         return self.promise
 
-    def neighbours(self):
+    def pairs(self):
         return [(0.0, self.shift)]
 
     def outputs(self):
@@ -102,7 +102,7 @@ class HistogramOfPosteriorDraws:
     def guarantee(self):
         return claim(self.epsilon)
 
-    def neighbours(self):
+    def pairs(self):
         half = self.bins // 2
         spread = self.draws / half
         one = np.repeat([spread, 0.0], half)
@@ -202,7 +202,7 @@ def test_exact_epsilon_with_delta_is_the_smallest():
         ({"trials": 1e6}, "trials is 1000000.0"),
         ({"alpha": 0}, "alpha is 0"),
         ({"alpha": 1}, "alpha is 1"),
-        ({"neighbours": []}, "neighbours is empty"),
+        ({"pairs": []}, "pairs is empty"),
     ],
 )
 def test_bad_arguments_are_named(options, message):
