@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+    from bayesdp.synthesis.publish import publish
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -60,6 +61,7 @@ _HOME = {
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
     "combine": "evaluation.combining",
+    "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
     "write_report": "report.html",
 }
@@ -90,6 +92,7 @@ __all__ = [
     "__version__",
     "audit",
     "combine",
+    "publish",
     "reproducible",
     "write_report",
 ]

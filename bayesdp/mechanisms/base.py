@@ -50,6 +50,9 @@ class Mechanism(Protocol):
     def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> Guarantee:
         """What holds when one record is removed, if that costs less than adding one."""
 
+    def check_statistic(self, statistic: Any) -> Any:
+        """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
+
     def release(self, statistic: Any, copies: int = ...) -> Any:
         """Draw copies from the secure generator."""
 

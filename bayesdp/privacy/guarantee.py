@@ -1,5 +1,6 @@
 """What a release promises, and how sure the promise is."""
 
+import decimal
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -63,8 +64,8 @@ class Guarantee:
         # Rounded up: a promise must not read better than it is.
         digits = f"{self.epsilon:.6g}"
         if float(digits) < self.epsilon * (1 - 1e-12):
-            scale = 10.0 ** (5 - math.floor(math.log10(self.epsilon)))
-            digits = f"{math.ceil(self.epsilon * scale) / scale:.6g}"
+            up = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING)
+            digits = f"{up.create_decimal_from_float(self.epsilon):.6g}"
         delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
         return f"epsilon = {digits}{delta} ({self.neighbours.value}, {self.strength.value})"
 

@@ -32,6 +32,7 @@ def test_ranges(epsilon, delta, message):
 @pytest.mark.parametrize(
     ("epsilon", "shown"),
     [
+        (1.2345671e-310, "1.23457e-310"),
         (2.0, "2"),
         (2.0000000000000004, "2"),
         (1.23456749, "1.23457"),
