@@ -123,6 +123,15 @@ def gaussian_divergence(shift: float, epsilon: float) -> float:
     return float(np.sum(terms)) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
+def gaussian_profile(shift: float) -> Profile:
+    """The profile of N(shift, 1) and N(0, 1): a Gaussian mechanism's, and that of mu-GDP."""
+    return Profile(
+        lambda epsilon: gaussian_divergence(shift, epsilon),
+        math.inf if shift else 0.0,
+        why="Normal laws with different means have an unbounded density ratio.",
+    )
+
+
 def half_line(scale: float, furthest: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Nodes and weights of the double-exponential rule for smooth integrands on (0, inf).
 
