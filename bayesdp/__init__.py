@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
+    from bayesdp.privacy.subsampling import subsampled
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
@@ -60,7 +62,9 @@ _HOME = {
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
     "combine": "evaluation.combining",
+    "compose": "privacy.accounting",
     "reproducible": "mechanisms.randomness",
+    "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
 
@@ -90,7 +94,9 @@ __all__ = [
     "__version__",
     "audit",
     "combine",
+    "compose",
     "reproducible",
+    "subsampled",
     "write_report",
 ]
 

@@ -90,7 +90,7 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int) -> Guarantee:
             "A record's answer and its group are both protected: it may move to any listed group.",
             "The list of groups and the size of the copies were chosen without the data.",
         )
-    return dataclasses.replace(each[0], epsilon=epsilon, assumptions=assumptions)
+    return dataclasses.replace(each[0], epsilon=epsilon, assumptions=assumptions, rho=None)
 
 
 REGISTRY: dict[str, type[Any]] = {

@@ -116,7 +116,7 @@ def zcdp_to_epsilon(rho: float, delta: float) -> float:
 
 
 def zcdp_from_epsilon_delta(epsilon: float, delta: float) -> float:
-    """The largest rho such that every rho-zCDP release is (epsilon, delta)-DP by the module's proof.
+    """The largest rho that is proved to imply (epsilon, delta)-DP; the module has the proof.
 
     Parameters
     ----------
