@@ -49,7 +49,7 @@ from scipy import fft, optimize, special
 from bayesdp.privacy.profile import round_up, smallest_satisfying
 
 _U = 2.0**-53
-_TRIM = 1e-17  # tilted mass that each end of a convolution may lose
+_TRIM = 1e-17  # tilted mass that each end of a single law may lose
 _SPREAD = 1e-4  # share of the variance that splitting on the grid may add
 _POINTS = (2**14, 2**20)  # of the grid of the sum, at least and at most
 _DIRECT = 128  # up to this length, sums of products are faster than transforms
@@ -110,6 +110,8 @@ def composed_epsilon(parts: Sequence[tuple[LossDistribution, int]], delta: float
     float
         inf where delta is no more than the probability of an infinite loss.
     """
+    if any(law.infinite >= delta for law, _ in parts):
+        return math.inf
     survival = math.fsum(count * math.log1p(-law.infinite) for law, count in parts)
     infinite = -math.expm1(survival) * (1 + 1e-13) if survival else 0.0
     if infinite >= delta or not all(np.all(np.isfinite(law.losses)) for law, _ in parts):
@@ -158,7 +160,7 @@ class _Tilted:
         m = float(masses.sum())
         tau = 16 * _U * (1 + theta * step * masses.size)
         log_m = math.log(m) + theta * step * last
-        return cls(first, masses / m, log_m, tau, step, theta)._trimmed()
+        return cls(first, masses / m, log_m, tau, step, theta)._trimmed(_TRIM)
 
     @classmethod
     def sum_of(
@@ -189,7 +191,7 @@ class _Tilted:
         tau = self.tau + other.tau + self.tau * other.tau + error
         log_m = self.log_m + other.log_m
         first = self.first + other.first
-        return _Tilted(first, masses, log_m, tau, self.step, self.theta)._trimmed()
+        return _Tilted(first, masses, log_m, tau, self.step, self.theta)._trimmed(error)
 
     def _times(self, count: int) -> _Tilted:
         """The law of the sum of `count`, by repeated squaring."""
@@ -202,11 +204,12 @@ class _Tilted:
                 power = power._plus(power)
         return self if result is None else result
 
-    def _trimmed(self) -> _Tilted:
-        low = int(np.searchsorted(np.cumsum(self.masses), _TRIM))
-        high = int(np.searchsorted(np.cumsum(self.masses[::-1]), _TRIM))
+    def _trimmed(self, mass: float) -> _Tilted:
+        """Without its ends of that mass, where there is no more than rounding errors."""
+        low = int(np.searchsorted(np.cumsum(self.masses), mass))
+        high = int(np.searchsorted(np.cumsum(self.masses[::-1]), mass))
         kept = self.masses[low : self.masses.size - high]
-        tau = self.tau + 2 * _TRIM
+        tau = self.tau + 2 * mass
         return _Tilted(self.first + low, kept, self.log_m, tau, self.step, self.theta)
 
 
