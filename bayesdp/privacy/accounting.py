@@ -7,8 +7,8 @@ where they too are chosen on the way, a `Ledger` keeps to a budget.
 * Basic composition: the epsilons and the deltas add (Dwork et al. 2006, Theorem 1).
 * Concentrated composition: a part satisfies rho-zCDP by its own `rho`; or, being
   (epsilon, delta)-DP, by `conversions.pure_to_zcdp` but for an event of probability delta
-  (Kairouz, Oh and Viswanath 2015, Theorem 3.2). The rhos add, and the sum is converted at what
-  those deltas leave.
+  (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016). The rhos add, and the sum is
+  converted at what those deltas leave.
 * Optimal composition through privacy loss distributions (`loss_distribution`), where a promise
   stands for the worst release that keeps it, and a mechanism for itself.
 

@@ -89,7 +89,7 @@ def zcdp_to_delta(rho: float, epsilon: float) -> float:
         more = math.exp(log_order)  # alpha - 1
         return _log_delta(more, [more * rho, more * more * rho], epsilon)
 
-    return min(1.0, math.exp(_least(log_delta, rho)) * _UP)
+    return min(1.0, math.exp(_least(log_delta)) * _UP)
 
 
 def zcdp_to_epsilon(rho: float, delta: float) -> float:
@@ -110,9 +110,9 @@ def zcdp_to_epsilon(rho: float, delta: float) -> float:
 
     def bound(log_order: float) -> float:
         more = math.exp(log_order)
-        return renyi_to_epsilon(1 + more, rho + more * rho, delta)
+        return _epsilon(more, [rho, more * rho], delta)
 
-    return _least(bound, rho)
+    return _least(bound)
 
 
 def zcdp_from_epsilon_delta(epsilon: float, delta: float) -> float:
@@ -134,7 +134,7 @@ def zcdp_from_epsilon_delta(epsilon: float, delta: float) -> float:
         terms = [epsilon, math.log(delta) / more, math.log1p(more) / more, _log_odds(more)]
         return (math.fsum([-t for t in terms]) + _ULPS * _size(terms)) / (1 + more) * (1 - _ULPS)
 
-    return max(0.0, -_least(minus_rho, max(epsilon, 1e-3)))
+    return max(0.0, -_least(minus_rho))
 
 
 def renyi_to_epsilon(alpha: float, renyi_epsilon: float, delta: float) -> float:
@@ -144,9 +144,7 @@ def renyi_to_epsilon(alpha: float, renyi_epsilon: float, delta: float) -> float:
     renyi_epsilon, delta = _at_least_zero("renyi_epsilon", renyi_epsilon), check_delta(delta)
     if delta == 0:
         return math.inf if renyi_epsilon else 0.0
-    more = alpha - 1
-    terms = [renyi_epsilon, -math.log(delta) / more, -math.log1p(more) / more, -_log_odds(more)]
-    return max(0.0, math.fsum(terms) + _ULPS * _size(terms))
+    return _epsilon(alpha - 1, [renyi_epsilon], delta)
 
 
 def gdp_to_zcdp(mu: float) -> float:
@@ -231,6 +229,13 @@ def _log_odds(more: float) -> float:
     return math.log1p(1 / more)
 
 
+def _epsilon(more: float, divergence: list[float], delta: float) -> float:
+    """The module's bound solved for epsilon, with D_alpha as the sum of `divergence`."""
+    spread = [-math.log(delta) / more, -math.log1p(more) / more, -_log_odds(more)]
+    terms = [*divergence, *spread]
+    return math.inf if math.inf in terms else max(0.0, math.fsum(terms) + _ULPS * _size(terms))
+
+
 def _log_delta(more: float, divergence: list[float], epsilon: float) -> float:
     """Logarithm of the module's bound, with (alpha - 1) D_alpha as the sum of `divergence`."""
     terms = [*divergence, -more * epsilon, -more * _log_odds(more), -math.log1p(more)]
@@ -243,13 +248,13 @@ def _size(terms: Sequence[float]) -> float:
     return math.fsum(abs(term) for term in terms)
 
 
-def _least(function: Callable[[float], float], rho: float) -> float:
+def _least(function: Callable[[float], float]) -> float:
     """The least value met by a golden-section search over the logarithm of alpha - 1.
 
-    A function with one valley. The best alpha - 1 is at most about (1 + epsilon) / rho and
-    1 + sqrt(log(1/delta) / rho), and as small as 1 / (log(1/delta) + rho) or so.
+    For a function with one valley; where two values are equal, as where both overflow, it is
+    to their left.
     """
-    low, high = -60.0, min(60.0 + max(0.0, -math.log(rho)), 690.0)
+    low, high = -345.0, 690.0  # up to where exp, and its square at the left, are floats
     one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_one, at_two = function(one), function(two)
     best = min(at_one, at_two)

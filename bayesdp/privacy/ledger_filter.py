@@ -14,15 +14,15 @@ where rho* is the largest rho that is proved to imply (E, c)-DP
 *Claim*: all that ever leaves is (E, Delta)-DP, although the curator chooses each mechanism, and
 its epsilon_i, delta_i and rho_i, after seeing all earlier outputs. It is basic composition
 (Rogers, Roth, Ullman and Vadhan 2016, section 4) and concentrated composition (Feldman and
-Zrnic 2021, Theorem 4.3) as privacy filters, in one.
+Zrnic 2021) as privacy filters, in one.
 
 *Proof*. Fix neighbours D and D', laws P and Q of the whole history y under them, and a set S of
 histories. Given the outputs before it, the i-th release is (epsilon_i, delta_i)-DP, so its laws
 are those of a release that first has a *catastrophe* with probability delta_i under both, and
 without one has laws p_i and q_i with |log(p_i / q_i)| <= epsilon_i (Kairouz, Oh and Viswanath
-2015, Theorem 3.2). P and Q are then marginals of laws of histories with catastrophes. The first
-catastrophe is at step i with probability at most E_P delta_i, so as no path has a sum above
-Delta - c, there is any with probability at most Delta - c.
+2015; Murtagh and Vadhan 2016). P and Q are then marginals of laws of histories with
+catastrophes. The first catastrophe is at step i with probability at most E_P delta_i, so as no
+path has a sum above Delta - c, there is any with probability at most Delta - c.
 
 Split the histories into A, where the epsilon_i add up to at most E, and B, the others, where the
 rho_i add up to at most rho*. Let K be the event of no catastrophe, and K' that of none at the
@@ -51,8 +51,9 @@ Together, as A and B are disjoint and neither more than K nor more than K' fails
 A history is finite, and its refusals depend on public numbers alone. Two processes that release
 at the same time are in the order of their entries; neither mechanism saw the other's output.
 
-*Why c is fixed.* Were c free, a curator could spend rho first, and then the rest of Delta on the
-histories where little was lost and nothing on the others; what these cost would then come on top.
+*Why c is fixed.* Were c free, a curator could spend rho first, then the rest of Delta on the
+histories where little was lost, and nothing on the others, whose cost would come on top: then no
+path takes more than Delta, and yet the whole may.
 For the same reason a release with a rho of its own is charged its delta_i too: whether its path
 ends in A, where the proof needs it, isn't known yet. It costs little to promise such a release at
 a very small delta, as its rho is the same there.

@@ -9,7 +9,7 @@ and releases in sequence, each chosen given the outputs of those before among th
 pair dominates, are dominated by the product of their pairs, whose loss is the sum (Zhu, Dong
 and Wang 2022, Theorem 10). Every (epsilon, delta)-DP release is dominated by one pair: Z is inf
 with probability delta, and else epsilon or -epsilon with odds exp(epsilon) to 1 (Kairouz, Oh
-and Viswanath 2015, Theorem 3.2).
+and Viswanath 2015).
 
 *A grid of losses.* A mass m at a loss z between grid points a < b is split into two, at a and
 b, so that their sum is m and their sum weighted by exp(-loss) is m exp(-z). Under Q's law the

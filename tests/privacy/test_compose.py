@@ -251,7 +251,7 @@ def test_the_error_of_a_convolution_is_bounded(size, kind):
 
 def test_a_million_releases():
     made = bdp.compose([(promise(1e-3), 10**6), (promise(2e-3), 10**5)], delta=1e-6)
-    mu = math.sqrt(1.4)  # tiny ones tend to a Gaussian (Dong, Roth and Su 2022, Theorem 3.5)
+    mu = math.sqrt(1.4)  # tiny ones tend to a Gaussian (Dong, Roth and Su 2022)
     assert made.epsilon == pytest.approx(gdp_to_epsilon(mu, 1e-6), rel=0.01)
     assert made.epsilon >= gdp_to_epsilon(mu, 1e-6) * (1 - 1e-3)
 

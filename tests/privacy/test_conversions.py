@@ -5,7 +5,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesdp as bdp
@@ -33,6 +33,7 @@ def test_rho_of_pure_epsilon_is_exact(epsilon):
         assert max(needed) >= rho * (1 - mp.mpf(10) ** -13)
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e6))
 def test_rho_and_back_is_on_the_safe_side(rho):
     epsilon = to.zcdp_to_pure(rho)
@@ -135,9 +136,15 @@ def test_the_ends():
     assert to.zcdp_from_epsilon_delta(math.inf, 0.1) == math.inf
     assert to.pure_to_zcdp(math.inf) == to.pure_to_gdp(math.inf) == math.inf
     assert to.renyi_to_epsilon(2.0, 0.0, 0.0) == 0
+    for extreme in (5e-324, 1e-300, 1e40, 1e300):
+        assert to.zcdp_to_epsilon(extreme, 1e-9) >= 0
+        assert 0 <= to.zcdp_from_epsilon_delta(extreme, 1e-300) <= extreme
+    assert to.zcdp_to_epsilon(1e40, 1e-9) == pytest.approx(1e40)
+    assert to.zcdp_from_epsilon_delta(0.0, 1e-40) > 0
     assert to.renyi_to_epsilon(2.0, 1.0, 0.0) == math.inf
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e12), st.floats(0, 1e12), st.floats(1e-300, 0.999))
 def test_no_argument_in_range_fails_and_more_rho_is_no_better(one, other, delta):
     low, high = sorted((one, other))

@@ -114,6 +114,7 @@ charges = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(charges, st.floats(0.01, 5), st.floats(0, 0.01), st.floats(0, 1))
 def test_what_is_left_may_be_spent_and_no_more(spends, epsilon, delta, share):
     of = budget(epsilon, delta, share * delta)
@@ -201,7 +202,7 @@ def test_a_budget_written_before_there_was_rho_reads_as_it_was(tmp_path):
         account.spend(promise(1e-9))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(1e-3, 0.3), min_size=1, max_size=60))
 def test_all_sums_of_concentrated_spends_verify(epsilons):
     of = budget(0.5, 1e-5, 5e-6)
