@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
+    from bayesdp.privacy.subsampling import subsampled
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
@@ -61,8 +63,10 @@ _HOME = {
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
     "combine": "evaluation.combining",
+    "compose": "privacy.accounting",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
+    "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
 
@@ -92,8 +96,10 @@ __all__ = [
     "__version__",
     "audit",
     "combine",
+    "compose",
     "publish",
     "reproducible",
+    "subsampled",
     "write_report",
 ]
 

@@ -184,6 +184,10 @@ class ConjugateRelease:
         """
         return self.profile().epsilon(delta)
 
+    def pld(self) -> Any:
+        """Its privacy loss distribution, for `bdp.compose`; see `Profile.pld`."""
+        return self.profile().pld()
+
     def guarantee(self, *, delta: float = 0.0) -> Guarantee:
         """The promise at `delta`: one point of the profile.
 

@@ -1,5 +1,6 @@
 """Guarantees: their ranges, how they read, and how they compose."""
 
+import dataclasses
 import math
 
 import pytest
@@ -27,6 +28,14 @@ def guarantee(epsilon: float = 1.0, delta: float = 0.0) -> bdp.Guarantee:
 def test_ranges(epsilon, delta, message):
     with pytest.raises(bdp.InvalidInput, match=message):
         guarantee(epsilon, delta)
+
+
+@pytest.mark.parametrize("rho", [-0.1, math.nan, math.inf, "0.1", True])
+def test_rho_is_checked(rho):
+    with pytest.raises(bdp.InvalidInput, match="rho is"):
+        dataclasses.replace(guarantee(), rho=rho)
+    assert dataclasses.replace(guarantee(), rho=0).rho == 0
+    assert guarantee().rho is None
 
 
 @pytest.mark.parametrize(
