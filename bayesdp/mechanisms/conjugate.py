@@ -43,8 +43,7 @@ class ConjugateRelease:
         unknown mean with known standard deviation sigma, normal prior) or "categorical"
         (Dirichlet prior).
     method : str
-        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many";
-        categorical has the first two.
+        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many".
     n : int
         Number of confidential records, at least 1. Public: neighbours replace one record.
     prior : tuple of floats
@@ -113,11 +112,10 @@ class ConjugateRelease:
         sd; its mean costs nothing. On the safe side of the root: the release returned does
         satisfy the promise, and its prior exceeds the smallest by about one part in 10^9.
 
-        That a stronger prior never costs more is proved for pure epsilon, for a bernoulli or
-        categorical draw and for the gaussian family; for delta > 0 in the other bernoulli
-        methods it is tested, not proved, so there only the promise is certain and that no
-        smaller prior would do is not. `synthetic_map` looks among a >= 1 only: below, a
-        stronger prior can cost more. Where any prior will do, the weakest considered is returned.
+        That a stronger prior never costs more is proved, for every epsilon and delta, in
+        `bayesdp.mechanisms.beta_pairs`, `category_pairs` and `conjugate_gaussian`.
+        `synthetic_map` looks among a >= 1 only: below, a stronger prior can cost more. Where any
+        prior will do, the weakest considered is returned.
 
         Parameters
         ----------
