@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
+    from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
@@ -59,7 +60,9 @@ _HOME = {
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
+    "average_case_delta": "mechanisms.conjugate_average",
     "combine": "evaluation.combining",
+    "distributional_delta": "mechanisms.conjugate_average",
     "reproducible": "mechanisms.randomness",
     "write_report": "report.html",
 }
@@ -89,7 +92,9 @@ __all__ = [
     "Strength",
     "__version__",
     "audit",
+    "average_case_delta",
     "combine",
+    "distributional_delta",
     "reproducible",
     "write_report",
 ]

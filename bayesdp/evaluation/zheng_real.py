@@ -105,9 +105,10 @@ def real_approximate() -> list[Table]:
     both = [("7.15", c, basic(c)) for c in few] + [("7.16", c, advanced(c)) for c in many]
     shift = "The mean is said to move by R/n, where it moves by 2R/n. "
     note = (
-        shift + "So Theorem 7.15 fails at a large epsilon, and Corollary 7.16, printed with some "
-        "constant c that its formula doesn't have, at a small one; elsewhere they hold, with less "
-        "than would be possible."
+        shift
+        + "So Theorem 7.15 fails for SYNTH_MAP at a large epsilon, and Corollary 7.16, printed "
+        "with some constant c that its formula doesn't have, at a small one; elsewhere they "
+        "hold, with less than would be possible."
     )
     rows = {
         "parameter_draw": ([("7.8", c, tail(c)) for c in DRAWS[:3]], shift),
