@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
+    from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.accounting import compose
@@ -62,8 +63,10 @@ _HOME = {
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
+    "average_case_delta": "mechanisms.conjugate_average",
     "combine": "evaluation.combining",
     "compose": "privacy.accounting",
+    "distributional_delta": "mechanisms.conjugate_average",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
     "subsampled": "privacy.subsampling",
@@ -95,8 +98,10 @@ __all__ = [
     "Strength",
     "__version__",
     "audit",
+    "average_case_delta",
     "combine",
     "compose",
+    "distributional_delta",
     "publish",
     "reproducible",
     "subsampled",
