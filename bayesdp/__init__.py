@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -46,10 +47,12 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
+    "LaplaceMechanism": "mechanisms.laplace",
     "Ledger": "privacy.ledger",
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
@@ -75,10 +78,12 @@ __all__ = [
     "Combined",
     "ConjugateRelease",
     "Count",
+    "DiscreteLaplaceMechanism",
     "EngineFailed",
     "Guarantee",
     "InvalidInput",
     "InvalidRelease",
+    "LaplaceMechanism",
     "Ledger",
     "LedgerCorrupted",
     "LedgerUnavailable",

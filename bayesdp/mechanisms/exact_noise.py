@@ -75,10 +75,11 @@ def discrete_gaussian(scale: Fraction, count: int) -> Integers:
     ndarray of int64, shape (count,)
     """
     t, variance = int(scale) + 1, scale * scale
+    centre = variance / t
 
     def propose(pending: Pending) -> tuple[Integers, NDArray[np.bool_]]:
         k = discrete_laplace(Fraction(t), pending.size)
-        distance = np.abs(k) - float(variance / t)
+        distance = np.abs(k) - float(centre)
         gamma = distance * distance / float(2 * variance)
         return k, bernoulli_exp(
             gamma, lambda i: (abs(int(k[i])) - variance / t) ** 2 / variance / 2
