@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+    from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
@@ -47,8 +49,10 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
+    "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
@@ -58,6 +62,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PerturbedHistogram": "mechanisms.histogram",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -78,8 +83,10 @@ __all__ = [
     "Combined",
     "ConjugateRelease",
     "Count",
+    "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "EngineFailed",
+    "GaussianMechanism",
     "Guarantee",
     "InvalidInput",
     "InvalidRelease",
@@ -89,6 +96,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PerturbedHistogram",
     "Release",
     "ReleaseExists",
     "Strength",

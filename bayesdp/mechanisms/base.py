@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
@@ -127,6 +129,9 @@ REGISTRY: dict[str, type[Any]] = {
         BetaBinomialMechanism,
         LaplaceMechanism,
         DiscreteLaplaceMechanism,
+        GaussianMechanism,
+        DiscreteGaussianMechanism,
+        PerturbedHistogram,
     )
 }
 

@@ -108,13 +108,18 @@ class AdditiveNoise:
         """The privacy profile of `copies` independent copies; a subclass has the proof."""
         raise NotImplementedError
 
-    def _factor(self, neighbours: Neighbours | None) -> tuple[Neighbours, int]:
-        """The relation, and how many of the mechanism's own neighbours it spans."""
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+    def _relation(self, neighbours: Neighbours | None) -> Neighbours:
+        return self.neighbours if neighbours is None else check_neighbours(neighbours)
+
+    def _spanned(self, relation: Neighbours) -> Fraction:
+        """How many times its sensitivity the statistic moves between neighbours under `relation`.
+
+        A replacement is a removal and an addition: twice.
+        """
         if relation is self.neighbours:
-            return relation, 1
+            return Fraction(1)
         if (relation, self.neighbours) == (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
-            return relation, 2
+            return Fraction(2)
         raise InvalidInput(
             f"neighbours is {relation.value!r}, but the sensitivity was given under "
             f"{self.neighbours.value!r}, from which nothing follows; give the mechanism "
@@ -142,7 +147,7 @@ class AdditiveNoise:
         that sensitivity: a replacement is a removal and an addition.
         """
         copies = check_at_least_one("copies", copies)
-        relation, _ = self._factor(neighbours)
+        relation = self._relation(neighbours)
         profile = self.profile(copies=copies, neighbours=relation)
         epsilon = profile.epsilon(delta)
         why = (profile.why,) if math.isinf(epsilon) and profile.why else ()
@@ -163,18 +168,20 @@ class AdditiveNoise:
         """How many steps of the lattice neighbours' rounded statistics differ by, at most."""
         return moved_steps(
             self.norm,
-            Fraction(self.sensitivity) * self._factor(neighbours)[1],
+            Fraction(self.sensitivity) * self._spanned(self._relation(neighbours)),
             self.step,
             dimension=self.dimension,
             whole=self.whole,
         )
 
+    def _stated(self) -> str:
+        return (
+            f"The statistic's {self.norm} sensitivity is at most {self.sensitivity!r} under "
+            f"{self.neighbours.value}, as the caller states."
+        )
+
     def _assumptions(self) -> tuple[str, ...]:
-        found = [
-            f"The statistic's {self.norm} sensitivity is at most {self.sensitivity:g} under "
-            f"{self.neighbours.value}, as the caller states.",
-            "The mechanism's parameters were chosen without the data.",
-        ]
+        found = [self._stated(), "The mechanism's parameters were chosen without the data."]
         if self.bounding == "truncated":
             found.append(
                 "The statistic lies within the bounds for all data sets: one outside is refused, "

@@ -91,9 +91,13 @@ def truncated_gaussian(noise: GaussianNoise, length: float, dimension: int, widt
         change = (whole - rest - moved) / (1 + rest + moved)
         return j * (2 * width - j) / twice + math.log1p(change)
 
-    budget = math.floor(min(math.sqrt(dimension) * length, length * length) * _SAFE)
     padding = dimension * 1e-13  # the sums' own errors
-    return spread(cost, budget, dimension, width) * _SAFE + padding
+    return spread(cost, l1_budget(length, dimension), dimension, width) * _SAFE + padding
+
+
+def l1_budget(length: float, dimension: int) -> int:
+    """How many whole steps in L1 norm a vector of L2 norm at most `length` can take."""
+    return math.floor(min(math.sqrt(dimension) * length, length * length) * _SAFE)
 
 
 def pure_profile(epsilon: float, copies: int, total: float) -> Profile:

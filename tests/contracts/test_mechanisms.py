@@ -76,7 +76,7 @@ EXAMPLES: list[Example] = [
     Example(
         bdp.DiscreteLaplaceMechanism(0.7, 2.0, "replace_one", 2, (0, None), "inflated"),
         [((0, 3), (2, 3)), ((1, 1), (2, 0))],
-        plane(range(45)),
+        plane(range(32)),
     ),
     Example(
         bdp.LaplaceMechanism(0.7, 0.5, bounds=(-1, 1), bounding="inflated", granularity=0.125),
@@ -91,7 +91,49 @@ EXAMPLES: list[Example] = [
     Example(
         bdp.LaplaceMechanism(0.5, 0.3, dimension=2, granularity=0.5),
         [((x, y), (x + 0.2, y - 0.1)) for x in (0, 0.24) for y in (0.26,)],
-        plane(np.arange(-16, 16.1, 0.5)),
+        plane(np.arange(-14.5, 15, 0.5)),
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(1.5, 2.0), integers(-2, 2, 2), np.arange(-25, 26), delta=1e-3
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(1.2, 1.0, bounds=(-9, 9), bounding="inflated"),
+        integers(-12, 12),
+        np.arange(-9, 10),
+        delta=1e-4,
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(2.0, 2.0, bounds=(-3, 4), bounding="truncated"),
+        integers(-3, 4) + integers(-3, 4, 2),
+        np.arange(-3, 5),
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(1.1, 1.5, REPLACE_ONE, 2),
+        [((0, 0), (1, 1)), ((2, -1), (2, 0))],
+        plane(range(-13, 14)),
+        delta=0.01,
+    ),
+    Example(
+        bdp.GaussianMechanism(1.0, 0.3, granularity=0.25),
+        [(x, x + 0.3) for x in np.arange(-0.5, 0.5, 0.0625)],
+        np.arange(-12, 12.1, 0.25),
+        delta=1e-3,
+    ),
+    Example(
+        bdp.GaussianMechanism(1.5, 1.0, "node", 2, (-1, 3), "truncated", granularity=0.5),
+        [((-1, 3), (0, 3)), ((-0.4, 2), (0.2, 2.8))],
+        plane(np.arange(-1, 3.1, 0.5)),
+    ),
+    Example(
+        bdp.PerturbedHistogram(0.8, 2),
+        [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
+        plane(range(32)),
+    ),
+    Example(
+        bdp.PerturbedHistogram(1.2, 2, REPLACE_ONE, 5),
+        [((0, 5), (1, 4)), ((2, 3), (3, 2))],
+        plane(range(42)),
+        delta=0.01,
     ),
 ]
 each = pytest.mark.parametrize(
