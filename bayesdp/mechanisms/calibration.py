@@ -67,12 +67,14 @@ def calibrated(made: type[M], epsilon: float, delta: float, copies: int, **param
     widest = at(largest)
     if delta == 0 and widest.norm == "L1" and widest.bounding != "truncated":
         scale = max(copies * widest.moved() * step / epsilon, least)
-        while cost(scale) > epsilon:
-            scale = math.nextafter(scale, math.inf)
-        return at(scale)
-    scale = smallest_satisfying(
-        cost, delta or epsilon, start=min(max(1.0, least), largest), least=least, largest=largest
-    )
+    else:
+        start = min(max(step, least), largest)
+        scale = smallest_satisfying(
+            cost, delta or epsilon, start=start, least=least, largest=largest
+        )
+    more = 2.0**-52
+    while at(scale).epsilon(delta, copies=copies) > epsilon:  # as the guarantee rounds it
+        scale, more = scale * (1 + more), 2 * more
     return at(scale)
 
 
