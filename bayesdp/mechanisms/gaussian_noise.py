@@ -122,6 +122,7 @@ def divergence(
 def scalar_divergence(noise: GaussianNoise, shift: int, epsilon: float) -> float:
     """Sum over z <= m of P(z) (1 - exp(epsilon) / ratio(z)), the ratio falling to 1 at m."""
     scale = float(noise.scale)
+    epsilon *= 1 - 2.0**-50  # above the rounding of the differences from it
     m = min(math.floor(shift / 2 - epsilon * scale * scale / shift), math.ceil(9 * scale))
     z = np.arange(m, min(m, 0) - math.ceil(9 * scale) - 1, -1, dtype=np.float64)
     over = epsilon - shift * (shift - 2 * z) / (2 * scale * scale)

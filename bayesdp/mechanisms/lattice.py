@@ -107,7 +107,8 @@ def to_steps(
             f"the statistic has shape {x.shape}; its last axis must have length dimension = "
             f"{dimension}"
         )
-    y = x / step
+    with np.errstate(over="ignore"):  # refused below
+        y = x.astype(np.result_type(x, np.float64)) / step
     if not np.all(np.abs(y) <= FURTHEST):  # NaN too
         raise InvalidInput(
             "the statistic is not finite or not within 2**52 steps of the lattice from 0, "

@@ -242,7 +242,9 @@ class AdditiveNoise:
         Scalar mechanisms broadcast the two; with a dimension, the last axis of both is the
         vector, and the others broadcast.
         """
-        centre, y = self._to_steps(statistic), np.asarray(output, dtype=np.float64) / self.step
+        centre = self._to_steps(statistic)
+        with np.errstate(over="ignore"):  # too large to be an output
+            y = np.asarray(output, dtype=np.float64) / self.step
         d = self.dimension
         if d is not None and (y.ndim == 0 or y.shape[-1] != d):
             raise InvalidInput(f"output has shape {y.shape}; its last axis must have length {d}")

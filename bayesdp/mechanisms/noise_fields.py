@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one, is_number
@@ -63,7 +64,7 @@ def check_public_n(n: Any, neighbours: Neighbours) -> int | None:
 
 def check_positive(name: str, value: Any) -> float:
     """Return `value` as a float if it is a positive finite number, else raise InvalidInput."""
-    if not (is_number(value) and value > 0 and math.isfinite(value)):
+    if not (is_number(value) and 0 < value <= sys.float_info.max):
         raise InvalidInput(
             f"{name} is {value!r}; it must be a positive finite number, in the statistic's unit"
         )
@@ -76,9 +77,8 @@ def check_granularity(granularity: Any, scale: float, sensitivity: float) -> flo
         finest = math.frexp(min(scale, sensitivity))[1] - 1 - _FINEST
         return 2.0 ** max(finest, math.frexp(scale / _LONGEST)[1])
     if (
-        not (is_number(granularity) and granularity > 0 and math.isfinite(granularity))
+        not (is_number(granularity) and 2.0**-900 <= granularity <= 2.0**900)
         or math.frexp(granularity)[0] != 0.5
-        or not 2.0**-900 <= granularity <= 2.0**900
     ):
         raise InvalidInput(
             f"granularity is {granularity!r}; it must be a power of two, for example 2**-20, or "
@@ -133,6 +133,6 @@ def check_bounds(
 def _end(end: Any, sign: int, whole: bool) -> float | int | None:
     if end is None or (is_number(end) and end == sign * math.inf):
         return None
-    if not is_number(end) or not math.isfinite(end) or (whole and end != int(end)):
+    if not (is_number(end) and abs(end) <= sys.float_info.max) or (whole and end != int(end)):
         raise ValueError
     return int(end) if whole else float(end)

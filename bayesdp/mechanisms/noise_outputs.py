@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,8 @@ def check_output(mechanism: AdditiveNoise, output: Any) -> Any:
 
 def _checked_number(mechanism: AdditiveNoise, value: Any) -> int | float:
     low, high = mechanism.ends
-    steps = float(value) / mechanism.step if is_number(value) else math.nan
+    number = is_number(value) and abs(value) <= sys.float_info.max
+    steps = float(value) / mechanism.step if number else math.nan
     if (
         not math.isfinite(steps)
         or steps != math.floor(steps)

@@ -49,6 +49,7 @@ from bayesdp.mechanisms.noise_laws import GaussianNoise, LaplaceNoise
 from bayesdp.privacy.profile import Profile, hockey_stick
 
 _SAFE = 1 + 1e-12  # above the errors of the logarithms below
+_BELOW = 1 - 2.0**-50  # of epsilon, where what is left of a ratio above it is the difference
 
 
 def up(value: Fraction) -> float:
@@ -139,6 +140,7 @@ def laplace_divergence(noise: LaplaceNoise, shift: int, epsilon: float) -> float
         [1 - exp(-D) + q (1 - q^m) (1 - exp((m + 1) / t - D))] / (1 + q),  D = shift / t - epsilon.
     """
     rate = float(1 / noise.scale)
+    epsilon *= _BELOW
     if shift * rate <= epsilon:
         return 0.0
     gap = shift * rate - epsilon
