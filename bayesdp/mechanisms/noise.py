@@ -1,8 +1,8 @@
 """What the additive-noise mechanisms share: a statistic plus integer noise on a lattice.
 
-Bounding (Liu 2019): `truncated` conditions the law of each component on the bounds, which costs
-privacy or not according to its proof; `inflated` sets what lies beyond a bound to the bound,
-which is post-processing and costs nothing.
+Bounding (Liu 2019): `truncated` conditions the law of each component on the bounds, and its
+probability of lying there depends on the data, which costs privacy; `inflated` sets what lies
+beyond a bound to the bound (boundary-inflated truncation), post-processing that costs nothing.
 """
 
 from __future__ import annotations
@@ -270,8 +270,8 @@ class AdditiveNoise:
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics, as the lattice points that they are rounded to.
 
-        At each bound, where the worst are, and in the middle; one component moves alone, or,
-        where truncation makes that worse, all move by about the same.
+        At each bound, where the worst are, and in the middle; one component moves as far as it
+        can, or, where truncation makes that worse, all move by about the same.
         """
         return noise_outputs.worst_pairs(self)
 

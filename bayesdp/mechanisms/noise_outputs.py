@@ -34,7 +34,10 @@ def worst_pairs(mechanism: AdditiveNoise) -> list[tuple[Any, Any]]:
     """See `AdditiveNoise.pairs`."""
     low, high = mechanism.ends
     d, budget = mechanism.dimension or 1, math.floor(mechanism.moved())
-    moves = [np.array([budget] + [0] * (d - 1))]
+    # Where rounding can push every component over a boundary, it does.
+    furthest = mechanism.sensitivity / mechanism.step
+    furthest = math.floor(furthest) if mechanism.whole else math.ceil(furthest)
+    moves = [np.array([furthest] + [0 if mechanism.whole else 1] * (d - 1))]
     if mechanism.bounding == "truncated":
         each, more = divmod(budget, d)
         if mechanism.norm == "L2":

@@ -76,7 +76,7 @@ EXAMPLES: list[Example] = [
     Example(
         bdp.DiscreteLaplaceMechanism(0.7, 2.0, "replace_one", 2, (0, None), "inflated"),
         [((0, 3), (2, 3)), ((1, 1), (2, 0))],
-        plane(range(32)),
+        plane(range(27)),
     ),
     Example(
         bdp.LaplaceMechanism(0.7, 0.5, bounds=(-1, 1), bounding="inflated", granularity=0.125),
@@ -89,9 +89,9 @@ EXAMPLES: list[Example] = [
         np.arange(-1, 1.1, 0.125),
     ),
     Example(
-        bdp.LaplaceMechanism(0.5, 0.3, dimension=2, granularity=0.5),
+        bdp.LaplaceMechanism(0.25, 0.3, dimension=2, granularity=0.5),
         [((x, y), (x + 0.2, y - 0.1)) for x in (0, 0.24) for y in (0.26,)],
-        plane(np.arange(-14.5, 15, 0.5)),
+        plane(np.arange(-8.5, 9, 0.5)),
     ),
     Example(
         bdp.DiscreteGaussianMechanism(1.5, 2.0), integers(-2, 2, 2), np.arange(-25, 26), delta=1e-3
@@ -125,14 +125,14 @@ EXAMPLES: list[Example] = [
         plane(np.arange(-1, 3.1, 0.5)),
     ),
     Example(
-        bdp.PerturbedHistogram(0.8, 2),
+        bdp.PerturbedHistogram(0.5, 2),
         [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
-        plane(range(32)),
+        plane(range(27)),
     ),
     Example(
-        bdp.PerturbedHistogram(1.2, 2, REPLACE_ONE, 5),
+        bdp.PerturbedHistogram(0.6, 2, REPLACE_ONE, 5),
         [((0, 5), (1, 4)), ((2, 3), (3, 2))],
-        plane(range(42)),
+        plane(range(26)),
         delta=0.01,
     ),
 ]
