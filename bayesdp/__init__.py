@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+    from bayesdp.mechanisms.histogram import PerturbedHistogram
+    from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -50,15 +53,20 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DiscreteGaussianMechanism": "mechanisms.gaussian",
+    "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
+    "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
+    "LaplaceMechanism": "mechanisms.laplace",
     "Ledger": "privacy.ledger",
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PerturbedHistogram": "mechanisms.histogram",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -84,15 +92,20 @@ __all__ = [
     "Combined",
     "ConjugateRelease",
     "Count",
+    "DiscreteGaussianMechanism",
+    "DiscreteLaplaceMechanism",
     "EngineFailed",
+    "GaussianMechanism",
     "Guarantee",
     "InvalidInput",
     "InvalidRelease",
+    "LaplaceMechanism",
     "Ledger",
     "LedgerCorrupted",
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PerturbedHistogram",
     "Release",
     "ReleaseExists",
     "Strength",

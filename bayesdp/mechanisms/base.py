@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -127,7 +130,15 @@ def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
 
 
 REGISTRY: dict[str, type[Any]] = {
-    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism,)
+    mechanism.name: mechanism
+    for mechanism in (
+        BetaBinomialMechanism,
+        LaplaceMechanism,
+        DiscreteLaplaceMechanism,
+        GaussianMechanism,
+        DiscreteGaussianMechanism,
+        PerturbedHistogram,
+    )
 }
 
 
