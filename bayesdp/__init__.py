@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.exponential import ExponentialMechanism
+    from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -47,6 +49,7 @@ _HOME = {
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "EngineFailed": "errors",
+    "ExponentialMechanism": "mechanisms.exponential",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
@@ -55,6 +58,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PermuteAndFlip": "mechanisms.permute_and_flip",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -76,6 +80,7 @@ __all__ = [
     "ConjugateRelease",
     "Count",
     "EngineFailed",
+    "ExponentialMechanism",
     "Guarantee",
     "InvalidInput",
     "InvalidRelease",
@@ -84,6 +89,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PermuteAndFlip",
     "Release",
     "ReleaseExists",
     "Strength",

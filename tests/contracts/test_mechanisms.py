@@ -42,10 +42,33 @@ def counts(n: int) -> list[tuple[bdp.Count, bdp.Count]]:
     return list(itertools.pairwise(bdp.Count(x, n) for x in range(n + 1)))
 
 
+def changes(mechanism: Any, *utilities: Sequence[float]) -> list[tuple[Any, Any]]:
+    """All extreme changes of a few utilities, and the pair that the mechanism proposes."""
+    steps = [(0, 1), (-1, 0)] if mechanism.monotone else [(-1, 0, 1)]
+    moves = [np.array(d) for ends in steps for d in itertools.product(ends, repeat=mechanism.k)]
+    near = [(np.array(u), u + mechanism.sensitivity * d) for u in utilities for d in moves]
+    return near + mechanism.pairs()
+
+
+CHOICES = [
+    family(epsilon, sensitivity, candidates, monotone, None, "add_remove")
+    for family in (bdp.ExponentialMechanism, bdp.PermuteAndFlip)
+    for epsilon, sensitivity, candidates, monotone in (
+        (1.0, 1, 3, False),
+        (0.3, 0.5, ("bus", "car"), True),
+    )
+] + [
+    bdp.ExponentialMechanism(2.0, 0.1, 3, n=40, neighbours="replace_one"),
+    bdp.PermuteAndFlip(5.0, 3, 4, monotone=True),
+]
 EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
+    *(
+        Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
+        for m in CHOICES
+    ),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
