@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+    from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -59,6 +60,7 @@ _HOME = {
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
+    "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -90,6 +92,7 @@ __all__ = [
     "MissingDependency",
     "Neighbours",
     "PermuteAndFlip",
+    "RandomizedResponse",
     "Release",
     "ReleaseExists",
     "Strength",

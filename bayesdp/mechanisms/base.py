@@ -10,6 +10,7 @@ from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -124,7 +125,12 @@ def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
 
 REGISTRY: dict[str, type[Any]] = {
     mechanism.name: mechanism
-    for mechanism in (BetaBinomialMechanism, ExponentialMechanism, PermuteAndFlip)
+    for mechanism in (
+        BetaBinomialMechanism,
+        ExponentialMechanism,
+        PermuteAndFlip,
+        RandomizedResponse,
+    )
 }
 
 

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
@@ -138,7 +139,7 @@ class Selection:
             times *= 2
         moves = "and moves all utilities in one direction" if self.monotone else "in any direction"
         return Guarantee(
-            epsilon=_product_up(times, self.epsilon),
+            epsilon=repeated(self.epsilon, times),
             delta=0.0,
             neighbours=relation,
             strength=Strength.PROVED,
@@ -225,10 +226,3 @@ def _moved(value: float, change: float) -> float:
     if abs(Fraction(moved) - Fraction(value)) > abs(Fraction(change)):
         moved = math.nextafter(moved, value)
     return moved
-
-
-def _product_up(times: int, epsilon: float) -> float:
-    product = times * epsilon
-    if math.isfinite(product) and Fraction(product) < times * Fraction(epsilon):
-        product = math.nextafter(product, math.inf)
-    return product

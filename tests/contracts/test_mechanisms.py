@@ -61,6 +61,26 @@ CHOICES = [
     bdp.ExponentialMechanism(2.0, 0.1, 3, n=40, neighbours="replace_one"),
     bdp.PermuteAndFlip(5.0, 3, 4, monotone=True),
 ]
+
+
+def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
+    """All data sets, and all replacements of their first record."""
+    data = list(itertools.product(range(mechanism.k), repeat=mechanism.n))
+    return [
+        (np.array(one), np.array((other, *one[1:])))
+        for one in data
+        for other in range(mechanism.k)
+        if other != one[0]
+    ]
+
+
+RESPONSES = [
+    (bdp.RandomizedResponse.binary(1.0), 0.0),
+    (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
+    (bdp.RandomizedResponse.of((0.75, 0.9375), n=3), 0.0),
+    (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
+    (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
+]
 EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
@@ -69,6 +89,7 @@ EXAMPLES: list[Example] = [
         Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
         for m in CHOICES
     ),
+    *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
