@@ -25,7 +25,8 @@ class Mechanism(Protocol):
 
     A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
-    as `bayesdp.mechanisms.conjugate.ConjugateRelease`.
+    as `bayesdp.mechanisms.conjugate.ConjugateRelease`. One whose worst neighbours an audit may
+    search for has `nearby(pair, generator)`, a random pair near another (`privacy.audit_search`).
     """
 
     name: ClassVar[str]
