@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+    from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -56,6 +59,7 @@ _HOME = {
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
+    "ExponentialMechanism": "mechanisms.exponential",
     "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
@@ -66,7 +70,9 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
+    "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -95,6 +101,7 @@ __all__ = [
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "EngineFailed",
+    "ExponentialMechanism",
     "GaussianMechanism",
     "Guarantee",
     "InvalidInput",
@@ -105,7 +112,9 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PermuteAndFlip",
     "PerturbedHistogram",
+    "RandomizedResponse",
     "Release",
     "ReleaseExists",
     "Strength",

@@ -57,6 +57,47 @@ def vectors(values: Any, d: int, near: Any) -> list[tuple[Any, Any]]:
 
 
 ADD_REMOVE, REPLACE_ONE = bdp.Neighbours.ADD_REMOVE, bdp.Neighbours.REPLACE_ONE
+
+
+def changes(mechanism: Any, *utilities: Sequence[float]) -> list[tuple[Any, Any]]:
+    """All extreme changes of a few utilities, and the pair that the mechanism proposes."""
+    steps = [(0, 1), (-1, 0)] if mechanism.monotone else [(-1, 0, 1)]
+    moves = [np.array(d) for ends in steps for d in itertools.product(ends, repeat=mechanism.k)]
+    near = [(np.array(u), u + mechanism.sensitivity * d) for u in utilities for d in moves]
+    return near + mechanism.pairs()
+
+
+CHOICES = [
+    family(epsilon, sensitivity, candidates, monotone, None, "add_remove")
+    for family in (bdp.ExponentialMechanism, bdp.PermuteAndFlip)
+    for epsilon, sensitivity, candidates, monotone in (
+        (1.0, 1, 3, False),
+        (0.3, 0.5, ("bus", "car"), True),
+    )
+] + [
+    bdp.ExponentialMechanism(2.0, 0.1, 3, n=40, neighbours="replace_one"),
+    bdp.PermuteAndFlip(5.0, 3, 4, monotone=True),
+]
+
+
+def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
+    """All data sets, and all replacements of their first record."""
+    data = list(itertools.product(range(mechanism.k), repeat=mechanism.n))
+    return [
+        (np.array(one), np.array((other, *one[1:])))
+        for one in data
+        for other in range(mechanism.k)
+        if other != one[0]
+    ]
+
+
+RESPONSES = [
+    (bdp.RandomizedResponse.binary(1.0), 0.0),
+    (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
+    (bdp.RandomizedResponse.of((0.75, 0.9375), n=3), 0.0),
+    (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
+    (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
+]
 EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
@@ -135,6 +176,11 @@ EXAMPLES: list[Example] = [
         plane(range(26)),
         delta=0.01,
     ),
+    *(
+        Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
+        for m in CHOICES
+    ),
+    *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
