@@ -34,9 +34,8 @@ sqrt(1 - 4 / s^2) in the scale and nothing else: 2e-12 of it for s = 2^20.
 
 For small scales zero-concentrated privacy helps too: rho = k M^2 / (2 s^2) holds for the discrete
 Gaussian as for the continuous one, the Renyi divergences of components adding up (Canonne, Kamath
-and Steinke 2020, Theorem 4), and delta(epsilon) <= exp((alpha - 1) (alpha rho - epsilon))
-(1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1 (their Proposition 12). The least of all
-bounds is taken.
+and Steinke 2020, Theorem 4), and `bayesdp.privacy.conversions` has the delta(epsilon) that
+follows. The least of all bounds is taken.
 
 Truncated
 ---------
@@ -54,7 +53,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize
 
 from bayesdp.mechanisms.noise_laws import GaussianNoise
 from bayesdp.mechanisms.pure_noise import (
@@ -63,6 +61,7 @@ from bayesdp.mechanisms.pure_noise import (
     spread,
     truncated_gaussian,
 )
+from bayesdp.privacy.conversions import zcdp_to_delta
 from bayesdp.privacy.profile import Profile, gaussian_divergence
 
 _EXACT = 4096  # largest scale whose scalar profile is summed term by term
@@ -115,7 +114,7 @@ def divergence(
         if a < scale:
             found.append(_smoothed(scale, a, shift, components, epsilon))
     if scale <= _MANY:
-        found.append(concentrated_divergence(shift * shift / (2 * scale * scale), epsilon))
+        found.append(zcdp_to_delta(shift * shift / (2 * scale * scale), epsilon))
     return min(found)
 
 
@@ -139,22 +138,6 @@ def _smoothed(scale: float, a: float, shift: float, components: int, epsilon: fl
         return 1.0
     excess = max(2 * e - epsilon, 0.0)
     return math.exp(e) * (gaussian_divergence(shift / rest, max(epsilon - 2 * e, 0.0)) + excess)
-
-
-def concentrated_divergence(rho: float, epsilon: float) -> float:
-    """delta at `epsilon` from rho-zCDP: the least over alpha; any alpha is a bound."""
-
-    def log_delta(log_order: float) -> float:
-        less = math.exp(log_order)  # alpha - 1
-        alpha = 1 + less
-        return less * (alpha * rho - epsilon) - log_order - alpha * math.log1p(1 / less)
-
-    # Where the exponent is least, up to the other factors: alpha = (epsilon + rho) / (2 rho).
-    middle = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
-    best = optimize.minimize_scalar(
-        log_delta, bounds=(middle - 3, middle + 12), method="bounded", options={"xatol": 1e-9}
-    )
-    return math.exp(min(float(best.fun), 0.0))
 
 
 def _conditioning(

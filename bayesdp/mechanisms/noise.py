@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import noise_outputs
 from bayesdp.mechanisms.lattice import lattice_ends, moved_steps, to_steps
@@ -34,7 +34,7 @@ class AdditiveNoise:
 
     __slots__ = ()
     if TYPE_CHECKING:
-        # Read-only, so that a subclass may have a field or a property.
+
         @property
         def scale(self) -> float: ...
         @property
@@ -53,6 +53,8 @@ class AdditiveNoise:
         def granularity(self) -> float: ...
 
         __dataclass_fields__: ClassVar[dict[str, Any]]
+
+        def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile: ...
 
     norm: ClassVar[str]
     """The norm of its sensitivity, "L1" or "L2"."""
@@ -104,9 +106,9 @@ class AdditiveNoise:
 
     # What is promised.
 
-    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies; a subclass has the proof."""
-        raise NotImplementedError
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies, where more is known than what epsilon implies."""
+        return None
 
     def _relation(self, neighbours: Neighbours | None) -> Neighbours:
         return self.neighbours if neighbours is None else check_neighbours(neighbours)
@@ -158,6 +160,7 @@ class AdditiveNoise:
             strength=Strength.PROVED,
             assumptions=(*self._assumptions(), *why, COMPUTATIONAL),
             source=self.source,
+            rho=self.rho(copies=copies, neighbours=relation),
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
@@ -183,10 +186,7 @@ class AdditiveNoise:
     def _assumptions(self) -> tuple[str, ...]:
         found = [self._stated(), "The mechanism's parameters were chosen without the data."]
         if self.bounding == "truncated":
-            found.append(
-                "The statistic lies within the bounds for all data sets: one outside is refused, "
-                "and the refusal shows."
-            )
+            found.append("The statistic is always within the bounds: one outside is refused.")
         if self.n is not None:
             found.append("The number of records is public and not protected.")
         return tuple(found)
@@ -207,6 +207,12 @@ class AdditiveNoise:
         below = np.full_like(centre, _OPEN) if low is None else centre - low
         return below, np.full_like(centre, _OPEN) if high is None else high - centre
 
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one that can be released, else raise."""
+        shape = () if self.dimension is None else (self.dimension,)
+        check_one_statistic(self._to_steps(statistic).shape, shape)
+        return statistic
+
     def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
         """Draw copies, exactly, from the secure generator.
 
@@ -220,8 +226,7 @@ class AdditiveNoise:
 
         Returns
         -------
-        ndarray, shape (copies, *shape of the statistic)
-            int64 for integer statistics, else float64.
+        ndarray of int64 or, for real statistics, float64, shape (copies, *shape of the statistic)
         """
         copies = check_at_least_one("copies", copies)
         centre = self._to_steps(statistic)
@@ -239,8 +244,7 @@ class AdditiveNoise:
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """log Pr[output | statistic], vectorised over both; -inf where there is no such output.
 
-        Scalar mechanisms broadcast the two; with a dimension, the last axis of both is the
-        vector, and the others broadcast.
+        With a dimension, the last axis of both is the vector, and the others broadcast.
         """
         centre = self._to_steps(statistic)
         with np.errstate(over="ignore"):  # too large to be an output

@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import response_matrix
 from bayesdp.mechanisms.randomness import COMPUTATIONAL, uniform_below
@@ -193,6 +193,12 @@ class RandomizedResponse:
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """There is none: the number of answers shows. Raises InvalidInput."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def check_statistic(self, statistic: Any) -> NDArray[Any]:
+        """Return the n records as an array if they are categories, else raise."""
+        records = response_matrix.check_records(statistic, self.k, self.n)
+        check_one_statistic(records.shape, (self.n,))
+        return records
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
         """Randomise every record, exactly, from the secure generator.

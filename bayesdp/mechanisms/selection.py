@@ -40,9 +40,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.mechanisms.utilities import check_utilities
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -147,7 +148,7 @@ class Selection:
                 f"No utility moves by more than {self.sensitivity:g} between "
                 f"{self.neighbours.value} neighbours, {moves}: utilities aren't checked.",
                 "The candidates were chosen without the data.",
-                *(() if self.n is None else ("The number of records is public, not protected.",)),
+                *([] if self.n is None else ["The number of records is public and not protected."]),
                 COMPUTATIONAL,
             ),
             source=self.source,
@@ -169,6 +170,12 @@ class Selection:
         steps = [0, sign] if self.monotone else [-1, 0, 1]
         changes = (s * generator.choice(steps, self.k)).tolist()
         return one, np.array([_moved(u, v) for u, v in zip(one.tolist(), changes, strict=True)])
+
+    def check_statistic(self, statistic: Any) -> NDArray[Any]:
+        """Return the utilities as an array if they are those of one choice, else raise."""
+        utilities = check_utilities(statistic, self.k)
+        check_one_statistic(utilities.shape, (self.k,))
+        return utilities
 
     def outputs(self) -> NDArray[np.int64] | None:
         """All outputs: the candidates' positions."""

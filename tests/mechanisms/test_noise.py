@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.gaussian_noise import concentrated_divergence, divergence, scalar_divergence
+from bayesdp.mechanisms.gaussian_noise import divergence, scalar_divergence
 from bayesdp.mechanisms.lattice import moved_steps, to_steps
 from bayesdp.mechanisms.noise_laws import GaussianNoise, LaplaceNoise
 from bayesdp.mechanisms.pure_noise import (
@@ -21,6 +21,7 @@ from bayesdp.mechanisms.pure_noise import (
     truncated_gaussian,
     truncated_laplace,
 )
+from bayesdp.privacy.conversions import zcdp_to_delta
 from bayesdp.privacy.profile import gaussian_divergence, hockey_stick
 
 SCALES = [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(4), Fraction(9)]
@@ -197,7 +198,7 @@ def test_gaussian_vectors_cost_at_most_their_bound(scale, moves):
         true = hockey_stick(log_p, log_q, epsilon)
         found = divergence(noise, length, 2, 1, epsilon)
         assert true * (1 - 1e-9) <= found <= 1
-        assert true <= concentrated_divergence(rho, epsilon) * (1 + 1e-9)
+        assert true <= zcdp_to_delta(rho, epsilon) * (1 + 1e-9)
         if moves[0] == moves[1]:  # and two copies of a scalar are such a vector
             assert true * (1 - 1e-9) <= divergence(noise, moves[0], 1, 2, epsilon)
         if scale == 5 and true > 1e-3:  # and it isn't idle
