@@ -67,6 +67,7 @@ from bayesdp.privacy.profile import Profile, gaussian_divergence
 _EXACT = 4096  # largest scale whose scalar profile is summed term by term
 _SMOOTHING = (1.0, 1.25, 1.5, 2.0)  # a; a larger one costs scale, a smaller one epsilon
 _MANY = 64  # scale above which zero-concentration never wins
+_LEAST = 1e-290  # below, floats lose digits
 _PURE = "Gaussian noise has no pure epsilon: ask for a positive delta, such as 1e-6."
 
 
@@ -92,10 +93,12 @@ def gaussian_profile(
         return Profile(whole_line, math.inf, why=_PURE)
     pure = truncated_gaussian(noise, length, dimension, width)
     total = math.nextafter(copies * pure, math.inf)
-    lost, factor = _conditioning(noise, length, dimension, copies, width)
+    lost, log_factor = _conditioning(noise, length, dimension, copies, width)
 
     def truncated(epsilon: float) -> float:
-        line = factor * whole_line(epsilon - lost) if epsilon >= lost and factor < 1e9 else 1.0
+        line = 1.0
+        if epsilon >= lost:
+            line = math.exp(min(math.log(whole_line(epsilon - lost)) + log_factor, 0.0))
         return min(line, composed_pure(pure, copies, epsilon))
 
     return Profile(truncated, total, why=_PURE)
@@ -104,10 +107,10 @@ def gaussian_profile(
 def divergence(
     noise: GaussianNoise, length: float, dimension: int, copies: int, epsilon: float
 ) -> float:
-    """delta at `epsilon` without truncation: the least of the bounds that apply."""
+    """delta at `epsilon` without truncation: the least of the bounds that apply, from 1e-290 up."""
     scale, components = float(noise.scale), dimension * copies
     if components == 1 and scale <= _EXACT:
-        return scalar_divergence(noise, int(length), epsilon)
+        return max(scalar_divergence(noise, int(length), epsilon), _LEAST)
     shift = math.sqrt(copies) * length
     found = [1.0]
     for a in _SMOOTHING:
@@ -115,7 +118,7 @@ def divergence(
             found.append(_smoothed(scale, a, shift, components, epsilon))
     if scale <= _MANY:
         found.append(zcdp_to_delta(shift * shift / (2 * scale * scale), epsilon))
-    return min(found)
+    return max(min(found), _LEAST)
 
 
 def scalar_divergence(noise: GaussianNoise, shift: int, epsilon: float) -> float:
@@ -143,7 +146,7 @@ def _smoothed(scale: float, a: float, shift: float, components: int, epsilon: fl
 def _conditioning(
     noise: GaussianNoise, length: float, dimension: int, copies: int, width: float
 ) -> tuple[float, float]:
-    """What truncation adds to epsilon, and multiplies delta by."""
+    """What truncation adds to epsilon, and the log of what it multiplies delta by."""
     at_end = float(noise.log_mass(0, width))
     half = width / 2 if math.isinf(width) else math.ceil(width / 2)
 
@@ -152,6 +155,5 @@ def _conditioning(
         return float(noise.log_mass(inside, width - inside)) - at_end
 
     lost = copies * spread(gain, l1_budget(length, dimension), dimension, width)
-    return lost * (1 + 1e-12) + copies * dimension * 1e-13, math.exp(
-        min(-at_end * dimension * copies, 700.0)
-    )
+    rounding = copies * dimension * 1e-13
+    return lost * (1 + 1e-12) + rounding, -at_end * dimension * copies + rounding

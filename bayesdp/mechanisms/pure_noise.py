@@ -46,7 +46,7 @@ import numpy as np
 from scipy import special, stats
 
 from bayesdp.mechanisms.noise_laws import GaussianNoise, LaplaceNoise
-from bayesdp.privacy.profile import Profile, hockey_stick
+from bayesdp.privacy.profile import Profile
 
 _SAFE = 1 + 1e-12  # above the errors of the logarithms below
 _BELOW = 1 - 2.0**-50  # of epsilon, where what is left of a ratio above it is the difference
@@ -120,13 +120,16 @@ def pure_profile(epsilon: float, copies: int, total: float) -> Profile:
 
 
 def composed_pure(epsilon: float, copies: int, at: float) -> float:
-    """The profile of `pure_profile` at `at`; 1 where epsilon is inf."""
+    """The profile of `pure_profile` at `at`; 1 where epsilon is inf.
+
+    With k of the copies at 1, whose number is binomial, the log ratio is (2 k - copies) epsilon.
+    """
     if math.isinf(epsilon):
         return 1.0
     k = np.arange(copies + 1)
-    log_p = stats.binom.logpmf(k, copies, 0.5) + copies * math.log(2)  # of the coefficients
-    log_p += k * special.log_expit(epsilon) + (copies - k) * special.log_expit(-epsilon)
-    return hockey_stick(log_p, log_p[::-1], at)
+    probability = stats.binom.pmf(k, copies, special.expit(epsilon))
+    over = at * _BELOW - (2 * k - copies) * epsilon
+    return float(np.sum(probability * -np.expm1(np.minimum(over, 0.0))))
 
 
 def laplace_divergence(noise: LaplaceNoise, shift: int, epsilon: float) -> float:
