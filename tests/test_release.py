@@ -234,19 +234,17 @@ def test_a_rho_is_carried_and_checked(tmp_path: Path, charest_release, monkeypat
         bdp.Release.load(folder)
 
 
-def test_groups_have_no_rho_of_one_of_them(grouped_release, monkeypatch):
-    honest = bdp.BetaBinomialMechanism.guarantee
-    monkeypatch.setattr(
-        bdp.BetaBinomialMechanism,
-        "guarantee",
-        lambda self, **how: dataclasses.replace(honest(self, **how), rho=0.125),
-    )
-    joint = joint_guarantee([part.mechanism for part in grouped_release.parts], 1)
-    assert joint.rho is None
-    mechanism = grouped_release.parts[0].mechanism
+def test_disjoint_groups_have_the_largest_rho_if_all_have_one():
+    plain, noisy = bdp.DiscreteLaplaceMechanism(2.0), bdp.DiscreteGaussianMechanism(3.0)
+    noisier = bdp.DiscreteGaussianMechanism(5.0)
+    both = joint_guarantee([noisier, noisy], 1, 1e-6)
+    assert both.rho == noisy.guarantee(delta=1e-6).rho == pytest.approx(1 / 18)
+    assert joint_guarantee([plain, noisy], 1, 1e-6).rho is None
+
+
+def test_a_seeded_release_has_no_rho():
     with bdp.reproducible(1):
-        seeded = bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1])
-    assert mechanism.guarantee().rho == 0.125
+        seeded = bdp.publish(bdp.DiscreteGaussianMechanism(3.0), 7, delta=1e-6)
     assert seeded.guarantee.rho is None
 
 
