@@ -39,13 +39,10 @@ STRENGTHS = (Strength.PROVED, Strength.CONDITIONAL, Strength.AS_PUBLISHED)
 
 @runtime_checkable
 class Accountable(Protocol):
-    """A mechanism that carries its whole privacy loss."""
+    """A mechanism. One with `pld()`, or a `profile()` that has it, is composed as it is."""
 
     def guarantee(self, *, delta: float = ...) -> Guarantee:
-        """One point of its profile."""
-
-    def pld(self) -> Any:
-        """Its privacy loss distribution, a pessimistic one of dp_accounting."""
+        """What it promises at delta."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +70,7 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     Parameters
     ----------
     parts : sequence
-        Guarantees, or mechanisms that have `pld()` and `guarantee(delta=...)`; or pairs
-        (part, count) of one that is released `count` times.
+        Guarantees, or mechanisms; or pairs (part, count) of one that is released `count` times.
     delta : float
         0 for the exact sums of the epsilons and of the deltas. Else the total delta, in (0, 1),
         at which the smallest proved epsilon is wanted.
@@ -131,7 +127,7 @@ def _pair(part: Any) -> tuple[Any, int]:
         part, count = part[0], check_at_least_one("count", part[1])
     if not isinstance(part, Guarantee | Accountable):
         raise InvalidInput(
-            f"part is {part!r}; it must be a Guarantee, a mechanism with pld() and "
+            f"part is {part!r}; it must be a Guarantee, a mechanism with "
             "guarantee(delta=...), or a pair (part, count)"
         )
     return part, count
@@ -158,9 +154,13 @@ def _relation(promises: Sequence[Guarantee]) -> Neighbours:
 
 
 def _mechanism(part: Any, promise: Guarantee, relation: Neighbours) -> Accountable | None:
-    """The mechanism, where its loss distribution is about the relation of the whole."""
-    same = not isinstance(part, Guarantee) and promise.neighbours is relation
-    return part if same else None
+    """The mechanism, if it has a loss distribution, about the relation of the whole."""
+    known = hasattr(part, "pld") or hasattr(part, "profile")
+    return part if known and promise.neighbours is relation else None
+
+
+def _loss(mechanism: Any) -> Any:
+    return mechanism.pld() if hasattr(mechanism, "pld") else mechanism.profile().pld()
 
 
 def _times(cost: float, count: int) -> list[float]:
@@ -221,7 +221,7 @@ def _optimal(parts: Sequence[_Part], delta: float) -> float:
     laws: list[tuple[tuple[LossDistribution, LossDistribution], int]] = []
     for part in parts:
         if part.mechanism is not None:
-            laws.append((loss_distribution.of_pld(part.mechanism.pld()), part.count))
+            laws.append((loss_distribution.of_pld(_loss(part.mechanism)), part.count))
         elif math.isinf(part.promise.epsilon) or part.promise.delta == 1:
             return math.inf
         else:
