@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -121,7 +122,7 @@ def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
 
 
 REGISTRY: dict[str, type[Any]] = {
-    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism,)
+    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism, ConjugateRelease)
 }
 
 

@@ -94,6 +94,26 @@ def dirichlet_logpdf(theta: ArrayLike, alpha: ArrayLike) -> Floats:
     return np.where(zero, -np.inf, np.where(pole, np.inf, law))
 
 
+def mode_weights(counts: ArrayLike, prior: ArrayLike) -> Floats:
+    """What the mode of Dirichlet(prior + counts) is in proportion to: max(0, prior + counts - 1).
+
+    Where a prior is below 1 the density may be unbounded at the boundary; the mode is then the
+    limit of where it is largest among probabilities of t or more, as t goes to 0. With a
+    record, some weight is positive. Written so that it stays so however small the prior is.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (..., k)
+    prior : array_like of float, shape (k,)
+
+    Returns
+    -------
+    ndarray of float, shape of `counts`
+    """
+    c, a = np.asarray(counts, float), np.asarray(prior, float)
+    return np.asarray(np.where(c > 0, a + (c - 1), np.maximum(a - 1, 0.0)))
+
+
 def accumulated(values: Floats) -> Floats:
     """Sums along the last axis, kept as an axis, from left to right whatever the shape.
 

@@ -78,7 +78,7 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records from one posterior draw: the beta-binomial mechanism."""
     (a, b), n = release.prior, release.n
-    mechanism = BetaBinomialMechanism(n, release.records, (a, b))
+    mechanism = BetaBinomialMechanism(n, release.synthetic_size, (a, b))
     return Profile(
         lambda epsilon: worst_beta_binomial_divergence(mechanism, n, epsilon),
         mechanism.epsilon(),
@@ -87,7 +87,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
     """`size` records, each from its own posterior draw."""
-    (a, b), n, size = release.prior, release.n, release.records
+    (a, b), n, size = release.prior, release.n, release.synthetic_size
     x, step = np.arange(n + 1.0), np.ones(n)
     return Profile(
         lambda epsilon: worst_binomial_divergence(size, a + x, b + x[::-1], step, epsilon),
@@ -97,7 +97,7 @@ def synthetic_many(release: ConjugateRelease) -> Profile:
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
     """`size` records with the posterior mode as their probability of a one."""
-    (a, b), n, size = release.prior, release.n, release.records
+    (a, b), n, size = release.prior, release.n, release.synthetic_size
     x = np.arange(n + 1.0)
     # a + (x - 1), positive for x >= 1 however small a is.
     ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)

@@ -77,17 +77,21 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
     """`size` records around the posterior mode."""
-    return _normal(release, _variance(release) / release.records)
+    return _normal(release, _variance(release) / release.synthetic_size)
 
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records around one posterior draw."""
-    return _normal(release, _posterior_variance(release) + _variance(release) / release.records)
+    return _normal(
+        release, _posterior_variance(release) + _variance(release) / release.synthetic_size
+    )
 
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
     """`size` records, each around its own posterior draw."""
-    return _normal(release, (_posterior_variance(release) + _variance(release)) / release.records)
+    return _normal(
+        release, (_posterior_variance(release) + _variance(release)) / release.synthetic_size
+    )
 
 
 METHODS = {

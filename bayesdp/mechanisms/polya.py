@@ -74,18 +74,19 @@ def polya_urns(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArr
 def scaled_edges(
     counts: NDArray[Any], prior: Sequence[Fraction], room: int = 0
 ) -> tuple[NDArray[Any], int]:
-    """Cumulative sums of prior + counts in units that make them integers, and units in one.
+    """Cumulative sums of max(0, prior + counts), in units that make them integers; units in one.
 
     Shape of `counts`, cumulative along the last axis. 64-bit integers where the last, with `room`
     added, fits; else Python's.
     """
     scale = max(value.denominator for value in prior)
     most = int(counts.sum(axis=-1).max(initial=0))
-    fits = scale * (sum(prior) + most + room) < 1 << _WORD_BITS
-    dtype: Any = np.uint64 if fits else np.object_
+    fits = scale * (sum(map(abs, prior)) + most + room) < 1 << _WORD_BITS
+    dtype: Any = np.int64 if fits else np.object_
     start = [value.numerator * (scale // value.denominator) for value in prior]
     units = counts.astype(dtype) * np.asarray(scale, dtype) + np.array(start, dtype)
-    return np.cumsum(units, axis=-1, dtype=dtype), scale
+    edges = np.cumsum(np.maximum(units, 0), axis=-1, dtype=dtype)
+    return edges.astype(np.uint64) if fits else edges, scale
 
 
 def colour_of(picks: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
