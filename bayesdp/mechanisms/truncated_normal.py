@@ -12,8 +12,8 @@ So with theta_0 its maximum in [-R, R] and l = |g'(theta_0)| (0 but at an end),
 
     f(theta) <= f(theta_0) exp(-l x - x^2 / (2 tau^2)),    x = |theta - theta_0|,
 
-which says where f is negligible; the rest, cut in pieces no longer than 4 t over which g
-falls by less than 10, takes Gauss and Legendre's rule.
+which says where f is negligible; the rest, cut in pieces no longer than 4 t over which, next to
+theta_0, g falls by less than 21, takes Gauss and Legendre's rule.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Floats = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _NARROW = 0.5  # difference of log tails below which they cancel, and a quadrature doesn't
-_BISECTIONS = 60
+_BISECTIONS = 45
 _BLOCK = 1 << 17  # points of the integrand evaluated at once
 _EDGE = 75.0  # f is negligible where its log is this far below its peak
-_PIECES = 16  # of each half, at least
+_PIECES = 6  # of each half, at least
 
 
 def log_mass(mean: ArrayLike, sd: float, R: float) -> Floats:
