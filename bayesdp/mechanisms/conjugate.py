@@ -3,7 +3,8 @@
 Five methods (Zheng 2015, chapter 3): the posterior mode (`parameter_map`), one posterior draw
 (`parameter_draw`), synthetic records around the mode (`synthetic_map`), synthetic records from
 one draw (`synthetic_one`), and synthetic records each from its own draw (`synthetic_many`).
-Their privacy comes from the prior alone. One file a family holds the proofs.
+Their privacy comes from the prior alone. For each family, `conjugate_FAMILY` holds the proofs and
+`conjugate_FAMILY_outputs` the sampler and the law.
 """
 
 from __future__ import annotations

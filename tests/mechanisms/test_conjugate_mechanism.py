@@ -424,3 +424,11 @@ def test_a_draw_of_the_posterior_is_fitted_exactly():
     assert fitted.mean() == pytest.approx(mean, rel=1e-12)
     idata = bdp.BinomialModel().fit(bdp.Release.of(made, [0.4], delta=1e-6), draws=20, seed=1)
     assert idata.observed_data["outputs"].to_numpy().ravel().tolist() == [0.4]
+    with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
+        bdp.BinomialModel().naive_posterior(bdp.Release.of(made, [0.4], delta=1e-6))
+
+
+def test_a_model_of_a_count_refuses_other_statistics():
+    release = bdp.Release.of(real("parameter_draw"), [0.4], delta=1e-6)
+    with pytest.raises(bdp.InvalidInput, match="the statistic"):
+        bdp.BinomialModel().posterior(release)
