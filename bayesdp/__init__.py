@@ -25,15 +25,19 @@ if TYPE_CHECKING:
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
+    from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
+    from bayesdp.privacy.subsampling import subsampled
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+    from bayesdp.synthesis.publish import publish
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -59,8 +63,13 @@ _HOME = {
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
+    "average_case_delta": "mechanisms.conjugate_average",
     "combine": "evaluation.combining",
+    "compose": "privacy.accounting",
+    "distributional_delta": "mechanisms.conjugate_average",
+    "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
+    "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
 
@@ -89,8 +98,13 @@ __all__ = [
     "Strength",
     "__version__",
     "audit",
+    "average_case_delta",
     "combine",
+    "compose",
+    "distributional_delta",
+    "publish",
     "reproducible",
+    "subsampled",
     "write_report",
 ]
 

@@ -198,18 +198,17 @@ def demo(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="charest")],
+    paper: Annotated[str, typer.Argument(help="charest or zheng")],
     out: Out,
-    replicates: Annotated[int, typer.Option(help="Simulations for each number.")] = 10_000,
+    replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
     force: Force = False,
 ) -> None:
     """Compute a paper's tables and figures again, beside what it printed."""
-    if paper != "charest":
-        raise InvalidInput(f"paper is {paper!r}; it must be 'charest'")
-    with _progress_bar() as step:
-        from bayesdp.evaluation import charest
+    from bayesdp.evaluation.papers import find_paper
 
-        result = charest.reproduce(out, replicates=replicates, force=force, progress=step)
+    reproduction = find_paper(paper, replicates)
+    with _progress_bar() as step:
+        result = reproduction(out, force=force, progress=step)
     result.print()
     typer.echo(f"tables and figures written to {out}")
 

@@ -28,12 +28,26 @@ def create(
     epsilon: Annotated[float, typer.Option(help="All that may ever be spent.")],
     neighbours: Relation,
     delta: Annotated[float, typer.Option(help="All that may ever be spent.")] = 0.0,
+    conversion_delta: Annotated[
+        float | None,
+        typer.Option(help="Part of delta kept for concentrated composition; default: half."),
+    ] = None,
 ) -> None:
     """Give a dataset its budget, once and for all."""
     from bayesdp.privacy.ledger import Ledger
 
-    Ledger.open(url).create(dataset, epsilon=epsilon, delta=delta, neighbours=neighbours)
-    typer.echo(f"dataset {dataset} may spend epsilon = {epsilon}, delta = {delta} ({neighbours})")
+    made = Ledger.open(url).create(
+        dataset,
+        epsilon=epsilon,
+        delta=delta,
+        conversion_delta=conversion_delta,
+        neighbours=neighbours,
+    )
+    kept = made.budget.conversion_delta
+    typer.echo(
+        f"dataset {dataset} may spend epsilon = {epsilon}, delta = {delta} ({neighbours})"
+        + (f"; delta = {kept} of it is kept for concentrated composition" if kept else "")
+    )
 
 
 @app.command()
@@ -45,6 +59,7 @@ def show(
 ) -> None:
     """Show what was spent and what is left."""
     from bayesdp.privacy.ledger import Ledger
+    from bayesdp.privacy.ledger_filter import cost, largest_rho
 
     ledger = Ledger.open(url)
     names = ledger.datasets() if dataset is None else [dataset]
@@ -54,6 +69,7 @@ def show(
     for name in names:
         of = ledger.dataset(name)
         budget, spent, rest = of.budget, of.spent(), of.remaining()
+        limit = largest_rho(budget)
         budgets.append(
             (
                 name,
@@ -61,13 +77,14 @@ def show(
                 len(of.history()),
                 pair(budget),
                 pair(spent),
+                f"{cost(of.history()).rho:.6g} of {limit:.6g}" if limit else "-",
                 pair(rest),
                 spent.strength.value,
             )
         )
     _print(
         "Budgets (epsilon, delta)",
-        ("dataset", "neighbours", "spends", "budget", "spent", "left", "strength"),
+        ("dataset", "neighbours", "spends", "budget", "spent", "rho", "left", "strength"),
         budgets,
     )
     if dataset is not None:

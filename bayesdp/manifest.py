@@ -83,6 +83,7 @@ class GuaranteeEntry(_Strict):
     strength: str
     assumptions: list[str]
     source: str
+    rho: float | None = None
 
 
 class OutputsEntry(_Strict):

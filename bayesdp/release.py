@@ -190,7 +190,7 @@ class Release:
         promise = joint_guarantee([part.mechanism for part in self.parts], self.copies, self.delta)
         if self.reproducible:
             note = "Drawn from a seeded generator, for tests and studies: no promise."
-            return dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,))
+            return dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,), rho=None)
         if self.origin == "elsewhere":
             note = "The outputs were drawn elsewhere, exactly as the mechanism says."
             return dataclasses.replace(

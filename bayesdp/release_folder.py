@@ -110,11 +110,16 @@ def _check_promise(release: Release, manifest: Manifest, folder: Path) -> None:
         or not math.isclose(written.epsilon, true.epsilon, rel_tol=1e-9)
         or (written.delta, written.neighbours, written.strength)
         != (true.delta, true.neighbours, true.strength)
+        or _rho(written) < _rho(true) * (1 - 1e-9)
     ):
         raise InvalidRelease(
             f"{folder}: the manifest promises {_short(written)}, but its mechanisms give "
             f"{_short(true)}; get the release folder again from whoever published it"
         )
+
+
+def _rho(entry: GuaranteeEntry) -> float:
+    return math.inf if entry.rho is None else entry.rho
 
 
 def _short(entry: GuaranteeEntry | None) -> str:

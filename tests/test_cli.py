@@ -132,6 +132,7 @@ BAD = {
     "fit . --out p.nc": "not a release folder",
     "report p.nc r --out rep": "no such file",
     "reproduce everything --out rep": "paper is 'everything'",
+    "reproduce zheng --replicates 200 --out rep": "replicates is 200, but nothing",
 }  # fmt: skip
 
 
@@ -222,3 +223,10 @@ def test_reproduce_charest(bayesdp, place):
     assert status == 0
     assert "20.07" in out
     assert (place / "c" / "index.html").is_file()
+
+
+def test_reproduce_zheng(bayesdp, place):
+    status, out, _ = bayesdp("reproduce zheng --out z")
+    assert status == 0
+    assert "FALSE" in out
+    assert (place / "z" / "index.html").is_file()

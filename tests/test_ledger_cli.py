@@ -58,6 +58,22 @@ def test_a_budget_from_first_to_last(bayesdp, monkeypatch):
     assert "can't be read" not in err
 
 
+def test_what_is_kept_for_concentrated_composition(bayesdp):
+    line = f"ledger create {URL} survey --epsilon 1 --delta 1e-6 --neighbours edge"
+    assert "delta = 5e-07 of it is kept" in bayesdp(line)[1]
+    line = f"ledger create {URL} sums --epsilon 1 --delta 1e-6 --neighbours edge"
+    assert "kept" not in bayesdp(f"{line} --conversion-delta 0")[1]
+    survey = bdp.Ledger.open(URL).dataset("survey")
+    promise = bdp.Guarantee(0.05, 0.0, bdp.Neighbours.EDGE, bdp.Strength.PROVED, (), "a test")
+    for _ in range(18):
+        survey.spend(promise)
+    status, out, _ = bayesdp(f"ledger show {URL}")
+    assert status == 0
+    assert "0.0224953 of 0.0229374" in out
+    rows = [line for line in out.splitlines() if "sums" in line]
+    assert " of " not in rows[0]
+
+
 def test_a_release_that_cannot_be_written_costs_nothing(bayesdp):
     bayesdp(f"ledger create {URL} survey --epsilon 4 --neighbours replace_one")
     release = f"synthesize data.csv --column voted --ledger {URL} --dataset survey --epsilon 1"
@@ -85,6 +101,8 @@ BAD = {
     f"ledger create {URL} t --epsilon nan --neighbours edge": "epsilon is nan",
     f"ledger create {URL} t --epsilon 1 --delta 1 --neighbours edge": "delta is 1",
     f"ledger create {URL} t --epsilon 1 --neighbours all": "neighbours is 'all'",
+    f"ledger create {URL} t --epsilon 1 --neighbours edge --conversion-delta 1e-6":
+        "conversion_delta is 1e-06",
     "ledger create nonsense t --epsilon 1 --neighbours edge": "url can't be read",
     f"ledger show {URL} t": "it has 's'",
     "ledger show sqlite:///none.db": "is empty",

@@ -1,5 +1,6 @@
 """Releases: what they hold, promise and refuse, on disk and off."""
 
+import dataclasses
 import json
 import math
 import multiprocessing
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.release import MANIFEST, OUTPUTS
 from bayesdp.storage import whole_folder
 
@@ -205,6 +207,47 @@ def test_outputs_of_another_shape(folder: Path):
 
 
 # Saving.
+
+
+def test_a_rho_is_carried_and_checked(tmp_path: Path, charest_release, monkeypatch):
+    honest = bdp.BetaBinomialMechanism.guarantee
+
+    def with_rho(self, **how):
+        return dataclasses.replace(honest(self, **how), rho=0.125)
+
+    old = charest_release.save(tmp_path / "old")
+    monkeypatch.setattr(bdp.BetaBinomialMechanism, "guarantee", with_rho)
+    folder = bdp.Release.of(charest_release.mechanism, [38]).save(tmp_path / "new")
+    assert bdp.Release.load(folder).guarantee.rho == 0.125
+    promise = json.loads((folder / MANIFEST).read_text())["guarantee"]
+    assert promise["rho"] == 0.125
+    for false in (0.1, 0.0):
+        edit(folder, guarantee={**promise, "rho": false})
+        with pytest.raises(bdp.InvalidRelease, match="the manifest promises"):
+            bdp.Release.load(folder)
+    promise = json.loads((old / MANIFEST).read_text())["guarantee"]
+    del promise["rho"]  # as written before there was one
+    edit(old, guarantee=promise)
+    assert bdp.Release.load(old).guarantee.rho == 0.125
+    monkeypatch.setattr(bdp.BetaBinomialMechanism, "guarantee", honest)
+    with pytest.raises(bdp.InvalidRelease, match="the manifest promises"):
+        bdp.Release.load(folder)
+
+
+def test_groups_have_no_rho_of_one_of_them(grouped_release, monkeypatch):
+    honest = bdp.BetaBinomialMechanism.guarantee
+    monkeypatch.setattr(
+        bdp.BetaBinomialMechanism,
+        "guarantee",
+        lambda self, **how: dataclasses.replace(honest(self, **how), rho=0.125),
+    )
+    joint = joint_guarantee([part.mechanism for part in grouped_release.parts], 1)
+    assert joint.rho is None
+    mechanism = grouped_release.parts[0].mechanism
+    with bdp.reproducible(1):
+        seeded = bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1])
+    assert mechanism.guarantee().rho == 0.125
+    assert seeded.guarantee.rho is None
 
 
 def test_an_existing_folder_is_never_overwritten_silently(folder: Path, charest_release):

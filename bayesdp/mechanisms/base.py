@@ -51,6 +51,9 @@ class Mechanism(Protocol):
     def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> Guarantee:
         """What holds when one record is removed, if that costs less than adding one."""
 
+    def check_statistic(self, statistic: Any) -> Any:
+        """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
+
     def release(self, statistic: Any, copies: int = ...) -> Any:
         """Draw copies from the secure generator."""
 
@@ -94,14 +97,16 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
         )
     worst = max(each, key=lambda guarantee: guarantee.epsilon)
     spent = max(guarantee.delta for guarantee in each)
+    known = [guarantee.rho for guarantee in each if guarantee.rho is not None]
+    rho = max(known) if len(known) == len(each) else None
     if worst.neighbours is not Neighbours.REPLACE_ONE:
-        return dataclasses.replace(worst, delta=spent)
+        return dataclasses.replace(worst, delta=spent, rho=rho, assumptions=_merged(each))
     if mechanisms[0].n is not None:
         note = (
             "Each record's group and the group sizes are public and not protected: the promise "
             "is about a record's answer, within its group."
         )
-        return dataclasses.replace(worst, delta=spent, assumptions=_merged(each, note))
+        return dataclasses.replace(worst, delta=spent, rho=rho, assumptions=_merged(each, note))
     half, moved = delta / 2, Neighbours.ADD_REMOVE
     addition = [m.guarantee(copies=copies, neighbours=moved, delta=half) for m in mechanisms]
     removal = [m.removal_guarantee(copies=copies, delta=half) for m in mechanisms]
@@ -112,6 +117,7 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
             *([g.epsilon for g in part] for part in (each, addition, removal))
         ),
         delta=max(spent, max(g.delta for g in addition) + max(g.delta for g in removal)),
+        rho=None,
         assumptions=_merged(each, note, "The list of groups was chosen without the data."),
     )
 

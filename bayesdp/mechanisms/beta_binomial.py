@@ -244,6 +244,18 @@ class BetaBinomialMechanism:
         """The synthetic records that `output` stands for, ones first; shape (size,)."""
         return np.repeat(np.array([1, 0], dtype=np.int8), [output, self.size - output])
 
+    def check_statistic(self, statistic: Any) -> Count:
+        """Return the statistic if it is a Count of the mechanism's n, else raise."""
+        if not isinstance(statistic, Count):
+            raise InvalidInput(
+                f"statistic is a {type(statistic).__name__}; it must be a Count, for example "
+                "bdp.Count(successes=38, n=100) or bdp.Count.of(records)"
+            )
+        if np.ndim(statistic.successes) or np.ndim(statistic.n):
+            raise InvalidInput("statistic is a Count of arrays; release one Count at a time")
+        self._check_n(statistic)
+        return statistic
+
     def _check_n(self, statistic: Count) -> None:
         if self.n is not None and np.any(np.asarray(statistic.n) != self.n):
             raise InvalidInput(

@@ -39,8 +39,7 @@ class ConjugateRelease:
         unknown mean with known standard deviation sigma, normal prior) or "categorical"
         (Dirichlet prior).
     method : str
-        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many";
-        categorical has the first two.
+        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many".
     n : int
         Number of confidential records, at least 1. Public: neighbours replace one record.
     prior : tuple of floats
@@ -50,6 +49,9 @@ class ConjugateRelease:
         Number of synthetic records, at least 1, for the synthetic methods only.
     R, sigma : float, optional
         For the gaussian family only: the records' bound and known standard deviation.
+    bounded : bool
+        For the gaussian family only: whether what is released, the parameter or each record,
+        is conditioned to lie in [-R, R], as the records do. Then a pure epsilon holds.
 
     Raises
     ------
@@ -60,7 +62,9 @@ class ConjugateRelease:
     -----
     delta(epsilon) is the hockey-stick divergence of the worst neighbours in the worse
     direction, computed with a relative error below 1e-10 and rounded up by 2e-10. Below 1e-290
-    it is only said to be at most that. Proofs are in the docstrings of the family's module.
+    it is only said to be at most that. Where `bounded`, one draw's or one record's is tight to
+    one part in 10^6; the delta of several records, and all of `synthetic_one`, are upper bounds,
+    not tight. Proofs are in the docstrings of the family's module.
     """
 
     family: str
@@ -70,6 +74,7 @@ class ConjugateRelease:
     size: int | None = None
     R: float | None = None
     sigma: float | None = None
+    bounded: bool = False
 
     name: ClassVar[str] = "conjugate"
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
@@ -93,6 +98,12 @@ class ConjugateRelease:
                     f"{name} is {getattr(self, name)!r}, but family {self.family!r} has no "
                     f"{name}; leave it out"
                 )
+        if not isinstance(self.bounded, bool):
+            raise InvalidInput(f"bounded is {self.bounded!r}; it must be True or False")
+        if self.bounded and "bounded" not in family.PARAMETERS:
+            raise InvalidInput(
+                f"bounded is True, but family {self.family!r} has no bound; leave it out"
+            )
         for name, value in family.check(self).items():
             object.__setattr__(self, name, value)
 
@@ -114,11 +125,11 @@ class ConjugateRelease:
         sd; its mean costs nothing. On the safe side of the root: the release returned does
         satisfy the promise, and its prior exceeds the smallest by about one part in 10^9.
 
-        That a stronger prior never costs more is proved for pure epsilon, for a bernoulli or
-        categorical draw and for the gaussian family; for delta > 0 in the other bernoulli
-        methods it is tested, not proved, so there only the promise is certain and that no
-        smaller prior would do is not. `synthetic_map` looks among a >= 1 only: below, a
-        stronger prior can cost more. Where any prior will do, the weakest considered is returned.
+        That a stronger prior never costs more is proved in `bayesdp.mechanisms.beta_pairs`,
+        `category_pairs` and `conjugate_gaussian`; but where `bounded` and delta > 0 it is tested,
+        not proved, so there only the promise is certain and that no smaller prior would do is not.
+        `synthetic_map` looks among a >= 1 only: below, a stronger prior can cost more. Where any
+        prior will do, the weakest considered is returned.
 
         Parameters
         ----------
@@ -131,7 +142,7 @@ class ConjugateRelease:
         categories : int
             Number of categories; for the categorical family only.
         **other
-            The class's other parameters but the prior: size, R, sigma.
+            The class's other parameters but the prior: size, R, sigma, bounded.
 
         Raises
         ------
@@ -169,6 +180,10 @@ class ConjugateRelease:
         inf where there is none, as for every delta = 0 without a pure guarantee.
         """
         return self.profile().epsilon(delta)
+
+    def pld(self) -> Any:
+        """Its privacy loss distribution, for `bdp.compose`; see `Profile.pld`."""
+        return self.profile().pld()
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
@@ -228,10 +243,8 @@ class ConjugateRelease:
             bernoulli: a probability, or a number of ones. categorical: k probabilities, or k
             counts. gaussian: a number, or `size` records in the order drawn.
         """
-        checked = self._outputs.check_statistic(self, statistic)
-        drawn: NDArray[Any] = self._outputs.draw(
-            self, checked, check_at_least_one("copies", copies)
-        )
+        copies, checked = check_at_least_one("copies", copies), self._checked(statistic)
+        drawn: NDArray[Any] = self._outputs.draw(self, checked, copies)
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:

@@ -24,6 +24,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.beta_pairs import worst_beta_divergence
@@ -35,6 +36,8 @@ from bayesdp.privacy.profile import Profile, of_a_function
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
+
+Floats = NDArray[np.float64]
 
 PARAMETERS: tuple[str, ...] = ()
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
@@ -57,6 +60,20 @@ def least_strength(method: str) -> float:
     weakens: Beta(0.5, 0.5) has a delta(1) of 1/4 at n = 3, size = 1, and Beta(1, 1) of 1/3.
     """
     return 1.0 if method == "synthetic_map" else 1e-100
+
+
+def map_sensitivity(release: ConjugateRelease) -> float:
+    """Largest distance between the posterior modes of neighbours, rounded up.
+
+    1 / (a + b + n - 2) for a, b >= 1. (Zheng 2015, Corollary 6.2, has 1 / (a + b + n), with a mode
+    of (a + x) / (a + b + n): smaller than is true.) Below 1 all neighbours are tried.
+    """
+    ones, zeros, _ = _mode_weights(release)
+    mode = ones / (ones + zeros)
+    (a, b), n = release.prior, release.n
+    if min(a, b) >= 1:
+        return 1 / (a + b + n - 2) * _SAFE
+    return min(1.0, float(np.diff(mode).max()) * (1 + 2.0**-40))
 
 
 def parameter_map(release: ConjugateRelease) -> Profile:
@@ -97,14 +114,9 @@ def synthetic_many(release: ConjugateRelease) -> Profile:
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
     """`size` records with the posterior mode as their probability of a one."""
-    (a, b), n, size = release.prior, release.n, release.synthetic_size
-    x = np.arange(n + 1.0)
-    # a + (x - 1), positive for x >= 1 however small a is.
-    ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)
-    total = a + b + n - 2 if ((ones > 0) & (zeros > 0)).any() else 1.0
+    (a, b), size = release.prior, release.synthetic_size
+    ones, zeros, total = _mode_weights(release)
     at_zero, at_one = ones <= 0, zeros <= 0
-    ones = np.where(at_zero, 0.0, np.where(at_one, total, ones))
-    zeros = np.where(at_one, 0.0, np.where(at_zero, total, zeros))
     edge = at_zero | at_one
     step = np.where(at_one[1:], zeros[:-1], np.where(at_zero[:-1], ones[1:], 1.0))
     if not edge.any():
@@ -133,3 +145,16 @@ METHODS = {
     "synthetic_one": synthetic_one,
     "synthetic_many": synthetic_many,
 }
+
+
+def _mode_weights(release: ConjugateRelease) -> tuple[Floats, Floats, float]:
+    """The mode and 1 - mode for x = 0..n, each times a common total; and that total."""
+    (a, b), n = release.prior, release.n
+    x = np.arange(n + 1.0)
+    # a + (x - 1), positive for x >= 1 however small a is.
+    ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)
+    total = a + b + n - 2 if ((ones > 0) & (zeros > 0)).any() else 1.0
+    at_zero, at_one = ones <= 0, zeros <= 0
+    ones = np.where(at_zero, 0.0, np.where(at_one, total, ones))
+    zeros = np.where(at_one, 0.0, np.where(at_zero, total, zeros))
+    return ones, zeros, total

@@ -16,6 +16,27 @@ distance of their means (`gaussian_divergence`), so the worst neighbours are the
 apart, and the profile is that of N(0, 1) and N(s / sd of the release, 1). No pure epsilon holds.
 Zheng's (epsilon, delta) bounds (Theorems 7.8 and 7.15, Corollary 7.16) promise more than
 is true; the tests show by how much.
+
+*Bounded* releases are conditioned to [-R, R] too, and then a pure epsilon holds:
+
+- `parameter_draw`: the posterior, conditioned;
+- `synthetic_map`, `synthetic_many`: each record's law N(mu, sigma^2) or N(mu, tau^2 + sigma^2),
+  conditioned, independently. Pure epsilon is m times one record's, exactly, since all records
+  may be at the same end; for m > 1 delta is a bound, that of m releases of one record's pure
+  epsilon (`composed_divergence`);
+- `synthetic_one`: the draw is conditioned, and each record given the draw. Both epsilon and
+  delta are those of the draw, bounds for every m (Zheng 2015, Theorem 5.1).
+
+mu(x) runs over all of tau^2 (mean / sd^2 +- n R / sigma^2); the profile of a single conditioned law
+whose mean does so, with its normalising constant, is in `bayesdp.mechanisms.truncated_pairs`.
+
+With mean 0 a stronger prior never costs more pure epsilon: that is the integral of R - E z over
+the natural parameter h = mu / variance, from its lowest value to 2 R tau^2 / (sigma^2 variance)
+above, under the law proportional to exp(h z - z^2 / (2 variance)). For n >= 2 all these h are
+negative, or 0. A smaller tau^2 leaves them as they are (`parameter_draw`), or moves them towards
+0, which raises E z, and closer together; and a smaller variance raises E z, since
+E[z | z^2 = y^2] = y tanh(h y) falls with y. For n = 1 the range is symmetric, E z integrates to 0,
+and only its length counts. For delta > 0 and bounded releases it is tested, not proved.
 """
 
 from __future__ import annotations
@@ -26,12 +47,17 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.truncated_pairs import (
+    composed_divergence,
+    truncated_pure_epsilon,
+    worst_truncated_divergence,
+)
 from bayesdp.privacy.profile import Profile, gaussian_divergence, of_a_function
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
 
-PARAMETERS = ("R", "sigma")
+PARAMETERS = ("R", "sigma", "bounded")
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
@@ -43,7 +69,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
             "normal distribution, finite, the second positive, for example (0, 1)"
         )
     checked: dict[str, Any] = {"prior": (mean, sd)}
-    for name in PARAMETERS:
+    for name in ("R", "sigma"):
         value = getattr(release, name)
         number = is_number(value)
         if not (number and value > 0 and math.isfinite(value)):
@@ -65,6 +91,14 @@ def least_strength(method: str) -> float:
     return 1e-100
 
 
+def map_sensitivity(release: ConjugateRelease) -> float:
+    """Largest distance between the posterior modes of neighbours, rounded up.
+
+    2 R tau^2 / sigma^2, below 2 R / n. (Zheng 2015, Corollary 7.3, has R / n.)
+    """
+    return _moved(release) * (1 + 2.0**-48)
+
+
 def parameter_map(release: ConjugateRelease) -> Profile:
     """The posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
@@ -72,16 +106,22 @@ def parameter_map(release: ConjugateRelease) -> Profile:
 
 def parameter_draw(release: ConjugateRelease) -> Profile:
     """One posterior draw."""
+    if release.bounded:
+        return _bounded(release, _posterior_variance(release), 1)
     return _normal(release, _posterior_variance(release))
 
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
     """`size` records around the posterior mode."""
+    if release.bounded:
+        return _bounded(release, _variance(release), release.synthetic_size)
     return _normal(release, _variance(release) / release.synthetic_size)
 
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records around one posterior draw."""
+    if release.bounded:
+        return parameter_draw(release)
     return _normal(
         release, _posterior_variance(release) + _variance(release) / release.synthetic_size
     )
@@ -89,9 +129,10 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
     """`size` records, each around its own posterior draw."""
-    return _normal(
-        release, (_posterior_variance(release) + _variance(release)) / release.synthetic_size
-    )
+    variance = _posterior_variance(release) + _variance(release)
+    if release.bounded:
+        return _bounded(release, variance, release.synthetic_size)
+    return _normal(release, variance / release.synthetic_size)
 
 
 METHODS = {
@@ -104,14 +145,34 @@ METHODS = {
 
 
 def _normal(release: ConjugateRelease, variance: float) -> Profile:
-    sigma_square = _variance(release)
-    moved = 2 * float(release.R or 0) * _posterior_variance(release) / sigma_square
-    shift = moved / math.sqrt(variance)
+    shift = _moved(release) / math.sqrt(variance)
     return Profile(
         lambda epsilon: gaussian_divergence(shift, epsilon),
         math.inf,
         why="The likelihood ratio of two normal laws is unbounded, so no pure epsilon holds.",
     )
+
+
+def _bounded(release: ConjugateRelease, variance: float, records: int) -> Profile:
+    """Of independent draws from the normal law of that variance, conditioned to [-R, R]."""
+    mean, prior_sd = release.prior
+    scale = math.sqrt(variance)
+    r, shift = float(release.R or 0) / scale, _moved(release) / scale
+    middle = _posterior_variance(release) * mean / prior_sd / prior_sd / scale
+    low, high = middle - release.n * shift / 2, middle + release.n * shift / 2
+    one = truncated_pure_epsilon(low, high, shift, r)
+
+    def divergence(epsilon: float) -> float:
+        if records > 1:
+            return composed_divergence(one, records, epsilon)
+        return worst_truncated_divergence(low, high, shift, r, epsilon)
+
+    return Profile(divergence, records * one)
+
+
+def _moved(release: ConjugateRelease) -> float:
+    """How far a replaced record moves the posterior's centre, at most."""
+    return 2 * float(release.R or 0) * _posterior_variance(release) / _variance(release)
 
 
 def _variance(release: ConjugateRelease) -> float:

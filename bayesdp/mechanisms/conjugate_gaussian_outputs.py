@@ -82,7 +82,7 @@ def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
     mu = np.broadcast_to(mean, (copies, *mean.shape))
     if method == "parameter_map":
         return mu.copy()
-    rng, bounded = generator(), _bounded(release)
+    rng, bounded = generator(), release.bounded
     if method == "parameter_draw":
         return _normal(rng, mu, tau, R, bounded)
     spread = sigma
@@ -109,7 +109,7 @@ def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
     centre = y.mean(axis=-1)
     squares = np.sum((y - centre[..., None]) ** 2, axis=-1)
     inside = np.all(np.abs(y) <= R, axis=-1)
-    if _bounded(release) and method == "synthetic_one":
+    if release.bounded and method == "synthetic_one":
         constant = m * math.log(2 * math.pi * around) + math.log(2 * math.pi * tau**2)
         law = log_common_mean(mu, np.clip(centre, -R, R), m, tau, sigma, R)
         return np.where(
@@ -117,7 +117,7 @@ def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
         )
     constant = m * math.log(2 * math.pi) + (m - 1) * math.log(around) + math.log(common)
     law = -(constant + squares / around + m * (centre - mu) ** 2 / common) / 2
-    if not _bounded(release):
+    if not release.bounded:
         return np.asarray(law)
     return np.where(inside, law - m * log_mass(mu, math.sqrt(around), R), -np.inf)
 
@@ -138,7 +138,7 @@ def outputs(release: ConjugateRelease) -> None:
 def check_output(release: ConjugateRelease, output: Any) -> Any:
     """The output as a float or a tuple of `size` floats, or raise."""
     size, R = release.synthetic_size, _scale(release)[0]
-    limit = R if _bounded(release) else math.inf
+    limit = R if release.bounded else math.inf
     try:
         values = tuple(output) if size else (output,)
     except TypeError:  # not a sequence
@@ -147,7 +147,7 @@ def check_output(release: ConjugateRelease, output: Any) -> Any:
     fit = all(is_number(v) and math.isfinite(v) and abs(v) <= limit for v in values)
     if not fit or len(values) != (size or 1):
         what = f"tuples of {size} finite numbers" if size else "finite numbers"
-        where = f" in [-{R}, {R}]" if _bounded(release) else ""
+        where = f" in [-{R}, {R}]" if release.bounded else ""
         raise InvalidInput(f"output is {output!r}; this mechanism releases {what}{where}")
     return tuple(map(float, values)) if size else float(values[0])
 
@@ -162,7 +162,7 @@ def posterior(release: ConjugateRelease, sums: Floats) -> tuple[Floats, float]:
     (mean, sd), (R, sigma) = release.prior, _scale(release)
     precision = sd**-2 + release.n / sigma**2
     mu = np.asarray((mean * sd**-2 + sums / sigma**2) / precision)
-    if _bounded(release) and release.method == "parameter_map":
+    if release.bounded and release.method == "parameter_map":
         mu = np.clip(mu, -R, R)
     return mu, 1 / math.sqrt(precision)
 
@@ -175,7 +175,3 @@ def _normal(rng: np.random.Generator, mean: Floats, sd: float, R: float, bounded
 
 def _scale(release: ConjugateRelease) -> tuple[float, float]:
     return float(release.R or 0), float(release.sigma or 0)
-
-
-def _bounded(release: ConjugateRelease) -> bool:
-    return bool(getattr(release, "bounded", False))

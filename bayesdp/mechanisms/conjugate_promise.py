@@ -74,8 +74,7 @@ def composed_profile(release: ConjugateRelease, copies: int) -> Profile | None:
     if release.method in ("synthetic_map", "synthetic_many"):
         together = release.synthetic_size * copies
         return dataclasses.replace(release, size=together).profile()
-    bounded = getattr(release, "bounded", False)
-    if release.R is not None and not bounded and release.method != "parameter_map":
+    if release.R is not None and not release.bounded and release.method != "parameter_map":
         scaled = math.nextafter(release.R * math.sqrt(copies), math.inf)
         return dataclasses.replace(release, R=scaled).profile()
     return None

@@ -84,7 +84,7 @@ def _binomial_side(size: int, ones: Floats, zeros: Floats, step: Floats, epsilon
             log_p, binomial_logpmf(z, size, ones[x] / total, zeros[x] / total), epsilon
         )
 
-    return _largest(rough, error, exact)
+    return largest(rough, error, exact)
 
 
 def worst_beta_binomial_divergence(
@@ -146,10 +146,10 @@ def _beta_binomial_side(mechanism: BetaBinomialMechanism, n: int, epsilon: float
     steps = step_u + np.bincount(pair - 1, weights=step_k, minlength=n - 1)[: n - 1]
     rough = first + np.concatenate(([0.0], np.cumsum(steps)))
     travelled = float(np.abs(step_u).sum() + np.abs(step_k).sum()) + first
-    return _largest(rough, np.full(n, _LOGP_ERROR * travelled + _FLOOR), exact)
+    return largest(rough, np.full(n, _LOGP_ERROR * travelled + _FLOOR), exact)
 
 
-def _largest(rough: Floats, error: Floats, exact: Callable[[int], float]) -> float:
+def largest(rough: Floats, error: Floats, exact: Callable[[int], float]) -> float:
     """The largest of values known within `error`, recomputing those that may be it.
 
     Whatever may still lie above, once enough are recomputed, is added: never too small.

@@ -1,5 +1,6 @@
 """What a release promises, and how sure the promise is."""
 
+import decimal
 import math
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,11 +40,15 @@ class Guarantee:
         What must hold for the promise to hold, in words for the reader of a report.
     source : str
         Where the claim is proved: paper and theorem, or the docstring.
+    rho : float or None
+        Where known, a number with which the same release satisfies rho-zCDP too, under the
+        same relation: its Renyi divergence of every order alpha > 1 is at most alpha rho
+        (Bun and Steinke 2016, Definition 1.1).
 
     Raises
     ------
     InvalidInput
-        If epsilon or delta is out of its range or NaN.
+        If epsilon, delta or rho is out of its range or NaN.
     """
 
     epsilon: float
@@ -52,19 +57,27 @@ class Guarantee:
     strength: Strength
     assumptions: tuple[str, ...]
     source: str
+    rho: float | None = None
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:
             raise InvalidInput(f"epsilon is {self.epsilon}; it must be a number from 0 to inf")
         if not 0 <= self.delta <= 1:
             raise InvalidInput(f"delta is {self.delta}; it must be a number from 0 to 1")
+        if self.rho is not None and not (
+            is_number(self.rho) and self.rho >= 0 and math.isfinite(self.rho)
+        ):
+            raise InvalidInput(
+                f"rho is {self.rho!r}; it must be a finite number, at least 0, or None where no "
+                "zCDP parameter is known"
+            )
 
     def __str__(self) -> str:
         # Rounded up: a promise must not read better than it is.
         digits = f"{self.epsilon:.6g}"
         if float(digits) < self.epsilon * (1 - 1e-12):
-            scale = 10.0 ** (5 - math.floor(math.log10(self.epsilon)))
-            digits = f"{math.ceil(self.epsilon * scale) / scale:.6g}"
+            up = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING)
+            digits = f"{up.create_decimal_from_float(self.epsilon):.6g}"
         delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
         return f"epsilon = {digits}{delta} ({self.neighbours.value}, {self.strength.value})"
 

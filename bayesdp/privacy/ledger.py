@@ -7,17 +7,15 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_delta
-from bayesdp.errors import BudgetExceeded, InvalidInput, LedgerCorrupted
+from bayesdp.checks import check_delta, is_number
+from bayesdp.errors import InvalidInput, LedgerCorrupted
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
-from bayesdp.privacy.ledger_filter import Cost, charge, cost, left
+from bayesdp.privacy.ledger_filter import Cost, charge, keeps, left, refusal, together
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 if TYPE_CHECKING:
     from bayesdp.privacy.ledger_store import Store
-
-_STRENGTHS = (Strength.PROVED, Strength.CONDITIONAL, Strength.AS_PUBLISHED)
 
 
 class Ledger:
@@ -34,7 +32,7 @@ class Ledger:
     >>> ledger = Ledger.open(url)
     >>> survey = ledger.create("survey-2026", epsilon=4.0, delta=1e-6, neighbours="replace_one")
     >>> survey.remaining()
-    Cost(epsilon=4.0, delta=1e-06)
+    Cost(epsilon=4.0, delta=5e-07)
     """
 
     def __init__(self, store: Store) -> None:
@@ -70,6 +68,7 @@ class Ledger:
         *,
         epsilon: float,
         delta: float = 0.0,
+        conversion_delta: float | None = None,
         neighbours: Neighbours | str,
     ) -> DatasetLedger:
         """Set a dataset's budget, once and for all.
@@ -82,6 +81,9 @@ class Ledger:
             Positive and finite.
         delta : float
             At least 0, below 1.
+        conversion_delta : float, optional
+            The part of delta that no release may take: it lets many small epsilons be charged
+            for less than their sum. From 0, for sums alone, to delta; by default half of it.
         neighbours : {"add_remove", "replace_one", "edge", "node"}
             The relation that every promise about it is charged under.
 
@@ -94,8 +96,14 @@ class Ledger:
             raise InvalidInput(
                 f"dataset is {dataset!r}; it must be a text of 1 to 200 printable characters"
             )
+        delta = check_delta(delta)
+        kept = delta / 2 if conversion_delta is None else conversion_delta
+        if not is_number(kept) or not 0 <= kept <= delta:
+            raise InvalidInput(
+                f"conversion_delta is {kept!r}; it must be a number from 0 to delta = {delta}"
+            )
         budget = Budget(
-            check_epsilon(epsilon), check_delta(delta), check_neighbours(neighbours), now()
+            check_epsilon(epsilon), delta, check_neighbours(neighbours), now(), float(kept)
         )
         self._store.create(dataset, budget.body(dataset))
         return DatasetLedger(self._store, dataset)
@@ -158,8 +166,7 @@ class Ledger:
             )
         chains = {chain.dataset: chain for chain in self._store.chains()}
         for chain in chains.values():
-            spent, budget = cost(chain.entries), chain.budget
-            if not (spent.epsilon <= budget.epsilon and spent.delta <= budget.delta):
+            if not keeps(chain.budget, chain.entries):
                 raise chain.corrupted(len(chain.entries), "more was spent than the budget")
         for dataset, head in (heads or {}).items():
             if dataset not in chains or head not in chains[dataset].hashes:
@@ -201,25 +208,22 @@ class DatasetLedger:
         return list(self._read().entries)
 
     def remaining(self) -> Cost:
-        """The largest epsilon and delta that one more release may cost."""
+        """The largest epsilon and the largest delta that one more release may cost."""
         chain = self._read()
         return left(chain.budget, chain.entries)
 
-    def spent(self) -> Guarantee:
-        """What all releases together promise: no surer than the least sure of them."""
+    def spent(self, delta: float | None = None) -> Guarantee:
+        """What all releases together promise: no surer than the least sure of them.
+
+        Parameters
+        ----------
+        delta : float, optional
+            By default epsilon and delta are the sums of what was charged. Else the smallest
+            proved epsilon at this total delta, by `bdp.compose`: that of a sequence of
+            promises fixed beforehand. However they were chosen, the budget holds.
+        """
         chain = self._read()
-        sums = cost(chain.entries)
-        promises = [entry.guarantee for entry in chain.entries]
-        return Guarantee(
-            epsilon=sums.epsilon,
-            delta=sums.delta,
-            neighbours=chain.budget.neighbours,
-            strength=max(
-                (p.strength for p in promises), key=_STRENGTHS.index, default=Strength.PROVED
-            ),
-            assumptions=tuple(dict.fromkeys(a for p in promises for a in p.assumptions)),
-            source="bayesdp.privacy.ledger_filter: sums, a filter for adaptive releases",
-        )
+        return together(chain.budget, chain.entries, delta)
 
     def spend(
         self,
@@ -268,16 +272,8 @@ class DatasetLedger:
             budget, entries = self._chain.budget, self._chain.entries
             price = charge(guarantee, budget.neighbours)
             entry = Entry(len(entries) + 1, *price, guarantee, dict(released or {}), now())
-            after = cost([*entries, entry])
-            if not (after.epsilon <= budget.epsilon and after.delta <= budget.delta):
-                rest = left(budget, entries)
-                raise BudgetExceeded(
-                    f"dataset {self.name!r} has epsilon = {rest.epsilon} and delta = {rest.delta} "
-                    f"left ({budget.neighbours.value}), and the release costs epsilon = "
-                    f"{price.epsilon} and delta = {price.delta}; nothing was spent. Ask for no "
-                    "more than is left",
-                    *rest,
-                )
+            if not keeps(budget, [*entries, entry]):
+                raise refusal(self.name, budget, entries, price)
             made.append(entry)
             return entry.body(self.name)
 

@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.privacy.conversions import pure_to_zcdp
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -40,12 +41,26 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent on a dataset, and under which relation."""
+    """What may be spent on a dataset, and under which relation.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        All that may ever be spent.
+    neighbours : Neighbours
+        The relation of every charge.
+    at : str
+        UTC time, for people.
+    conversion_delta : float
+        The part of delta that is kept for concentrated composition; 0 in ledgers written
+        before there was one.
+    """
 
     epsilon: float
     delta: float
     neighbours: Neighbours
     at: str
+    conversion_delta: float = 0.0
 
     def body(self, dataset: str) -> str:
         """The row that is written when a dataset is created."""
@@ -56,6 +71,7 @@ class Budget:
                 "position": 0,
                 "epsilon": self.epsilon,
                 "delta": self.delta,
+                "conversion_delta": self.conversion_delta,
                 "neighbours": self.neighbours.value,
                 "at": self.at,
             }
@@ -71,6 +87,7 @@ class Budget:
             float(body["delta"]),
             Neighbours(body["neighbours"]),
             str(body["at"]),
+            float(body.get("conversion_delta", 0.0)),
         )
 
 
@@ -82,7 +99,7 @@ class Entry:
     ----------
     position : int
         From 1, in the order of spending.
-    epsilon, delta : float
+    epsilon, delta, rho : float
         What was charged, under the dataset's relation.
     guarantee : Guarantee
         What was promised, under its own relation.
@@ -97,6 +114,7 @@ class Entry:
     position: int
     epsilon: float
     delta: float
+    rho: float
     guarantee: Guarantee
     released: Mapping[str, Any]
     at: str
@@ -112,6 +130,7 @@ class Entry:
                 "position": self.position,
                 "epsilon": self.epsilon,
                 "delta": self.delta,
+                "rho": self.rho,
                 "guarantee": {
                     "epsilon": promise.epsilon,
                     "delta": promise.delta,
@@ -119,6 +138,7 @@ class Entry:
                     "strength": promise.strength.value,
                     "assumptions": list(promise.assumptions),
                     "source": promise.source,
+                    "rho": promise.rho,
                 },
                 "released": dict(self.released),
                 "at": self.at,
@@ -131,10 +151,13 @@ class Entry:
         if body["kind"] != "spend":
             raise ValueError("not a spend")
         promise = body["guarantee"]
+        epsilon, rho = float(body["epsilon"]), promise.get("rho")
         return cls(
             position=int(body["position"]),
-            epsilon=float(body["epsilon"]),
+            epsilon=epsilon,
             delta=float(body["delta"]),
+            # Before there was concentrated composition, no rho was written.
+            rho=float(body["rho"]) if "rho" in body else pure_to_zcdp(epsilon),
             guarantee=Guarantee(
                 epsilon=float(promise["epsilon"]),
                 delta=float(promise["delta"]),
@@ -142,6 +165,7 @@ class Entry:
                 strength=Strength(promise["strength"]),
                 assumptions=tuple(promise["assumptions"]),
                 source=str(promise["source"]),
+                rho=None if rho is None else float(rho),
             ),
             released=body["released"],
             at=str(body["at"]),

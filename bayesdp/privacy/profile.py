@@ -24,6 +24,8 @@ from bayesdp.errors import InvalidInput
 SMALLEST = math.nextafter(0.0, 1.0)
 """What a positive delta too small for a float is rounded up to."""
 _SAFE = 1 + 2e-10  # the tests find errors below 2e-12, and 2e-11 can be met at a million records
+_PLD_POINTS = 250
+_NEGLIGIBLE = 1e-20  # a delta that a loss distribution takes for an infinite loss
 _STEP = 1 / 64  # of the double-exponential rule; a half of it changes no digit
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 
@@ -70,6 +72,55 @@ class Profile:
             start=min(1.0, self.pure_epsilon),
             largest=self.pure_epsilon,
         )
+
+    def pld(self, interval: float | None = None) -> Any:
+        """A dominating privacy loss distribution, for composition: one of dp_accounting.
+
+        delta is read at up to 251 epsilons from 0 to where it is within 1e-20 of its limit, or
+        to the pure epsilon; neighbours are symmetric, so that
+        delta(-epsilon) = 1 - exp(-epsilon) + exp(-epsilon) delta(epsilon) gives as many more.
+        Through these points goes the largest profile there is, linear in exp(epsilon) between
+        them (Doroshenko et al. 2022, "connect the dots"); what lies beyond the last is taken for an
+        infinite loss.
+
+        Parameters
+        ----------
+        interval : float, optional
+            The losses are multiples of it, for use with other distributions of dp_accounting;
+            by default it is chosen so that all points are neighbours on the grid.
+
+        Returns
+        -------
+        dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+        """
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+        last = self._last_epsilon()
+        if interval is None:
+            interval = last / _PLD_POINTS or 1.0
+        elif not is_number(interval) or not 0 < interval < math.inf:
+            raise InvalidInput(f"interval is {interval!r}; it must be a positive number")
+        steps = max(1, math.ceil(last / interval))
+        places = np.unique(np.linspace(0, steps, min(steps, _PLD_POINTS) + 1).astype(np.int64))
+        # Raised once more, as differences of these numbers are taken.
+        deltas = np.array([min(1.0, self.delta(k * interval) * (1 + 1e-9)) for k in places])
+        minus = np.exp(-places * interval)
+        mirrored = -np.expm1(-places * interval) + minus * deltas
+        pmf = pld_pmf.create_pmf_pessimistic_connect_dots(
+            interval,
+            np.concatenate([-places[:0:-1], places]),
+            np.concatenate([mirrored[:0:-1], deltas]),
+        )
+        return privacy_loss_distribution.PrivacyLossDistribution(pmf)
+
+    def _last_epsilon(self) -> float:
+        """Where nothing finite is left of the profile: the pure epsilon, or nearly."""
+        if self.limit >= 1:
+            return 0.0
+        high = min(1e-3, self.pure_epsilon)
+        while high < self.pure_epsilon and self.delta(high) - self.limit > _NEGLIGIBLE:
+            high = min(1.25 * high, self.pure_epsilon)
+        return high
 
 
 def of_a_function(what: str) -> Profile:
@@ -121,6 +172,15 @@ def gaussian_divergence(shift: float, epsilon: float) -> float:
     y, weight = half_line(1 / (max(x, 0.0) + 1), 60 + 2 * abs(x))
     terms = -np.expm1(-shift * y) * np.exp(-x * y - y * y / 2) * weight
     return float(np.sum(terms)) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def gaussian_profile(shift: float) -> Profile:
+    """The profile of N(shift, 1) and N(0, 1): a Gaussian mechanism's, and that of mu-GDP."""
+    return Profile(
+        lambda epsilon: gaussian_divergence(shift, epsilon),
+        math.inf if shift else 0.0,
+        why="Normal laws with different means have an unbounded density ratio.",
+    )
 
 
 def half_line(scale: float, furthest: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -18,7 +18,7 @@ from bayesdp.mechanisms.count import Count, is_missing
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
-from bayesdp.synthesis.spending import spend_first
+from bayesdp.synthesis.publish import publish_groups
 
 
 @dataclass(frozen=True)
@@ -119,18 +119,13 @@ class BetaBinomialSynthesizer:
         """
         counts = self._counts(data, by)
         mechanisms = self._mechanisms({label: count.n for label, count in counts.items()})
-        if ledger is not None:
-            spend_first(ledger, list(mechanisms.values()), self.copies)
-        drawn = {
-            label: (mechanism, [int(z) for z in mechanism.release(counts[label], self.copies)])
-            for label, mechanism in mechanisms.items()
-        }
         grouped = None not in counts
-        return Release.of_groups(
-            drawn,
+        return publish_groups(
+            {label: (mechanism, counts[label]) for label, mechanism in mechanisms.items()},
             by=_name(by, "group") if grouped else None,
+            copies=self.copies,
             variable=variable or _name(data, "value"),
-            origin="bayesdp",
+            ledger=ledger,
         )
 
     def guarantee(self, n: Any = None) -> Guarantee:

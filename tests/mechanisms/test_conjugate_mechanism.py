@@ -85,6 +85,46 @@ def test_the_divergence_of_a_draw_of_three_probabilities_is_its_profile(epsilon)
     assert made.delta(epsilon) == pytest.approx(found, rel=1e-4)
 
 
+@pytest.mark.parametrize("method", SYNTHETIC)
+@pytest.mark.parametrize("prior", [(1.5, 2.25, 4.0), (1.0, 1.0, 3.0), (2.0, 1.25)])
+def test_the_divergence_of_counts_of_categories_is_their_profile(method, prior):
+    """Enumerated over all neighbouring counts and all outputs."""
+    made = bdp.ConjugateRelease("categorical", method, 3, prior, size=4)
+    every = [c for c in product(range(4), repeat=len(prior)) if sum(c) == 3]
+    laws = {c: made.logp(made.outputs(), c) for c in every}
+    for epsilon in (0.0, 0.2, 0.9, 2.5):
+        truth = max(
+            hockey_stick(laws[one], laws[other], epsilon)
+            for one, other in product(every, repeat=2)
+            if np.abs(np.subtract(one, other)).sum() == 2
+        )
+        assert made.delta(epsilon) == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["parameter_draw", *SYNTHETIC])
+def test_the_divergence_of_conditioned_laws_keeps_their_profile(method):
+    """All sums on a grid, integrated; equal but for `synthetic_one`, whose profile is a bound."""
+    size = 1 if method in SYNTHETIC else None
+    known = {"R": 1.5, "sigma": 0.8, "bounded": True}
+    made = bdp.ConjugateRelease("gaussian", method, 4, (0.4, 1.2), size=size, **known)
+    y, step = np.linspace(-1.5, 1.5, 4001, retstep=True)
+    points = (y[:-1] + step / 2)[:, None] if size else y[:-1] + step / 2
+    sums = np.linspace(-6, 3, 31)
+    table = made.logp(points[:, None], sums)
+    moved = made.logp(points[:, None], sums + 3)
+    for epsilon in (0.0, 0.5, 1.0):
+        truth = max(
+            (np.maximum(np.exp(p) - math.exp(epsilon) * np.exp(q), 0).sum(axis=0) * step).max()
+            for p, q in ((table, moved), (moved, table))
+        )
+        claim = made.delta(epsilon)
+        assert truth <= claim * (1 + 1e-6)
+        if method != "synthetic_one":
+            assert truth == pytest.approx(claim, rel=1e-3)  # the grid of sums misses the worst
+    worst = np.abs(table[[0, -1]] - moved[[0, -1]]).max()
+    assert worst <= made.epsilon(0)
+
+
 def test_synthetic_one_is_the_beta_binomial_mechanism():
     made, same = binary("synthetic_one"), bdp.BetaBinomialMechanism(6, 4, (1.5, 2.25))
     statistic = bdp.Count(np.arange(7), 6)

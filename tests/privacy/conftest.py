@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import missing
 
 
-def _binary(name: str) -> Path | None:
+def find_program(name: str) -> Path | None:
     """Debian keeps PostgreSQL's programs off the PATH, in a folder a version."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     on_path = shutil.which(name)
@@ -34,7 +34,7 @@ class Cluster:
 
     def run(self, name: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs as its user."""
-        program = _binary(name)
+        program = find_program(name)
         with (self.folder / f"{name}.out").open("a") as out:
             subprocess.run(
                 [str(program), *arguments],
@@ -44,6 +44,11 @@ class Cluster:
                 cwd=self.folder,
                 **self.user,
             )
+
+    def make(self) -> None:
+        """Make its data folder, and start it."""
+        self.run("initdb", "-D", f"{self.folder}/data", "-U", "tester", "-A", "trust", "-E", "UTF8")
+        self.start()
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -70,14 +75,13 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    if _binary("initdb") is None:
+    if find_program("initdb") is None:
         missing("PostgreSQL", "apt-get install postgresql")
     pytest.importorskip("psycopg")
     folder = Path(tempfile.mkdtemp(prefix="bayesdp-pg-", dir="/tmp"))  # sockets have short paths
     try:
         server = Cluster(folder)
-        server.run("initdb", "-D", f"{folder}/data", "-U", "tester", "-A", "trust", "-E", "UTF8")
-        server.start()
+        server.make()
         yield server
         server.stop("immediate")
     finally:

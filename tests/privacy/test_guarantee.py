@@ -1,5 +1,6 @@
 """Guarantees: their ranges, how they read, and how they compose."""
 
+import dataclasses
 import math
 
 import pytest
@@ -29,9 +30,18 @@ def test_ranges(epsilon, delta, message):
         guarantee(epsilon, delta)
 
 
+@pytest.mark.parametrize("rho", [-0.1, math.nan, math.inf, "0.1", True])
+def test_rho_is_checked(rho):
+    with pytest.raises(bdp.InvalidInput, match="rho is"):
+        dataclasses.replace(guarantee(), rho=rho)
+    assert dataclasses.replace(guarantee(), rho=0).rho == 0
+    assert guarantee().rho is None
+
+
 @pytest.mark.parametrize(
     ("epsilon", "shown"),
     [
+        (1.2345671e-310, "1.23457e-310"),
         (2.0, "2"),
         (2.0000000000000004, "2"),
         (1.23456749, "1.23457"),

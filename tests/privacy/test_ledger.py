@@ -40,7 +40,7 @@ def test_the_example_of_the_documentation(url):
     cost = release.guarantee.epsilon
     assert 1.4999 < cost <= 1.5
     account = bdp.Ledger.open(url).dataset("survey-2026")
-    assert account.remaining() == (left(4.0, [cost]), 1e-6)
+    assert account.remaining() == (left(4.0, [cost]), 5e-7)
     (entry,) = account.history()
     assert (entry.position, entry.epsilon, entry.delta) == (1, cost, 0.0)
     assert entry.guarantee == release.guarantee
@@ -176,7 +176,10 @@ def test_converting_a_huge_promise_never_fits(survey):
             survey.spend(promise(epsilon, delta, "add_remove"))
 
 
-def test_delta_runs_out_alone(survey):
+def test_delta_runs_out_alone(url):
+    survey = bdp.Ledger.open(url).create(
+        "survey", epsilon=4.0, delta=1e-6, conversion_delta=0.0, neighbours="replace_one"
+    )
     survey.spend(promise(0.5, 1e-6))
     with pytest.raises(bdp.BudgetExceeded, match=r"delta = 0\.0 left"):
         survey.spend(promise(0.5, 1e-9))
@@ -230,11 +233,13 @@ step = st.tuples(
 def test_any_sequence_of_spends_against_a_model(
     steps, new_url: Callable[[str], str], tmp_path: Path
 ):
-    """The model: a list of charges per dataset, as fractions."""
+    """The model: a list of charges per dataset, as fractions; no delta kept for conversion."""
     url = new_url("sqlite")
     ledger = bdp.Ledger.open(url)
     handles = {
-        "a": ledger.create("a", epsilon=3.0, delta=1e-5, neighbours="replace_one"),
+        "a": ledger.create(
+            "a", epsilon=3.0, delta=1e-5, conversion_delta=0.0, neighbours="replace_one"
+        ),
         "b": ledger.create("b", epsilon=1.0, neighbours="add_remove"),
     }
     budgets = {"a": (Fraction(3), Fraction(1e-5)), "b": (Fraction(1), Fraction(0))}
@@ -322,6 +327,11 @@ BAD_BUDGETS = [
     ({"delta": -1e-9}, "delta is -1e-09"),
     ({"delta": 1.0}, "delta is 1.0"),
     ({"delta": True}, "delta is True"),
+    ({"conversion_delta": 1e-9}, "conversion_delta is 1e-09; it must be a number from 0 to delta"),
+    ({"delta": 0.1, "conversion_delta": 0.2}, "conversion_delta is 0.2"),
+    ({"delta": 0.1, "conversion_delta": -0.1}, "conversion_delta is -0.1"),
+    ({"delta": 0.1, "conversion_delta": math.nan}, "conversion_delta is nan"),
+    ({"delta": 0.1, "conversion_delta": "all"}, "conversion_delta is 'all'"),
     ({"neighbours": "replace"}, "neighbours is 'replace'; it must be one of"),
     ({"dataset": ""}, "dataset is ''"),
     ({"dataset": "a\nb"}, "printable"),

@@ -12,6 +12,7 @@ import bayesdp as bdp
 from bayesdp.privacy.profile import (
     Profile,
     gaussian_divergence,
+    gaussian_profile,
     hockey_stick,
     round_up,
     smallest_satisfying,
@@ -104,3 +105,59 @@ def test_bad_epsilon_and_delta_are_named(value: object):
 def test_delta_is_below_one(value: float):
     with pytest.raises(bdp.InvalidInput, match="delta is"):
         Profile(lambda epsilon: math.exp(-epsilon), math.inf).epsilon(value)
+
+
+def as_delta(pld, epsilon: float) -> float:
+    return float(pld.get_delta_for_epsilon(epsilon))
+
+
+@pytest.mark.parametrize("shift", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("interval", [None, 1e-3])
+def test_a_loss_distribution_is_above_its_profile_and_close(shift, interval):
+    profile = gaussian_profile(shift)
+    pld = profile.pld(interval)
+    for epsilon in shift * np.linspace(0, 6, 37):
+        true, made = profile.delta(epsilon), as_delta(pld, epsilon)
+        assert made >= true * (1 - 1e-13)
+        # Between two points the chord is above the profile by some (log slope * gap)^2 / 8.
+        coarse = 0 if interval is None else interval
+        assert made <= true * 1.02 + 1e-18 or made <= profile.delta(max(0, epsilon - coarse))
+
+
+def test_a_loss_distribution_reads_few_deltas():
+    read = []
+
+    def divergence(epsilon: float) -> float:
+        read.append(epsilon)
+        return gaussian_divergence(1.0, epsilon)
+
+    Profile(divergence, math.inf).pld()
+    assert len(read) <= 300
+
+
+def test_a_pure_loss_distribution_ends_at_its_epsilon():
+    """Randomized response: all its losses are ends of the grid."""
+    p = 1 / (1 + math.exp(-1.0))
+    profile = Profile(lambda e: p - math.exp(e) * (1 - p), 1.0)
+    pld = profile.pld()
+    assert as_delta(pld, 1.0) == 0
+    for epsilon in (0.0, 0.3, 0.9):
+        assert profile.delta(epsilon) <= as_delta(pld, epsilon) <= profile.delta(epsilon) + 1e-6
+    nothing = bdp.ConjugateRelease("bernoulli", "parameter_map", 10, (2.0, 2.0)).pld()
+    assert as_delta(nothing, 5.0) == 1
+    assert as_delta(gaussian_profile(0.0).pld(), 0.0) == 0
+
+
+@pytest.mark.parametrize("interval", [0, -1.0, math.inf, math.nan, "1", True])
+def test_an_interval_is_positive(interval):
+    with pytest.raises(bdp.InvalidInput, match="interval is"):
+        gaussian_profile(1.0).pld(interval)
+
+
+@pytest.mark.parametrize("method", ["parameter_draw", "synthetic_one"])
+def test_a_conjugate_release_has_a_loss_distribution(method):
+    size = 20 if method == "synthetic_one" else None
+    made = bdp.ConjugateRelease("bernoulli", method, 100, (30.0, 30.0), size)
+    for epsilon in (0.0, 0.05, 0.2):
+        true = made.delta(epsilon)
+        assert true <= as_delta(made.pld(), epsilon) <= true * 1.05 + 1e-12

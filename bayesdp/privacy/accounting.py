@@ -1,0 +1,236 @@
+"""What several releases about the same records promise together.
+
+Three bounds, of which `compose` takes the smallest. Each also holds where a mechanism is chosen
+given the outputs of those before it, as long as the promises themselves were fixed beforehand;
+where they too are chosen on the way, a `Ledger` keeps to a budget.
+
+* Basic composition: the epsilons and the deltas add (Dwork et al. 2006, Theorem 1).
+* Concentrated composition: a part satisfies rho-zCDP by its own `rho`; or, being
+  (epsilon, delta)-DP, by `conversions.pure_to_zcdp` but for an event of probability delta
+  (Kairouz, Oh and Viswanath 2015; Murtagh and Vadhan 2016). The rhos add, and the sum is
+  converted at what those deltas leave.
+* Optimal composition through privacy loss distributions (`loss_distribution`), where a promise
+  stands for the worst release that keeps it, and a mechanism for itself.
+
+What is computed from releases alone, without the records, keeps their guarantee as it is:
+post-processing has no price, and needs no function here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy import composition, conversions
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.relations import convert
+
+if TYPE_CHECKING:
+    from bayesdp.privacy.loss_distribution import LossDistribution
+
+STRENGTHS = (Strength.PROVED, Strength.CONDITIONAL, Strength.AS_PUBLISHED)
+"""From the surest to the least sure."""
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """A mechanism that carries its whole privacy loss."""
+
+    def guarantee(self, *, delta: float = ...) -> Guarantee:
+        """One point of its profile."""
+
+    def pld(self) -> Any:
+        """Its privacy loss distribution, a pessimistic one of dp_accounting."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A promise, or a mechanism with its promise, and how many times it is made."""
+
+    promise: Guarantee
+    count: int
+    mechanism: Accountable | None
+
+    @property
+    def rho(self) -> tuple[float, float]:
+        """rho, and the probability of the event without which it holds."""
+        known = math.inf if self.promise.rho is None else self.promise.rho
+        if self.promise.delta == 0:
+            return min(known, conversions.pure_to_zcdp(self.promise.epsilon)), 0.0
+        if math.isfinite(known):
+            return known, 0.0
+        return conversions.pure_to_zcdp(self.promise.epsilon), self.promise.delta
+
+
+def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
+    """The promise of several releases about the same records.
+
+    Parameters
+    ----------
+    parts : sequence
+        Guarantees, or mechanisms that have `pld()` and `guarantee(delta=...)`; or pairs
+        (part, count) of one that is released `count` times.
+    delta : float
+        0 for the exact sums of the epsilons and of the deltas. Else the total delta, in (0, 1),
+        at which the smallest proved epsilon is wanted.
+
+    Returns
+    -------
+    Guarantee
+        Under the parts' relation, or under replace-one where some are under add/remove-one; no
+        surer than its least sure part. Its source says which bound was the smallest.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no part, one is of another kind, the relations don't convert, or no epsilon
+        is enough at this delta.
+    """
+    delta = check_delta(delta)
+    pairs = [_pair(part) for part in parts]
+    if not pairs:
+        raise InvalidInput("parts is empty; give at least one guarantee or mechanism")
+    share = _share(pairs, delta)
+    promises = [
+        part if isinstance(part, Guarantee) else part.guarantee(delta=share) for part, _ in pairs
+    ]
+    relation = _relation(promises)
+    resolved = [
+        _Part(convert(promise, relation), count, _mechanism(part, promise, relation))
+        for promise, (part, count) in zip(promises, pairs, strict=True)
+    ]
+    rho, uncovered = _concentrated(resolved)
+    epsilon, total_delta, source = _sums(resolved)
+    if delta > 0:
+        epsilon, source = _smallest(resolved, delta, rho, uncovered)
+        total_delta = delta
+    return Guarantee(
+        epsilon=epsilon,
+        delta=total_delta,
+        neighbours=relation,
+        strength=max((promise.strength for promise in promises), key=STRENGTHS.index),
+        assumptions=merged(promises),
+        source=source,
+        rho=rho if uncovered == 0 and math.isfinite(rho) else None,
+    )
+
+
+def merged(promises: Iterable[Guarantee]) -> tuple[str, ...]:
+    """All assumptions, each once, in the order of their first appearance."""
+    return tuple(dict.fromkeys(each for promise in promises for each in promise.assumptions))
+
+
+def _pair(part: Any) -> tuple[Any, int]:
+    count = 1
+    if isinstance(part, tuple) and len(part) == 2:
+        part, count = part[0], check_at_least_one("count", part[1])
+    if not isinstance(part, Guarantee | Accountable):
+        raise InvalidInput(
+            f"part is {part!r}; it must be a Guarantee, a mechanism with pld() and "
+            "guarantee(delta=...), or a pair (part, count)"
+        )
+    return part, count
+
+
+def _share(pairs: Sequence[tuple[Any, int]], delta: float) -> float:
+    """What each mechanism may take of the delta that the promises leave; 0 if nothing."""
+    many = sum(count for part, count in pairs if not isinstance(part, Guarantee))
+    taken = [d for p, count in pairs if isinstance(p, Guarantee) for d in _times(p.delta, count)]
+    return max(0.0, composition.left(delta, taken)) / many * (1 - 2.0**-50) if many else 0.0
+
+
+def _relation(promises: Sequence[Guarantee]) -> Neighbours:
+    relations = {promise.neighbours for promise in promises}
+    if len(relations) == 1:
+        return relations.pop()
+    if relations == {Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE}:
+        return Neighbours.REPLACE_ONE
+    raise InvalidInput(
+        f"parts are under the relations {sorted(each.value for each in relations)}, and one says "
+        "nothing about the other (only add_remove converts, to replace_one); compose those of "
+        "one relation"
+    )
+
+
+def _mechanism(part: Any, promise: Guarantee, relation: Neighbours) -> Accountable | None:
+    """The mechanism, where its loss distribution is about the relation of the whole."""
+    same = not isinstance(part, Guarantee) and promise.neighbours is relation
+    return part if same else None
+
+
+def _times(cost: float, count: int) -> list[float]:
+    """Floats whose exact sum is cost times count: one for each binary digit of count."""
+    return [math.ldexp(cost, bit) for bit in range(count.bit_length()) if count >> bit & 1]
+
+
+def _total(costs: Iterable[tuple[float, int]]) -> float:
+    """The sum of cost times count, rounded up; inf where it is too large for a float."""
+    try:
+        each = [term for cost, count in costs for term in _times(cost, count)]
+        return math.inf if math.inf in each else composition.total(each)
+    except OverflowError:
+        return math.inf
+
+
+def _sums(parts: Sequence[_Part]) -> tuple[float, float, str]:
+    epsilon = _total((part.promise.epsilon, part.count) for part in parts)
+    delta = min(1.0, _total((part.promise.delta, part.count) for part in parts))
+    return epsilon, delta, "basic composition: exact sums (bayesdp.privacy.accounting)"
+
+
+def _concentrated(parts: Sequence[_Part]) -> tuple[float, float]:
+    """The sum of the rhos, and the probability of the event without which it holds."""
+    each = [(*part.rho, part.count) for part in parts]
+    return _total((rho, n) for rho, _, n in each), min(1.0, _total((d, n) for _, d, n in each))
+
+
+def _smallest(
+    parts: Sequence[_Part], delta: float, rho: float, uncovered: float
+) -> tuple[float, str]:
+    """The smallest epsilon at a total delta > 0, and the bound that gave it."""
+    epsilon, sum_of_deltas, source = _sums(parts)
+    rest = composition.left(delta, [uncovered])
+    bounds = [
+        (epsilon if sum_of_deltas <= delta else math.inf, source),
+        (
+            conversions.zcdp_to_epsilon(rho, rest) if rest > 0 else math.inf,
+            "concentrated composition: the sum of rho (bayesdp.privacy.accounting)",
+        ),
+    ]
+    if min(bounds)[0] > 0:
+        bounds.append((_optimal(parts, delta), "optimal composition through privacy loss "
+                       "distributions (bayesdp.privacy.loss_distribution)"))  # fmt: skip
+    best = min(bounds, key=lambda bound: bound[0])
+    if math.isinf(best[0]):
+        raise InvalidInput(
+            f"delta is {delta}, with which no epsilon is enough: the parts' own deltas add up to "
+            f"{sum_of_deltas}; ask for a larger delta, or compose parts that promise more"
+        )
+    return best
+
+
+def _optimal(parts: Sequence[_Part], delta: float) -> float:
+    from bayesdp.privacy import loss_distribution
+
+    one: dict[tuple[float, float], int] = {}
+    laws: list[tuple[tuple[LossDistribution, LossDistribution], int]] = []
+    for part in parts:
+        if part.mechanism is not None:
+            laws.append((loss_distribution.of_pld(part.mechanism.pld()), part.count))
+        elif math.isinf(part.promise.epsilon) or part.promise.delta == 1:
+            return math.inf
+        else:
+            key = (float(part.promise.epsilon), float(part.promise.delta))
+            one[key] = one.get(key, 0) + part.count
+    laws.sort(key=lambda law: (law[0][0].losses.size, law[1], *law[0][0].losses[:2]))
+    worst = 0.0
+    for direction in (0, 1) if laws else (0,):
+        each = [(loss_distribution.of_promise(*key), one[key]) for key in sorted(one)]
+        each += [(both[direction], count) for both, count in laws]
+        worst = max(worst, loss_distribution.composed_epsilon(each, delta))
+    return worst

@@ -1,0 +1,119 @@
+"""From a confidential statistic to a release: check, pay, draw, and nothing in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import MechanismEntry
+from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.randomness import is_reproducible
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+
+
+def publish(
+    mechanism: Mechanism,
+    statistic: Any,
+    *,
+    copies: int = 1,
+    delta: float = 0.0,
+    variable: str = "value",
+    ledger: DatasetLedger | None = None,
+) -> Release:
+    """Release a confidential statistic through any mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        How it is randomised; its parameters are public and go into the release.
+    statistic : as the mechanism says
+        Computed from the confidential data: a count, a sum, a histogram, the records.
+    copies : int
+        Number of independent outputs. Each costs.
+    delta : float
+        Where the promise is stated, in [0, 1); pure mechanisms need none.
+    variable : str
+        What was measured, for tables and reports.
+    ledger : DatasetLedger, optional
+        The data's budget, ``ledger.dataset("survey-2026")``. The statistic is checked first,
+        then the promise is spent, then the outputs are drawn. What is spent stays spent.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    InvalidInput
+        If the mechanism doesn't take such a statistic, or promises nothing at `delta` and there
+        is a ledger, or draws are seeded and there is a ledger. Nothing is spent or drawn.
+    BudgetExceeded
+        If it costs more than is left in the ledger. Nothing is spent or drawn.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> mechanism = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> publish(mechanism, 1041).guarantee.epsilon
+    1.0
+    """
+    return publish_groups(
+        {None: (mechanism, statistic)},
+        copies=copies,
+        delta=delta,
+        variable=variable,
+        ledger=ledger,
+    )
+
+
+def publish_groups(
+    parts: Mapping[Any, tuple[Mechanism, Any]],
+    *,
+    by: str | None = None,
+    copies: int = 1,
+    delta: float = 0.0,
+    variable: str = "value",
+    ledger: DatasetLedger | None = None,
+) -> Release:
+    """The same for disjoint groups of records, from each label's mechanism and statistic."""
+    check_at_least_one("copies", copies)
+    checked = {
+        label: (mechanism, mechanism.check_statistic(statistic))
+        for label, (mechanism, statistic) in parts.items()
+    }
+    if ledger is not None:
+        _spend(ledger, [mechanism for mechanism, _ in parts.values()], copies, delta)
+    drawn = {
+        label: (mechanism, list(mechanism.release(statistic, copies)))
+        for label, (mechanism, statistic) in checked.items()
+    }
+    return Release.of_groups(drawn, by=by, variable=variable, delta=delta, origin="bayesdp")
+
+
+def _spend(ledger: DatasetLedger, mechanisms: list[Mechanism], copies: int, delta: float) -> None:
+    """Record what the outputs will cost.
+
+    The mechanisms are written down with their public parameters and how many groups share
+    them; the groups' labels are not.
+    """
+    if not isinstance(ledger, DatasetLedger):
+        raise InvalidInput(
+            f"ledger is a {type(ledger).__name__}; give one dataset's, ledger.dataset(name)"
+        )
+    if is_reproducible():
+        raise InvalidInput(
+            "ledger is given under bdp.reproducible, where a release is seeded and promises "
+            "nothing; leave one of them out"
+        )
+    described = [MechanismEntry.of(mechanism).model_dump() for mechanism in mechanisms]
+    distinct = [entry for k, entry in enumerate(described) if entry not in described[:k]]
+    ledger.spend(
+        joint_guarantee(mechanisms, copies, delta),
+        {
+            "copies": copies,
+            "mechanisms": [entry | {"groups": described.count(entry)} for entry in distinct],
+        },
+    )

@@ -1,0 +1,267 @@
+"""Composition against exact laws: binomials, enumeration and Gaussians."""
+
+import itertools
+import math
+import random
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bayesdp as bdp
+from bayesdp.privacy import loss_distribution
+from bayesdp.privacy.advanced_composition import dwork_rothblum_vadhan, kairouz_oh_viswanath
+from bayesdp.privacy.conversions import gdp_to_epsilon
+from bayesdp.privacy.profile import gaussian_profile
+
+OPTIMAL = "optimal composition"
+
+
+def promise(epsilon, delta=0.0, rho=None, neighbours="replace_one", strength="proved", why="A."):
+    return bdp.Guarantee(
+        epsilon, delta, bdp.Neighbours(neighbours), bdp.Strength(strength), (why,), "a test", rho
+    )
+
+
+class Gaussian:
+    """A mechanism with sensitivity mu and unit noise."""
+
+    def __init__(self, mu, neighbours="replace_one"):
+        self.mu, self.neighbours = mu, neighbours
+
+    def guarantee(self, *, delta=0.0):
+        epsilon = gaussian_profile(self.mu).epsilon(delta)
+        return promise(epsilon, delta, self.mu**2 / 2, self.neighbours)
+
+    def pld(self):
+        return gaussian_profile(self.mu).pld()
+
+
+class Laplace:
+    """dp-accounting's own distribution: under add/remove, one direction a mechanism."""
+
+    def guarantee(self, *, delta=0.0):
+        return promise(1.0, 0.0, neighbours="add_remove")
+
+    def pld(self):
+        from dp_accounting.pld import privacy_loss_distribution as plds
+
+        return plds.from_laplace_mechanism(1.0, value_discretization_interval=1e-3)
+
+
+def binomial_delta(epsilon, delta, count, at):
+    """delta(at) of `count` times the worst (epsilon, delta)-DP release, in 120 digits."""
+    with mp.workdps(120):
+        epsilon, delta, at = mp.mpf(epsilon), mp.mpf(delta), mp.mpf(at)
+        p = 1 / (1 + mp.exp(-epsilon))
+        finite = sum(
+            mp.binomial(count, j) * p ** (count - j) * (1 - p) ** j
+            * max(0, 1 - mp.exp(at - (count - 2 * j) * epsilon))
+            for j in range(count + 1)
+        )  # fmt: skip
+        return 1 - (1 - delta) ** count * (1 - finite)
+
+
+EQUAL = [
+    (0.1, 0.0, 100, 1e-6), (0.1, 0.0, 100, 1e-30), (1.0, 0.0, 10, 1e-3), (0.01, 0.0, 1000, 1e-6),
+    (3.0, 0.0, 2, 1e-2), (0.5, 0.0, 1, 0.2), (1.0, 0.0, 30, 0.9), (0.3, 1e-8, 50, 1e-6),
+    (0.3, 1e-8, 50, 5.001e-7), (0.05, 1e-3, 7, 0.02), (0.2, 0.0, 400, 1e-60),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "count", "total"), EQUAL)
+def test_equal_promises_are_a_binomial(epsilon, delta, count, total):
+    made = bdp.compose([(promise(epsilon, delta), count)], delta=total)
+    exact = binomial_delta(epsilon, delta, count, made.epsilon)
+    assert exact <= total
+    assert binomial_delta(epsilon, delta, count, made.epsilon * (1 - 1e-6)) > total
+    assert made.delta == total
+    assert OPTIMAL in made.source
+    formula = kairouz_oh_viswanath(epsilon, delta, count, total)
+    assert binomial_delta(epsilon, delta, count, formula) <= total
+    assert made.epsilon == pytest.approx(formula, rel=1e-6)
+    advanced, all_delta = dwork_rothblum_vadhan(epsilon, delta, count, total - count * delta)
+    assert all_delta <= total * (1 + 1e-9)
+    assert formula <= advanced * (1 + 1e-9)
+
+
+def enumerated_delta(parts, at):
+    """delta(at) of randomized responses of different epsilon, all outcomes one by one."""
+    terms = []
+    for signs in itertools.product((1, -1), repeat=len(parts)):
+        loss = sum(s * e for s, e in zip(signs, parts, strict=True))
+        mass = math.prod(1 / (1 + math.exp(-s * e)) for s, e in zip(signs, parts, strict=True))
+        terms.append(mass * max(0.0, -math.expm1(at - loss)))
+    return math.fsum(terms)
+
+
+epsilons = st.lists(st.floats(1e-3, 2), min_size=1, max_size=7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(epsilons, st.floats(-9, -0.3))
+def test_different_promises_by_enumeration(parts, log_delta):
+    delta = 10**log_delta
+    made = bdp.compose([promise(e) for e in parts], delta=delta)
+    assert enumerated_delta(parts, made.epsilon) <= delta * (1 + 1e-9)
+    assert made.epsilon <= math.fsum(parts) * (1 + 1e-15)
+    if made.epsilon > 1e-6:
+        lower = made.epsilon * (1 - 2e-3) - 1e-3 * math.hypot(*parts)
+        assert lower < 0 or enumerated_delta(parts, lower) > delta
+
+
+@settings(max_examples=40, deadline=None)
+@given(epsilons, st.floats(0, 2), st.floats(-9, -1), st.integers(0, 10**6))
+def test_one_more_release_never_costs_less_and_the_order_is_free(parts, more, log_delta, seed):
+    delta = 10**log_delta
+    made = bdp.compose([promise(e) for e in parts], delta=delta).epsilon
+    shuffled = random.Random(seed).sample(parts, len(parts))
+    assert bdp.compose([promise(e) for e in shuffled], delta=delta).epsilon == made
+    with_more = bdp.compose([promise(e) for e in [*parts, more]], delta=delta).epsilon
+    assert with_more >= made * (1 - 2e-3) - 1e-3 * math.hypot(*parts)  # of the grid
+    assert bdp.compose([promise(e) for e in parts], delta=delta / 2).epsilon >= made * (1 - 1e-9)
+    sums = bdp.compose([promise(e) for e in parts])
+    assert sums.epsilon >= made
+    assert bdp.compose([promise(e) for e in shuffled]) == sums
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("count", [2, 10, 500])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12])
+def test_gaussians_are_a_gaussian(mu, count, delta):
+    exact = gdp_to_epsilon(mu * math.sqrt(count), delta)
+    made = bdp.compose([(Gaussian(mu), count)], delta=delta)
+    assert exact <= made.epsilon <= exact * 1.001 + 1e-12
+    assert made.rho == pytest.approx(count * mu**2 / 2)
+
+
+def test_two_kinds_of_gaussians_and_a_promise():
+    exact = gdp_to_epsilon(math.hypot(0.3, 0.4), 1e-6)
+    both = bdp.compose([Gaussian(0.3), Gaussian(0.4)], delta=1e-6).epsilon
+    assert exact <= both <= exact * 1.001
+    three = bdp.compose([Gaussian(0.3), promise(0.2), Gaussian(0.4)], delta=1e-6).epsilon
+    assert both <= three <= both + 0.2
+
+
+def test_against_dp_accounting():
+    """Both directions of a distribution that isn't symmetric in its making."""
+    made = bdp.compose([(Laplace(), 20)], delta=1e-5)
+    peer = Laplace().pld().self_compose(20).get_epsilon_for_delta(1e-5)
+    assert made.epsilon == pytest.approx(peer, rel=1e-3)
+    assert made.neighbours is bdp.Neighbours.ADD_REMOVE
+    assert made.epsilon < bdp.compose([(promise(1.0), 20)], delta=1e-5).epsilon
+
+
+def test_a_conjugate_release_composes():
+    one = bdp.ConjugateRelease("gaussian", "parameter_draw", 100, (0.0, 1.0), R=1.0, sigma=1.0)
+    assert bdp.compose([one], delta=1e-6).epsilon == pytest.approx(one.epsilon(1e-6), rel=1e-3)
+    five = bdp.compose([(one, 5)], delta=1e-6)
+    assert one.epsilon(1e-6) < five.epsilon < 5 * one.epsilon(2e-7)
+    assert five.assumptions == one.guarantee(delta=1e-7).assumptions
+    assert bdp.compose([one]).epsilon == math.inf
+    mode = bdp.ConjugateRelease("gaussian", "parameter_map", 100, (0.0, 1.0), R=1.0, sigma=1.0)
+    with pytest.raises(bdp.InvalidInput, match="no epsilon is enough"):
+        bdp.compose([one, mode], delta=1e-6)
+
+
+def test_a_rho_of_its_own_is_used():
+    """Where promises carry more delta than there is, but their rhos don't need it."""
+    made = bdp.compose([(promise(1.0, 1e-6, rho=0.001), 10)], delta=1e-6)
+    assert "concentrated composition" in made.source
+    assert made.rho == pytest.approx(0.01)
+    with pytest.raises(bdp.InvalidInput, match="deltas add up to 1e-05"):
+        bdp.compose([(promise(1.0, 1e-6), 10)], delta=1e-6)
+    mixed = bdp.compose([(promise(1.0, 1e-6, rho=0.001), 10), promise(0.1, 1e-7)], delta=1e-6)
+    assert made.epsilon < mixed.epsilon < made.epsilon + 0.2
+    assert mixed.rho is None
+
+
+def test_exact_sums_at_no_delta():
+    made = bdp.compose([(promise(0.1, 1e-7), 10), promise(0.5, 1e-6)])
+    assert made.epsilon == 1.5000000000000002  # a tenth is a little more
+    assert made.delta == pytest.approx(2e-6)
+    assert bdp.compose([(promise(0.1), 10**9)]).epsilon == pytest.approx(1e8)
+    assert bdp.compose([(promise(0.25), 2**60)]).epsilon == 2.0**58
+    assert bdp.compose([(promise(1e300), 10**100)]).epsilon == math.inf
+    assert bdp.compose([promise(math.inf), promise(1.0)]).epsilon == math.inf
+    assert bdp.compose([promise(0.0)], delta=0.1).epsilon == 0.0
+
+
+def test_relations_strengths_and_assumptions():
+    made = bdp.compose(
+        [
+            promise(1.0, why="B."),
+            promise(0.5, 1e-9, 0.01, "add_remove", "conditional"),
+            promise(1.0, why="B."),
+        ]
+    )
+    assert made.neighbours is bdp.Neighbours.REPLACE_ONE
+    assert made.epsilon == 3.0
+    assert made.strength is bdp.Strength.CONDITIONAL
+    assert made.assumptions == ("B.", "A.")
+    only = bdp.compose([promise(0.5, neighbours="add_remove")] * 2)
+    assert (only.epsilon, only.neighbours) == (1.0, bdp.Neighbours.ADD_REMOVE)
+    with pytest.raises(bdp.InvalidInput, match="says nothing about the other"):
+        bdp.compose([promise(1.0), promise(1.0, neighbours="edge")])
+    one = bdp.compose([Gaussian(0.1, "add_remove"), promise(0.1)], delta=1e-6)
+    assert one.epsilon >= bdp.compose([Gaussian(0.2), promise(0.1)], delta=1e-6).epsilon
+
+
+@pytest.mark.parametrize(
+    ("parts", "delta", "message"),
+    [
+        ([], 0.0, "parts is empty"),
+        ([1.0], 0.0, "part is 1"),
+        ([(promise(1.0), 0)], 0.0, "count is 0"),
+        ([(promise(1.0), 1.5)], 0.0, "count is 1"),
+        ([promise(1.0)], -0.1, "delta is -0"),
+        ([promise(1.0)], 1.0, "delta is 1"),
+        ([promise(math.inf)], 0.1, "no epsilon is enough"),
+        ([promise(1.0, 1.0)], 0.1, "no epsilon is enough"),
+    ],
+)
+def test_bad_arguments(parts, delta, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.compose(parts, delta=delta)
+
+
+def test_an_optimistic_distribution_is_refused():
+    from dp_accounting.pld import privacy_loss_distribution as plds
+
+    with pytest.raises(ValueError, match="optimistic"):
+        loss_distribution.of_pld(plds.from_laplace_mechanism(1.0, pessimistic_estimate=False))
+
+
+@pytest.mark.parametrize("size", [(200, 200), (1000, 5000), (129, 100_000)])
+@pytest.mark.parametrize("kind", ["flat", "peaked", "jagged"])
+def test_the_error_of_a_convolution_is_bounded(size, kind):
+    rng = np.random.default_rng(7)
+
+    def law(n):
+        x = np.linspace(-9, 9, n)
+        shape = {"flat": np.ones(n), "peaked": np.exp(-x * x * 20), "jagged": rng.exponential(1, n)}
+        return shape[kind] / shape[kind].sum()
+
+    one, other = law(size[0]), law(size[1])
+    made, bound = loss_distribution._convolve(one, other)
+    assert np.abs(made - np.convolve(one, other)).sum() <= bound <= 1e-9
+
+
+def test_a_million_releases():
+    made = bdp.compose([(promise(1e-3), 10**6), (promise(2e-3), 10**5)], delta=1e-6)
+    mu = math.sqrt(1.4)  # tiny ones tend to a Gaussian (Dong, Roth and Su 2022)
+    assert made.epsilon == pytest.approx(gdp_to_epsilon(mu, 1e-6), rel=0.01)
+    assert made.epsilon >= gdp_to_epsilon(mu, 1e-6) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("call", [dwork_rothblum_vadhan, kairouz_oh_viswanath])
+def test_the_closed_formulas_check_their_arguments(call):
+    for bad in [(0, 0, 1, 0.1), (1, -1, 1, 0.1), (1, 0, 0, 0.1), (1, 0, 1, 0), (1, 0, 1, 1)]:
+        with pytest.raises(bdp.InvalidInput):
+            call(*bad)
+
+
+def test_the_formula_has_no_answer_below_the_deltas():
+    assert kairouz_oh_viswanath(1.0, 0.1, 2, 0.15) == math.inf

@@ -1,0 +1,48 @@
+"""Check, pay, draw: in this order, for any mechanism."""
+
+import pytest
+
+import bayesdp as bdp
+
+MECHANISM = bdp.BetaBinomialMechanism(n=10, size=8, prior=(20.0, 20.0))
+
+
+@pytest.fixture
+def survey(tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    return ledger.create("survey", epsilon=1.0, neighbours="replace_one")
+
+
+def test_it_spends_what_the_release_promises(survey):
+    release = bdp.publish(MECHANISM, bdp.Count(3, 10), copies=2, variable="ill", ledger=survey)
+    assert release.copies == 2
+    assert release.variable == "ill"
+    assert release.guarantee.strength is bdp.Strength.PROVED
+    (entry,) = survey.history()
+    assert entry.epsilon == release.guarantee.epsilon
+    assert entry.released["copies"] == 2
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [3, None, bdp.Count(3, 11), bdp.Count([3, 4], [10, 10])],
+    ids=["a number", "nothing", "another n", "two counts"],
+)
+def test_a_statistic_that_it_cant_take_costs_nothing(survey, statistic):
+    with pytest.raises(bdp.InvalidInput):
+        bdp.publish(MECHANISM, statistic, ledger=survey)
+    assert survey.history() == []
+
+
+def test_nothing_is_drawn_that_cant_be_paid(survey, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(bdp.BetaBinomialMechanism, "release", lambda *a: drawn.append(a))
+    with pytest.raises(bdp.BudgetExceeded):
+        bdp.publish(MECHANISM, bdp.Count(3, 10), copies=20, ledger=survey)
+    assert drawn == []
+
+
+def test_a_promise_of_nothing_is_refused_by_the_ledger(survey):
+    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="reproducible"):
+        bdp.publish(MECHANISM, bdp.Count(3, 10), ledger=survey)
+    assert survey.history() == []
