@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.exponential import ExponentialMechanism
+    from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+    from bayesdp.mechanisms.histogram import PerturbedHistogram
+    from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+    from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -50,15 +56,23 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DiscreteGaussianMechanism": "mechanisms.gaussian",
+    "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
+    "ExponentialMechanism": "mechanisms.exponential",
+    "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
+    "LaplaceMechanism": "mechanisms.laplace",
     "Ledger": "privacy.ledger",
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PermuteAndFlip": "mechanisms.permute_and_flip",
+    "PerturbedHistogram": "mechanisms.histogram",
+    "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -84,15 +98,23 @@ __all__ = [
     "Combined",
     "ConjugateRelease",
     "Count",
+    "DiscreteGaussianMechanism",
+    "DiscreteLaplaceMechanism",
     "EngineFailed",
+    "ExponentialMechanism",
+    "GaussianMechanism",
     "Guarantee",
     "InvalidInput",
     "InvalidRelease",
+    "LaplaceMechanism",
     "Ledger",
     "LedgerCorrupted",
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PermuteAndFlip",
+    "PerturbedHistogram",
+    "RandomizedResponse",
     "Release",
     "ReleaseExists",
     "Strength",

@@ -22,6 +22,14 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     return int(value)
 
 
+def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    """Raise InvalidInput unless a confidential statistic's shape is that of a single one."""
+    if shape != expected:
+        raise InvalidInput(
+            f"the statistic has shape {shape}; one release takes one statistic, of shape {expected}"
+        )
+
+
 def check_delta(delta: Any) -> float:
     """Return `delta` as a float if it is in [0, 1), else raise InvalidInput."""
     if not is_number(delta) or not 0 <= delta < 1:

@@ -43,7 +43,7 @@ def test_from_confidential_records_to_a_report(bayesdp, place):
     )
     assert status == 0
     assert "epsilon = 2 (replace_one, proved)" in out
-    assert "n = 300, is public" in out
+    assert "number of records is public" in out
     status, out, _ = bayesdp(
         "fit release/ --family binomial --prior 1,1 --out posterior.nc --seed 1"
     )

@@ -153,7 +153,7 @@ def mechanism_entry(folder: Path, **changes) -> list:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "laplace"}, "mechanism is 'laplace'.*it knows beta_binomial"),
+        ({"name": "cauchy"}, "mechanism is 'cauchy'.*it knows beta_binomial"),
         ({"parameters": {"n": 50, "size": 50}}, "they must be"),
         ({"parameters": {"n": 50, "size": 0, "prior": [1, 1]}}, "size is 0"),
         ({"parameters": {"n": 50, "size": 50, "prior": [1, -1]}}, "prior is"),

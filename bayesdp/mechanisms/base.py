@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.exponential import ExponentialMechanism
+from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -23,7 +29,8 @@ class Mechanism(Protocol):
 
     A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
-    as `bayesdp.mechanisms.conjugate.ConjugateRelease`.
+    as `bayesdp.mechanisms.conjugate.ConjugateRelease`. One whose worst neighbours an audit may
+    search for has `nearby(pair, generator)`, a random pair near another (`privacy.audit_search`).
     """
 
     name: ClassVar[str]
@@ -128,7 +135,19 @@ def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
 
 
 REGISTRY: dict[str, type[Any]] = {
-    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism, ConjugateRelease)
+    mechanism.name: mechanism
+    for mechanism in (
+        BetaBinomialMechanism,
+        LaplaceMechanism,
+        DiscreteLaplaceMechanism,
+        GaussianMechanism,
+        DiscreteGaussianMechanism,
+        PerturbedHistogram,
+        ExponentialMechanism,
+        PermuteAndFlip,
+        RandomizedResponse,
+        ConjugateRelease,
+    )
 }
 
 

@@ -43,7 +43,8 @@ def bernoulli_exp(
     slack = _SLACK * (1 + gamma) * p
     u = words * 2.0**-_BITS
     true = u + 2.0**-_BITS <= p - slack
-    for i in np.flatnonzero(~true & (u < p + slack)):
+    # Equality matters where p underflows: the word 0 alone is then undecided.
+    for i in np.flatnonzero(~true & (u <= p + slack)):
         true[i] = _decide(int(words[i]), exact(int(i)))
     return true
 

@@ -224,8 +224,12 @@ class ConjugateRelease:
             If a record is missing or not as said, or there are not n. No message shows one.
         """
         made = self._outputs.statistic_of(self, data)
-        self._checked(made)
+        self.check_statistic(made)
         return made
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """The statistic of one release, or InvalidInput that doesn't show its values."""
+        return self._outputs.one_statistic(self, statistic)
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
         """Draw copies from the secure generator; counts of synthetic records exactly.
@@ -283,8 +287,8 @@ class ConjugateRelease:
         """The copies that `encode` wrote, in their order."""
         return [self.check_output(output) for output in decode_numbers(columns)]
 
-    def _checked(self, statistic: Any) -> Any:
-        return self._outputs.check_statistic(self, statistic)
+    def _checked(self, statistics: Any) -> Any:
+        return self._outputs.check_statistic(self, statistics)
 
     @property
     def _outputs(self) -> ModuleType:

@@ -43,6 +43,14 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> Count:
     return statistic
 
 
+def one_statistic(release: ConjugateRelease, statistic: Any) -> Count:
+    """The same, and of one release alone."""
+    checked = check_statistic(release, statistic)
+    if np.ndim(checked.successes) or np.ndim(checked.n):
+        raise InvalidInput("the statistic is an array of several; release one at a time")
+    return checked
+
+
 def draw(release: ConjugateRelease, statistic: Count, copies: int) -> NDArray[Any]:
     """Outputs, shape (copies, *shape of the statistic)."""
     if release.method == "synthetic_one":

@@ -65,6 +65,14 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int
     return counts.astype(np.int64)
 
 
+def one_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
+    """The same, and of one release alone."""
+    checked = check_statistic(release, statistic)
+    if checked.ndim > 1:
+        raise InvalidInput("the statistic is an array of several; release one at a time")
+    return checked
+
+
 def draw(release: ConjugateRelease, counts: NDArray[np.int64], copies: int) -> NDArray[Any]:
     """Outputs, shape (copies, *shape of the counts)."""
     return DRAWS[release.method](release, np.broadcast_to(counts, (copies, *counts.shape)))

@@ -75,6 +75,14 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
     return sums.astype(np.float64)
 
 
+def one_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
+    """The same, and of one release alone."""
+    checked = check_statistic(release, statistic)
+    if checked.ndim > 0:
+        raise InvalidInput("the statistic is an array of several; release one at a time")
+    return checked
+
+
 def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
     """Outputs, shape (copies, *shape of the sums), and then `size` for records."""
     (mean, tau), method = posterior(release, sums), release.method

@@ -13,7 +13,8 @@ mechanism which keeps its promise is convicted with probability at most `alpha`:
   is right, and valid ones if it isn't;
 * t is chosen on one half of the draws and tested on the other, so that the choice is free;
 * alpha is shared by all pairs of neighbours, both directions and both intervals
-  (Bonferroni), so that the bounds hold together.
+  (Bonferroni), so that the bounds hold together. A search for worse pairs looks at the law, or
+  at draws of its own, and adds one pair: the draws that convict have no part in the choice.
 
 Where the outputs are finitely many, the exact largest log ratio of the law is computed too.
 That is a statement about the law as written, the other about the sampler as it runs.
@@ -31,10 +32,11 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
+from bayesdp.privacy.audit_draws import bounds_from_draws
+from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.guarantee import Guarantee
 
 Pair = tuple[Any, Any]
-_THRESHOLDS = 400  # tried on the first half of the draws
 
 
 class Auditable(Protocol):
@@ -76,6 +78,9 @@ class Audit:
         Pairs tried; draws from each of a pair's two members.
     alpha : float
         Probability of convicting a mechanism that keeps its promise.
+    searched : int
+        Other pairs whose law was looked at; the worst of them, if it is worse than all that the
+        mechanism proposes, is among those tried.
     """
 
     claim: Guarantee
@@ -85,6 +90,7 @@ class Audit:
     pairs: int
     trials: int
     alpha: float
+    searched: int = 0
 
     @property
     def convicted(self) -> bool:
@@ -98,9 +104,10 @@ class Audit:
     def __str__(self) -> str:
         verdict = "CONVICTED: the claim is false" if self.convicted else "no violation found"
         exact = "" if self.epsilon_exact is None else f", law epsilon = {self.epsilon_exact:.6g}"
+        searched = f", {self.searched:,} others looked at" if self.searched else ""
         return (
             f"{verdict} (claim {self.claim}; draws show epsilon >= {self.epsilon_lower:.4g}"
-            f"{exact}; {self.pairs} pairs of neighbours, {self.trials:,} draws each)"
+            f"{exact}; {self.pairs} pairs of neighbours{searched}, {self.trials:,} draws each)"
         )
 
 
@@ -111,6 +118,7 @@ def audit(
     delta: float = 0.0,
     alpha: float = 1e-6,
     pairs: Sequence[Pair] | None = None,
+    search: int = 0,
 ) -> Audit:
     """Test a mechanism's claim on its own draws.
 
@@ -126,6 +134,10 @@ def audit(
         Probability of convicting a mechanism that keeps its promise, in (0, 1).
     pairs : sequence of pairs, optional
         Neighbouring statistics to try, instead of those that the mechanism proposes.
+    search : int
+        Number of other pairs to look at, near those, for one on which the law costs more. The
+        mechanism proposes them by its method ``nearby(pair, generator)``, if it has one; else the
+        whole numbers in a pair's statistics are moved, both members' by as much.
 
     Returns
     -------
@@ -134,8 +146,8 @@ def audit(
     Raises
     ------
     InvalidInput
-        If an argument is out of its range, there is no pair to try, or the mechanism claims
-        nothing at that delta.
+        If an argument is out of its range, there is no pair to try, the mechanism claims nothing
+        at that delta, or pairs near others can't be proposed.
 
     Notes
     -----
@@ -143,6 +155,8 @@ def audit(
     """
     if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 100:
         raise InvalidInput(f"trials is {trials!r}; it must be a whole number, at least 100")
+    if isinstance(search, bool) or not isinstance(search, int | np.integer) or search < 0:
+        raise InvalidInput(f"search is {search!r}; it must be a whole number, at least 0")
     if not 0 < alpha < 1:
         raise InvalidInput(f"alpha is {alpha!r}; it must lie strictly between 0 and 1")
     tried = list(mechanism.pairs() if pairs is None else pairs)
@@ -155,68 +169,17 @@ def audit(
             f"delta is {delta}, where the mechanism claims nothing (epsilon = inf), so there is "
             "nothing to refute; give a larger delta, for example delta=1e-6"
         )
+    if search and (found := search_pair(mechanism, tried, claim.delta, int(search))) is not None:
+        tried.append(found)
     level = alpha / (4 * len(tried))  # two directions, two intervals
     best, worst = -math.inf, tried[0]
-    for one, other in tried:
-        draws = [mechanism.release(statistic, int(trials)) for statistic in (one, other)]
-        ratios = [_log_ratios(mechanism, z, one, other) for z in draws]
-        for bound, pair in (
-            (_bound(ratios[0], ratios[1], claim.delta, level), (one, other)),
-            (_bound(-ratios[1], -ratios[0], claim.delta, level), (other, one)),
-        ):
+    for pair in tried:
+        both = bounds_from_draws(mechanism, pair, int(trials), claim.delta, level)
+        for bound, ordered in zip(both, (pair, pair[::-1]), strict=True):
             if bound > best:
-                best, worst = bound, pair
+                best, worst = bound, ordered
     exact = _exact(mechanism, tried, claim.delta)
-    return Audit(claim, max(best, 0.0), exact, worst, len(tried), int(trials), alpha)
-
-
-def _log_ratios(
-    mechanism: Auditable, draws: NDArray[Any], one: Any, other: Any
-) -> NDArray[np.float64]:
-    """log Pr[z | one] - log Pr[z | other] of each draw, computed once per distinct output."""
-    if draws.ndim == 1 and draws.dtype.kind in "iu":
-        distinct, places = np.unique(draws, return_inverse=True)
-        return np.asarray(mechanism.logp(distinct, one) - mechanism.logp(distinct, other))[places]
-    return np.asarray(mechanism.logp(draws, one) - mechanism.logp(draws, other))
-
-
-def _bound(
-    first: NDArray[np.float64], second: NDArray[np.float64], delta: float, level: float
-) -> float:
-    """Lower bound on epsilon from log ratios of draws from D and from D'."""
-    half = first.size // 2
-    tune_first, tune_second = np.sort(first[:half]), np.sort(second[:half])
-    # Candidates: values that occur, from the whole range of the first sample.
-    places = np.linspace(0, half - 1, _THRESHOLDS).astype(np.int64)
-    thresholds = np.unique(tune_first[places])
-    thresholds = thresholds[np.isfinite(thresholds) | np.isposinf(thresholds)]
-    if thresholds.size == 0:
-        return -math.inf
-    hits = half - np.searchsorted(tune_first, thresholds)
-    misses = half - np.searchsorted(tune_second, thresholds)
-    chosen = thresholds[np.argmax(_log_ratio(hits, misses, half, delta, level))]
-    rest = first.size - half
-    return float(
-        _log_ratio(
-            np.count_nonzero(first[half:] >= chosen),
-            np.count_nonzero(second[half:] >= chosen),
-            rest,
-            delta,
-            level,
-        )
-    )
-
-
-def _log_ratio(hits: Any, misses: Any, n: int, delta: float, level: float) -> NDArray[np.float64]:
-    """log((p - delta) / q) with p bounded from below and q from above, each at `level`."""
-    from scipy import special
-
-    hits, misses = np.asarray(hits, dtype=np.float64), np.asarray(misses, dtype=np.float64)
-    lower = np.where(hits > 0, special.betaincinv(np.maximum(hits, 1), n - hits + 1, level), 0.0)
-    safe = np.minimum(misses, n - 1)
-    upper = np.where(misses < n, special.betainccinv(safe + 1, n - safe, level), 1.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.maximum(lower - delta, 0.0)) - np.log(upper))
+    return Audit(claim, max(best, 0.0), exact, worst, len(tried), int(trials), alpha, int(search))
 
 
 def _exact(mechanism: Auditable, pairs: Sequence[Pair], delta: float) -> float | None:
@@ -224,26 +187,4 @@ def _exact(mechanism: Auditable, pairs: Sequence[Pair], delta: float) -> float |
     outputs = mechanism.outputs()
     if outputs is None:
         return None
-    largest = 0.0
-    for one, other in pairs:
-        p, q = mechanism.logp(outputs, one), mechanism.logp(outputs, other)
-        largest = max(largest, _exact_epsilon(p, q, delta), _exact_epsilon(q, p, delta))
-    return largest
-
-
-def _exact_epsilon(log_p: NDArray[np.float64], log_q: NDArray[np.float64], delta: float) -> float:
-    """Smallest epsilon >= 0 with sum of (p - exp(epsilon) q)+ <= delta.
-
-    On the outputs sorted by falling ratio the sum over the first k is A_k - exp(epsilon) B_k,
-    and the divergence is the largest of these; so epsilon = max over k of
-    log((A_k - delta) / B_k).
-    """
-    possible = np.isfinite(log_p)
-    log_p, log_q = log_p[possible], log_q[possible]
-    if delta == 0:
-        return max(0.0, float(np.max(log_p - log_q, initial=0.0)))
-    order = np.argsort(log_q - log_p)
-    a, b = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
-    over = a > delta
-    with np.errstate(divide="ignore"):
-        return max(0.0, float(np.max(np.log(a[over] - delta) - np.log(b[over]), initial=0.0)))
+    return max(pair_epsilon(mechanism, pair, delta, outputs) for pair in pairs)

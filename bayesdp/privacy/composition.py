@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 
 def total(costs: Sequence[float]) -> float:
@@ -15,6 +16,14 @@ def total(costs: Sequence[float]) -> float:
     if math.fsum([*costs, -rounded]) > 0:
         return math.nextafter(rounded, math.inf)
     return rounded
+
+
+def repeated(cost: float, times: int) -> float:
+    """The smallest float that is no less than the exact product times * cost."""
+    product = times * cost
+    if math.isfinite(product) and Fraction(product) < times * Fraction(cost):
+        return math.nextafter(product, math.inf)
+    return product
 
 
 def left(budget: float, costs: Sequence[float]) -> float:

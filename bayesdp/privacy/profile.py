@@ -233,7 +233,8 @@ def smallest_satisfying(
     def excess(x: float) -> float:
         value = function(x)
         if value <= target:  # a logarithm could round the difference away
-            return min(math.log(max(value, SMALLEST)) - math.log(target), 0.0)
+            # Never 0: on a stretch where the function equals the target, its start is the root.
+            return min(math.log(max(value, SMALLEST)) - math.log(target), -SMALLEST)
         return max(math.log(value) - math.log(target), SMALLEST)
 
     if excess(least) <= 0:

@@ -107,9 +107,9 @@ def test_the_divergence_of_conditioned_laws_keeps_their_profile(method):
     size = 1 if method in SYNTHETIC else None
     known = {"R": 1.5, "sigma": 0.8, "bounded": True}
     made = bdp.ConjugateRelease("gaussian", method, 4, (0.4, 1.2), size=size, **known)
-    y, step = np.linspace(-1.5, 1.5, 4001, retstep=True)
+    y, step = np.linspace(-1.5, 1.5, 2001, retstep=True)
     points = (y[:-1] + step / 2)[:, None] if size else y[:-1] + step / 2
-    sums = np.linspace(-6, 3, 31)
+    sums = np.linspace(-6, 3, 19)
     table = made.logp(points[:, None], sums)
     moved = made.logp(points[:, None], sums + 3)
     for epsilon in (0.0, 0.5, 1.0):
@@ -279,6 +279,20 @@ def test_statistics_come_from_records():
     assert real("parameter_draw", n=3, R=1e9).statistic([1e9, 1.0, -1e9]) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("made", "several"),
+    [
+        (binary("synthetic_one"), bdp.Count(np.arange(3), 6)),
+        (TWO, [[1, 2], [0, 3]]),
+        (real("parameter_draw"), [0.5, 0.25]),
+    ],
+)
+def test_several_statistics_are_drawn_but_not_published_at_once(made, several):
+    assert len(np.asarray(made.release(several))[0]) == len(np.asarray(made.logp(0.5, several)))
+    with pytest.raises(bdp.InvalidInput, match="several"):
+        made.check_statistic(several)
+
+
 SECRET = 7351
 
 
@@ -329,7 +343,7 @@ def test_bad_records_are_refused_and_never_shown(made, data, message):
     ],
 )
 def test_bad_statistics_are_refused_and_never_shown(made, statistic, message):
-    for use in (made.release, lambda value: made.logp(0.5, value)):
+    for use in (made.release, made.check_statistic, lambda value: made.logp(0.5, value)):
         with pytest.raises(bdp.InvalidInput, match=message) as error:
             use(statistic)
         assert str(SECRET) not in str(error.value)

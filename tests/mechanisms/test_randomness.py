@@ -78,6 +78,17 @@ def test_a_tie_is_settled_by_further_bits(monkeypatch):
         assert drawn[0] == expected
 
 
+@pytest.mark.parametrize("gamma", [Fraction(800), Fraction(10**400)])
+def test_a_probability_too_small_for_a_float_is_not_zero(gamma, monkeypatch):
+    """All bits of U that are read first are 0; the outcome is exp(-gamma)'s, not that of 0."""
+    words = iter([0] * 18 + [1, 2**64 - 1] * 2)
+    monkeypatch.setattr(
+        bernoulli, "random_words", lambda k: np.array([next(words)], dtype=np.uint64)
+    )
+    drawn = bernoulli.bernoulli_exp(np.array([float(min(gamma, 10**300))]), lambda i: gamma)
+    assert drawn[0] == (gamma == 800)
+
+
 @pytest.mark.parametrize("gamma", [Fraction(1, 3), Fraction(50), Fraction(10**6), Fraction(10**12)])
 def test_decimal_bounds_enclose(gamma):
     low, high = bernoulli._scaled_exponential(gamma, 64, 40)

@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.privacy.audit import _exact_epsilon, _log_ratio
+from bayesdp.privacy.audit_draws import log_ratio_bound
+from bayesdp.privacy.audit_search import exact_epsilon
 
 
 def claim(epsilon: float, delta: float = 0.0) -> bdp.Guarantee:
@@ -177,11 +178,11 @@ def test_bounds_hold_with_the_stated_probability():
     """Clopper-Pearson against brute force: never above the truth at a level of 1e-3."""
     rng = np.random.default_rng(0)
     p, q, n, delta = 0.3, 0.1, 200, 0.01
-    bounds = _log_ratio(rng.binomial(n, p, 20_000), rng.binomial(n, q, 20_000), n, delta, 1e-3)
+    bounds = log_ratio_bound(rng.binomial(n, p, 20_000), rng.binomial(n, q, 20_000), n, delta, 1e-3)
     violated = np.mean(bounds > math.log((p - delta) / q))
     assert violated < 2e-3
-    assert np.isneginf(_log_ratio(0, 0, 50, 0.0, 0.01))
-    assert _log_ratio(50, 50, 50, 0.0, 0.01) < 0
+    assert np.isneginf(log_ratio_bound(0, 0, 50, 0.0, 0.01))
+    assert log_ratio_bound(50, 50, 50, 0.0, 0.01) < 0
 
 
 def test_exact_epsilon_with_delta_is_the_smallest():
@@ -189,7 +190,7 @@ def test_exact_epsilon_with_delta_is_the_smallest():
     for _ in range(50):
         p, q = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
         delta = float(rng.uniform(0, 0.3))
-        epsilon = _exact_epsilon(np.log(p), np.log(q), delta)
+        epsilon = exact_epsilon(np.log(p), np.log(q), delta)
         assert np.maximum(p - math.exp(epsilon) * q, 0).sum() <= delta + 1e-12
         if epsilon > 0:
             assert np.maximum(p - math.exp(epsilon - 1e-6) * q, 0).sum() > delta

@@ -1,0 +1,109 @@
+"""The perturbed histogram: counts of disjoint cells plus discrete Laplace noise, none below 0.
+
+Adding or removing a record moves one count by 1: L1 sensitivity 1. Replacing one moves at most two
+counts by 1 each: 2. Setting negative counts to 0 is post-processing. So epsilon = 1 / scale
+or 2 / scale a copy, exactly (`bayesdp.mechanisms.laplace`). Dwork, McSherry, Nissim and Smith
+(2006); Wasserman and Zhou (2010) draw synthetic records from such counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.calibration import calibrated
+from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, laplace_profile
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile
+
+_SENSITIVITY = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedHistogram(AdditiveNoise):
+    """Release max(0, count + discrete Laplace noise) for each cell of a histogram.
+
+    Every record is counted in exactly one cell; the cells are fixed without the data.
+
+    Parameters
+    ----------
+    scale : float
+        Of the noise.
+    cells : int
+        How many there are.
+    neighbours : Neighbours
+        Add/remove-one or replace-one: where its promise is stated if none is asked for. It knows
+        both.
+    n : int, optional
+        Number of records, where it is public: not under add/remove-one.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    scale: float
+    cells: int
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    n: int | None = None
+
+    name: ClassVar[str] = "perturbed_histogram"
+    norm: ClassVar[str] = "L1"
+    law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
+    source: ClassVar[str] = "bayesdp.mechanisms.histogram; Dwork, McSherry, Nissim and Smith (2006)"
+    bounds: ClassVar[tuple[int, None]] = (0, None)
+    bounding: ClassVar[str] = "inflated"
+
+    def __post_init__(self) -> None:
+        if self.cells is None:
+            raise InvalidInput("cells is None; give the number of cells, a whole number")
+        relation = check_neighbours(self.neighbours)
+        self._spanned(relation)
+        noise = DiscreteLaplaceMechanism(
+            self.scale, _SENSITIVITY[relation], relation, self.cells, (0, None), "inflated", self.n
+        )
+        checked = {"scale": noise.scale, "cells": noise.dimension, "n": noise.n}
+        for name, value in {**checked, "neighbours": relation}.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
+    ) -> PerturbedHistogram:
+        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
+        return calibrated(cls, epsilon, delta, copies, **parameters)
+
+    @property
+    def sensitivity(self) -> float:
+        """L1 sensitivity of the counts under `neighbours`: 1, or 2 under replace-one."""
+        return float(_SENSITIVITY[self.neighbours])
+
+    @property
+    def dimension(self) -> int:
+        """The number of cells."""
+        return self.cells
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies: `laplace_profile`."""
+        return laplace_profile(self, copies, neighbours)
+
+    def _spanned(self, relation: Neighbours) -> Fraction:
+        if relation not in _SENSITIVITY:
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; a histogram of records has 'add_remove' and "
+                "'replace_one'"
+            )
+        if relation is Neighbours.ADD_REMOVE and self.n is not None:
+            raise InvalidInput(
+                "neighbours is 'add_remove', but n is public, so a record added or removed "
+                "shows; keep n confidential (n=None) for an add/remove promise"
+            )
+        return Fraction(_SENSITIVITY[relation], _SENSITIVITY[self.neighbours])
+
+    def _stated(self) -> str:
+        return "Every record is in one cell, and the cells were fixed without the data."

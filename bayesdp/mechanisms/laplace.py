@@ -1,0 +1,163 @@
+r"""Laplace noise, exactly: for integer statistics, and for real ones on a fine lattice.
+
+Integer noise of scale t has Pr[k] = (1 - q) / (1 + q) q^|k|, q = exp(-1 / t): the geometric
+mechanism (Ghosh, Roughgarden and Sundararajan 2009). A real statistic is first rounded to the
+lattice g Z (`bayesdp.mechanisms.lattice`), with t = scale / g, and no floating-point noise is added
+(Dwork, McSherry, Nissim and Smith 2006 have the continuous mechanism, Mironov 2012 its leak).
+
+epsilon = (L1 sensitivity in steps) / t a copy, exactly, and with truncation what
+`bayesdp.mechanisms.pure_noise` proves. One copy of a scalar has its whole exact profile; otherwise
+delta(epsilon) is what follows from the pure epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.mechanisms.calibration import calibrated
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.pure_noise import laplace_divergence, pure_profile, truncated_laplace, up
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceMechanism(AdditiveNoise):
+    """Release x + Laplace noise for a real statistic x, on a lattice.
+
+    Parameters
+    ----------
+    scale : float
+        b, in the statistic's unit: the noise has density exp(-|z| / b) / (2 b), nearly.
+    sensitivity : float
+        How far neighbours' statistics are apart, at most, in L1 norm, under `neighbours`.
+    neighbours : Neighbours
+        The relation that the sensitivity is stated under.
+    dimension : int, optional
+        Length of a vector statistic; None for scalars.
+    bounds : tuple of two floats, optional
+        Of each component of an output; None leaves an end open.
+    bounding : {"truncated", "inflated"}, optional
+        The law given the bounds, for statistics within them; or values beyond a bound set to it.
+    n : int, optional
+        Number of records, where it is public: not under add/remove-one.
+    granularity : float, optional
+        Step of the lattice, a power of two; by default 2^-20 of the smaller of scale and
+        sensitivity or finer, at most 2^40 of them to a scale.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    epsilon = sensitivity / scale a copy, with the sensitivity rounded up to the lattice (under a
+    vector, by up to one more step a component).
+    """
+
+    scale: float
+    sensitivity: float
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    dimension: int | None = None
+    bounds: tuple[float | None, float | None] | None = None
+    bounding: str | None = None
+    n: int | None = None
+    granularity: float = None  # type: ignore[assignment]
+
+    name: ClassVar[str] = "laplace"
+    norm: ClassVar[str] = "L1"
+    law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
+    source: ClassVar[str] = "bayesdp.mechanisms.laplace; Dwork, McSherry, Nissim and Smith (2006)"
+
+    def __post_init__(self) -> None:
+        self._standardise()
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
+    ) -> LaplaceMechanism:
+        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
+        return calibrated(cls, epsilon, delta, copies, **parameters)
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies: `laplace_profile`."""
+        return laplace_profile(self, copies, neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceMechanism(AdditiveNoise):
+    """Release x + discrete Laplace noise for an integer statistic x: the geometric mechanism.
+
+    Parameters
+    ----------
+    scale : float
+        t: Pr[noise = k] is proportional to exp(-|k| / t).
+    sensitivity : float
+        How far neighbours' statistics are apart, at most, in L1 norm, under `neighbours`; whole.
+    neighbours, dimension, bounding, n
+        As for `LaplaceMechanism`.
+    bounds : tuple of two ints, optional
+        Of each component of an output; None leaves an end open.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    epsilon = sensitivity / scale a copy.
+    """
+
+    scale: float
+    sensitivity: float = 1.0
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    dimension: int | None = None
+    bounds: tuple[int | None, int | None] | None = None
+    bounding: str | None = None
+    n: int | None = None
+
+    name: ClassVar[str] = "discrete_laplace"
+    norm: ClassVar[str] = "L1"
+    law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
+    source: ClassVar[str] = "bayesdp.mechanisms.laplace; Ghosh, Roughgarden and Sundararajan (2009)"
+
+    def __post_init__(self) -> None:
+        self._standardise()
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
+    ) -> DiscreteLaplaceMechanism:
+        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
+        return calibrated(cls, epsilon, delta, copies, **parameters)
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies: `laplace_profile`."""
+        return laplace_profile(self, copies, neighbours)
+
+
+def laplace_profile(
+    mechanism: AdditiveNoise, copies: int, neighbours: Neighbours | None
+) -> Profile:
+    """The profile of Laplace noise: exact for one copy of a scalar that isn't truncated.
+
+    Where the sensitivity is the whole story: with bounds, the profile without them, which
+    inflating can only lower.
+    """
+    copies = check_at_least_one("copies", copies)
+    steps, noise = int(mechanism.moved(neighbours)), LaplaceNoise(mechanism.noise.scale)
+    d = mechanism.dimension or 1
+    if mechanism.bounding == "truncated":
+        epsilon = truncated_laplace(noise, steps, d, mechanism.width)
+        return pure_profile(epsilon, copies, up(copies * Fraction(epsilon)))
+    total = up(copies * steps / noise.scale)
+    if copies == d == 1 and not math.isinf(total):
+        return Profile(lambda at: laplace_divergence(noise, steps, at), total)
+    return pure_profile(up(steps / noise.scale), copies, total)
