@@ -107,7 +107,7 @@ def test_the_divergence_of_conditioned_laws_keeps_their_profile(method):
     size = 1 if method in SYNTHETIC else None
     known = {"R": 1.5, "sigma": 0.8, "bounded": True}
     made = bdp.ConjugateRelease("gaussian", method, 4, (0.4, 1.2), size=size, **known)
-    y, step = np.linspace(-1.5, 1.5, 2001, retstep=True)
+    y, step = np.linspace(-1.5, 1.5, 401 if method == "synthetic_one" else 2001, retstep=True)
     points = (y[:-1] + step / 2)[:, None] if size else y[:-1] + step / 2
     sums = np.linspace(-6, 3, 19)
     table = made.logp(points[:, None], sums)
