@@ -110,6 +110,11 @@ class BinomialModel:
         pooled = []
         for part in release.parts:
             records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+            if not np.isin(records, (0, 1)).all():
+                raise InvalidInput(
+                    f"mechanism {part.mechanism.name!r} released numbers that aren't 0/1 records, "
+                    "so nobody can take them for real data: there is no naive posterior"
+                )
             ones = float(records.sum())
             pooled.append(
                 BetaMixture(np.ones(1), np.array([a + ones]), np.array([b + records.size - ones]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -145,6 +146,7 @@ REGISTRY: dict[str, type[Any]] = {
         ExponentialMechanism,
         PermuteAndFlip,
         RandomizedResponse,
+        ConjugateRelease,
     )
 }
 

@@ -3,33 +3,29 @@
 Five methods (Zheng 2015, chapter 3): the posterior mode (`parameter_map`), one posterior draw
 (`parameter_draw`), synthetic records around the mode (`synthetic_map`), synthetic records from
 one draw (`synthetic_one`), and synthetic records each from its own draw (`synthetic_many`).
-Their privacy comes from the prior alone. One file a family holds the proofs.
+Their privacy comes from the prior alone. For each family, `conjugate_FAMILY` holds the proofs and
+`conjugate_FAMILY_outputs` the sampler and the law.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
-from bayesdp.checks import check_at_least_one, check_delta
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import (
-    conjugate_bernoulli,
-    conjugate_categorical,
-    conjugate_gaussian,
-)
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.conjugate_calibration import calibrated
+from bayesdp.mechanisms.conjugate_families import FAMILIES, OUTPUTS, named
+from bayesdp.mechanisms.conjugate_promise import promise
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile, smallest_satisfying
-
-FAMILIES: dict[str, ModuleType] = {
-    "bernoulli": conjugate_bernoulli,
-    "gaussian": conjugate_gaussian,
-    "categorical": conjugate_categorical,
-}
-"""Each family's file: PARAMETERS, METHODS, check, prior_of_strength, least_strength."""
+from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +76,14 @@ class ConjugateRelease:
     sigma: float | None = None
     bounded: bool = False
 
+    name: ClassVar[str] = "conjugate"
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    log_concave: ClassVar[bool] = False
+    """Not proved for all methods: the exact engine visits every count."""
+
     def __post_init__(self) -> None:
-        family = _named("family", self.family, FAMILIES)
-        _named("method", self.method, family.METHODS)
+        family = named("family", self.family, FAMILIES)
+        named("method", self.method, family.METHODS)
         object.__setattr__(self, "n", check_at_least_one("n", self.n))
         if self.method.startswith("synthetic"):
             object.__setattr__(self, "size", check_at_least_one("size", self.size))
@@ -148,8 +149,7 @@ class ConjugateRelease:
         InvalidInput
             If no prior satisfies the promise, or an argument is out of its range.
         """
-        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        home = _named("family", family, FAMILIES)
+        home = named("family", family, FAMILIES)
         if categories is not None and family != "categorical":
             raise InvalidInput(
                 f"categories is {categories!r}, but family {family!r} has none; leave it out"
@@ -158,25 +158,11 @@ class ConjugateRelease:
         def at(strength: float) -> ConjugateRelease:
             return cls(family, method, n, home.prior_of_strength(strength, categories), **other)
 
-        profile = at(1e6).profile()
-        if profile.limit == 1 or (delta == 0 and math.isinf(profile.pure_epsilon)):
-            raise InvalidInput(_impossible(family, method, epsilon, delta, profile))
-
-        def cost(strength: float) -> float:
-            made = at(strength)
-            return made.delta(epsilon) if delta else made.profile().pure_epsilon
-
-        least = home.least_strength(method)
-        strength = smallest_satisfying(
-            cost, delta or epsilon, start=max(1.0, 2 * least), least=least
-        )
-        if math.isinf(strength):
-            raise InvalidInput(_impossible(family, method, epsilon, delta, profile))
-        return at(strength)
+        return calibrated(at, least=home.least_strength(method), epsilon=epsilon, delta=delta)
 
     @property
-    def records(self) -> int:
-        """Number of synthetic records; 0 where a parameter is released."""
+    def synthetic_size(self) -> int:
+        """Number of synthetic records of a copy; 0 where a parameter is released."""
         return self.size or 0
 
     def profile(self) -> Profile:
@@ -199,48 +185,111 @@ class ConjugateRelease:
         """Its privacy loss distribution, for `bdp.compose`; see `Profile.pld`."""
         return self.profile().pld()
 
-    def guarantee(self, *, delta: float = 0.0) -> Guarantee:
-        """The promise at `delta`: one point of the profile.
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: a point of their profile.
 
-        Where no epsilon is enough, the guarantee says epsilon = inf, with the least true delta
-        there is, and its assumptions say why.
+        Tight where copies compose exactly, else by basic composition (`conjugate_promise`). Where
+        no epsilon is enough, the guarantee says epsilon = inf, with a delta that holds, the least
+        for one copy, and its assumptions say why.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is not replace-one: n is public.
         """
-        profile = self.profile()
-        epsilon = profile.epsilon(delta)
-        assumptions: tuple[str, ...] = (
-            "The number of records is public and not protected.",
-            "The release is drawn exactly from its law; a floating-point sampler only nearly is.",
-        )
-        if self.family == "gaussian":
-            assumptions += (f"Every record lies in [-{self.R}, {self.R}].",)
-        if math.isinf(epsilon):
-            delta = max(delta, profile.delta(math.inf))
-            assumptions += (profile.why,)
-        return Guarantee(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=Neighbours.REPLACE_ONE,
-            strength=Strength.CONDITIONAL,
-            assumptions=assumptions,
-            source=f"bayesdp.mechanisms.conjugate_{self.family}",
-        )
+        return promise(self, copies, neighbours, delta)
 
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """Refused: n is public, so no record can be removed."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
-def _named(argument: str, value: Any, table: dict[str, Any]) -> Any:
-    if not isinstance(value, str) or value not in table:
-        raise InvalidInput(f"{argument} is {value!r}; it must be one of {', '.join(table)}")
-    return table[value]
+    def statistic(self, data: Any) -> Any:
+        """What a release depends on, from raw records.
 
+        Parameters
+        ----------
+        data : array, Series or sequence, shape (n,)
+            bernoulli: 0 and 1. categorical: labels from 0 to k - 1. gaussian: numbers in [-R, R].
 
-def _impossible(family: str, method: str, epsilon: float, delta: float, profile: Profile) -> str:
-    way_out = (
-        "choose another method, such as 'parameter_draw' or 'synthetic_one'"
-        if profile.limit == 1
-        else "ask for a positive delta, such as 1e-6"
-        if delta == 0
-        else "ask for a larger epsilon or delta"
-    )
-    return (
-        f"no prior gives {family} {method} epsilon = {epsilon} with delta = {delta}: "
-        f"{profile.why or 'the prior would be too large for a float.'} Way out: {way_out}"
-    )
+        Returns
+        -------
+        Count, tuple of k ints, or float
+            The number of ones, the counts of the categories, or the sum. Confidential.
+
+        Raises
+        ------
+        InvalidInput
+            If a record is missing or not as said, or there are not n. No message shows one.
+        """
+        made = self._outputs.statistic_of(self, data)
+        self.check_statistic(made)
+        return made
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """The statistic of one release, or InvalidInput that doesn't show its values."""
+        return self._outputs.one_statistic(self, statistic)
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Draw copies from the secure generator; counts of synthetic records exactly.
+
+        Parameters
+        ----------
+        statistic : Count, or array of counts (..., k), or of sums
+            Confidential; see `statistic`. Several at once give as many releases.
+        copies : int
+            Independent copies of each.
+
+        Returns
+        -------
+        ndarray, shape (copies, *shape of the statistic), and then the components' axis, if any
+            bernoulli: a probability, or a number of ones. categorical: k probabilities, or k
+            counts. gaussian: a number, or `size` records in the order drawn.
+        """
+        copies, checked = check_at_least_one("copies", copies), self._checked(statistic)
+        drawn: NDArray[Any] = self._outputs.draw(self, checked, copies)
+        return drawn
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log probability, or log density, of the output given the statistic.
+
+        Vectorised over both; components are along the last axis. Outputs that can't be have
+        -inf. Of `parameter_map`, 0 at the mode, to the last digit, and -inf elsewhere.
+        """
+        law: NDArray[np.float64] = self._outputs.logp(self, output, self._checked(statistic))
+        return law
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Neighbouring statistics for an audit to try, the worst for a pure epsilon among them."""
+        found: list[tuple[Any, Any]] = self._outputs.pairs(self)
+        return found
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, first axis, where they are counts and few enough to list."""
+        listed: NDArray[Any] | None = self._outputs.outputs(self)
+        return listed
+
+    def check_output(self, output: Any) -> Any:
+        """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
+        return self._outputs.check_output(self, output)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The synthetic records of a copy, or the released parameter."""
+        shown: NDArray[Any] = self._outputs.records(self, self.check_output(output))
+        return shown
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """Columns `copy`, `component` where there are several, and `value`."""
+        return encode_numbers([self.check_output(output) for output in outputs])
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The copies that `encode` wrote, in their order."""
+        return [self.check_output(output) for output in decode_numbers(columns)]
+
+    def _checked(self, statistics: Any) -> Any:
+        return self._outputs.check_statistic(self, statistics)
+
+    @property
+    def _outputs(self) -> ModuleType:
+        return OUTPUTS[self.family]

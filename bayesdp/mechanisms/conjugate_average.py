@@ -159,7 +159,7 @@ def _sum_itself(n: int, epsilon: float, low: float, high: float) -> float:
 
 def _laws(release: ConjugateRelease) -> Floats:
     """Probabilities of the outputs (columns) for each number of ones, 0..n (rows)."""
-    (a, b), n, m = release.prior, release.n, release.records
+    (a, b), n, m = release.prior, release.n, release.synthetic_size
     x = np.arange(n + 1.0)[:, None]
     z = np.arange(m + 1.0)
     if release.method == "synthetic_one":

@@ -95,7 +95,7 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records from one posterior draw: the beta-binomial mechanism."""
     (a, b), n = release.prior, release.n
-    mechanism = BetaBinomialMechanism(n, release.records, (a, b))
+    mechanism = BetaBinomialMechanism(n, release.synthetic_size, (a, b))
     return Profile(
         lambda epsilon: worst_beta_binomial_divergence(mechanism, n, epsilon),
         mechanism.epsilon(),
@@ -104,7 +104,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
     """`size` records, each from its own posterior draw."""
-    (a, b), n, size = release.prior, release.n, release.records
+    (a, b), n, size = release.prior, release.n, release.synthetic_size
     x, step = np.arange(n + 1.0), np.ones(n)
     return Profile(
         lambda epsilon: worst_binomial_divergence(size, a + x, b + x[::-1], step, epsilon),
@@ -114,7 +114,7 @@ def synthetic_many(release: ConjugateRelease) -> Profile:
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
     """`size` records with the posterior mode as their probability of a one."""
-    (a, b), size = release.prior, release.records
+    (a, b), size = release.prior, release.synthetic_size
     ones, zeros, total = _mode_weights(release)
     at_zero, at_one = ones <= 0, zeros <= 0
     edge = at_zero | at_one

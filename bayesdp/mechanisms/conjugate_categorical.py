@@ -123,7 +123,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records from one posterior draw."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_one(release)
-    weights, n, size = list(release.prior), release.n, release.records
+    weights, n, size = list(release.prior), release.n, release.synthetic_size
     return Profile(
         lambda epsilon: worst_of_three(dirichlet_multinomial_divergence, weights, n, size, epsilon),
         math.log1p(size / min(weights)) * _SAFE,
@@ -154,7 +154,7 @@ METHODS = {
 
 
 def _multinomial(release: ConjugateRelease, weights: list[float]) -> Profile:
-    n, size, least = release.n, release.records, min(weights)
+    n, size, least = release.n, release.synthetic_size, min(weights)
 
     def divergence(epsilon: float) -> float:
         return worst_of_three(multinomial_divergence, weights, n, size, epsilon)

@@ -114,23 +114,25 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 def synthetic_map(release: ConjugateRelease) -> Profile:
     """`size` records around the posterior mode."""
     if release.bounded:
-        return _bounded(release, _variance(release), release.records)
-    return _normal(release, _variance(release) / release.records)
+        return _bounded(release, _variance(release), release.synthetic_size)
+    return _normal(release, _variance(release) / release.synthetic_size)
 
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
     """`size` records around one posterior draw."""
     if release.bounded:
         return parameter_draw(release)
-    return _normal(release, _posterior_variance(release) + _variance(release) / release.records)
+    return _normal(
+        release, _posterior_variance(release) + _variance(release) / release.synthetic_size
+    )
 
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
     """`size` records, each around its own posterior draw."""
     variance = _posterior_variance(release) + _variance(release)
     if release.bounded:
-        return _bounded(release, variance, release.records)
-    return _normal(release, variance / release.records)
+        return _bounded(release, variance, release.synthetic_size)
+    return _normal(release, variance / release.synthetic_size)
 
 
 METHODS = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 
@@ -61,31 +62,48 @@ class Count:
             if data.n == 0:
                 raise InvalidInput("data is a Count of n = 0 records; there is nothing to release")
             return data
-        values = np.ma.getdata(data) if np.ma.isMaskedArray(data) else data
-        missing = bool(np.ma.is_masked(data)) or bool(np.any(is_missing(values)))
-        if missing:
-            raise InvalidInput(
-                "data has missing values; drop or impute them first (a dropped record is no "
-                "longer protected by a public n: decide before counting)"
-            )
-        array = np.asarray(values)
-        if array.ndim != 1:
-            raise InvalidInput(
-                f"data has {array.ndim} dimensions; it must be one column of 0 and 1"
-            )
-        if array.size == 0:
-            raise InvalidInput("data is empty; there is nothing to release")
-        if array.dtype == object:
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError):
-                array = np.full(1, np.nan)
-        if array.dtype.kind not in "biuf" or not np.all((array == 0) | (array == 1)):
+        array = column_of(data, "0 and 1")
+        if not np.all((array == 0) | (array == 1)):
             raise InvalidInput(
                 "data has values other than 0 and 1 (or True and False); recode the column, "
                 "for example with (column == 'yes')"
             )
         return cls(int(np.count_nonzero(array)), int(array.size))
+
+
+def column_of(data: Any, holds: str) -> NDArray[Any]:
+    """The records as a column of numbers, NaN where they aren't numbers.
+
+    Parameters
+    ----------
+    data : array, Series or sequence
+        Confidential: no message shows a value.
+    holds : str
+        What the column must hold, for the messages.
+
+    Raises
+    ------
+    InvalidInput
+        If any record is missing, there are none, or they aren't one column.
+    """
+    values = np.ma.getdata(data) if np.ma.isMaskedArray(data) else data
+    missing = bool(np.ma.is_masked(data)) or bool(np.any(is_missing(values)))
+    if missing:
+        raise InvalidInput(
+            "data has missing values; drop or impute them first (a dropped record is no "
+            "longer protected by a public n: decide before counting)"
+        )
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidInput(f"data has {array.ndim} dimensions; it must be one column of {holds}")
+    if array.size == 0:
+        raise InvalidInput("data is empty; there is nothing to release")
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            return np.full(array.shape, np.nan)
+    return array if array.dtype.kind in "biuf" else np.full(array.shape, np.nan)
 
 
 def is_missing(values: Any) -> Any:

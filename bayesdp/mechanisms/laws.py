@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-_HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 _CLOSE = 0.1  # relative distance below which a series replaces the logarithm
 _STIRLING_FROM = 16.0  # above, the series is exact in double precision
@@ -40,9 +40,9 @@ def beta_binomial_logpmf(
     k = np.where(inside, k, 0.0)
     total = a + b
     law = (
-        _negative_binomial(k, a, total, n)
-        + _negative_binomial(n - k, b, total, n)
-        - _negative_binomial(n, total, total, n)
+        negative_binomial(k, a, total, n)
+        + negative_binomial(n - k, b, total, n)
+        - negative_binomial(n, total, total, n)
     )
     return np.where(inside, law, -np.inf)
 
@@ -67,13 +67,13 @@ def binomial_logpmf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> NDArray[n
     inside = (k > 0) & (k < n)
     x = np.where(inside, k, n / 2)
     law = (
-        _stirling_error(n)
-        - _stirling_error(x)
-        - _stirling_error(n - x)
-        - _deviance(x, n * p)
-        - _deviance(n - x, n * q)
+        stirling_error(n)
+        - stirling_error(x)
+        - stirling_error(n - x)
+        - deviance(x, n * p)
+        - deviance(n - x, n * q)
         + 0.5 * (np.log(n) - np.log(x) - np.log(n - x))
-        - _HALF_LOG_2PI
+        - HALF_LOG_2PI
     )
     all_alike = np.where(k == 0, np.log1p(-p) if p < 0.5 else np.log(q), 0.0)
     all_alike = np.where(k == n, np.log(p) if p < 0.5 else np.log1p(-q), all_alike)
@@ -121,17 +121,17 @@ def beta_log_kernel(p: ArrayLike, q: ArrayLike, a: ArrayLike, b: ArrayLike) -> N
     p, q, a, b = (np.asarray(v, dtype=np.float64) for v in (p, q, a, b))
     total = a + b
     return np.asarray(
-        _stirling_error(total)
-        - _stirling_error(a)
-        - _stirling_error(b)
-        - _deviance(a, total * p)
-        - _deviance(b, total * q)
+        stirling_error(total)
+        - stirling_error(a)
+        - stirling_error(b)
+        - deviance(a, total * p)
+        - deviance(b, total * q)
         + 0.5 * (np.log(a) + np.log(b) - np.log(total))
-        - _HALF_LOG_2PI
+        - HALF_LOG_2PI
     )
 
 
-def _negative_binomial(
+def negative_binomial(
     k: NDArray[np.float64],
     size: NDArray[np.float64],
     odds_for: NDArray[np.float64],
@@ -145,18 +145,18 @@ def _negative_binomial(
     total = size + k
     scaled = total / (odds_for + odds_against)
     law = (
-        _stirling_error(total)
-        - _stirling_error(size)
-        - _stirling_error(k)
-        - _deviance(size, scaled * odds_for)
-        - _deviance(k, scaled * odds_against)
+        stirling_error(total)
+        - stirling_error(size)
+        - stirling_error(k)
+        - deviance(size, scaled * odds_for)
+        - deviance(k, scaled * odds_against)
         + 0.5 * np.log(size / k / total)
-        - _HALF_LOG_2PI
+        - HALF_LOG_2PI
     )
     return law if at_zero is None else np.where(empty, at_zero, law)
 
 
-def _stirling_error(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def stirling_error(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """log Gamma(x + 1) minus Stirling's (x + 1/2) log x - x + log sqrt(2 pi), for x > 0."""
     least = x.min(initial=np.inf)
     large = x if least >= _STIRLING_FROM else np.maximum(x, _STIRLING_FROM)
@@ -170,11 +170,11 @@ def _stirling_error(x: NDArray[np.float64]) -> NDArray[np.float64]:
     if least >= _STIRLING_FROM:
         return series
     small = np.minimum(x, _STIRLING_FROM)
-    direct = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - _HALF_LOG_2PI
+    direct = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - HALF_LOG_2PI
     return np.where(x < _STIRLING_FROM, direct, series)
 
 
-def _deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """x log(x / mean) + mean - x, for positive arguments, also where x is close to mean."""
     difference = x - mean
     v = difference / (x + mean)

@@ -1,5 +1,6 @@
-"""Exact beta-binomial draws by Polya's urn, in integer arithmetic."""
+"""Exact beta-binomial and Dirichlet-multinomial draws by Polya's urn, in integer arithmetic."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,19 +16,7 @@ _WORD_BITS = 63  # numbers that fit are drawn as 64-bit integers, others as Pyth
 def polya_urn(
     ones: NDArray[Any], zeros: NDArray[Any], prior: tuple[float, float], size: int
 ) -> NDArray[np.int64]:
-    """Draw BetaBinomial(size, prior[0] + ones, prior[1] + zeros), exactly.
-
-    An urn starts with a = prior[0] + ones units of one colour and b = prior[1] + zeros of
-    the other; each of `size` draws returns its ball with one unit more of its colour. The
-    number of draws of the first colour is beta-binomial (Johnson and Kotz 1977). A float
-    is a fraction with a power of two below, so everything is counted in units of 1 / s for
-    one power of two s, and draw i picks a uniform integer below s (a + b + i): no
-    probability is ever rounded.
-
-    A pick below s a or s (a + b) is an original ball and settles its colour; any other is a
-    unit that draw j < i has put in, and takes the colour of j. So all picks of a block of
-    draws are made at once, and then these references are followed in rounds, each of which
-    doubles the length of the path followed.
+    """Draw BetaBinomial(size, prior[0] + ones, prior[1] + zeros), exactly: two colours.
 
     Parameters
     ----------
@@ -42,57 +31,113 @@ def polya_urn(
     -------
     ndarray of int64, shape of `ones`
     """
-    a, b = (Fraction(value) for value in prior)
-    scale = max(a.denominator, b.denominator)
-    flat_ones, flat_zeros = ones.ravel(), zeros.ravel()
-    most = int(flat_ones.max(initial=0)) + int(flat_zeros.max(initial=0))
-    fits = scale * (a + b + most + size) < 1 << _WORD_BITS
-    dtype: Any = np.uint64 if fits else np.object_
+    return polya_urns(np.stack([ones, zeros], axis=-1), prior, size)[..., 0]
+
+
+def polya_urns(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArray[np.int64]:
+    """Draw DirichletMultinomial(size, prior + counts), exactly: a colour a category.
+
+    An urn starts with prior[i] + counts[i] units of colour i, T in all; each of `size` draws
+    returns its ball with one unit more of its colour. The numbers of draws of the colours are
+    Dirichlet-multinomial, beta-binomial for two (Johnson and Kotz 1977). A float is a fraction
+    with a power of two below, so everything is counted in units of 1 / s for one power of two
+    s, and draw t picks a uniform integer below s (T + t): no probability is ever rounded.
+
+    A pick below s T is an original ball and settles its colour; any other is a unit that draw
+    j < t has put in, and takes the colour of j. So all picks of a block of draws are made at
+    once, and then these references are followed in rounds, each of which doubles the length of
+    the path followed.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (..., k)
+        The confidential counts.
+    prior : sequence of k floats
+        Positive; taken exactly as the binary fractions they are.
+    size : int
+        Draws per urn.
+
+    Returns
+    -------
+    ndarray of int64, shape of `counts`, each row with sum `size`
+    """
+    flat = counts.reshape(-1, counts.shape[-1])
+    drawn = np.empty(flat.shape, dtype=np.int64)
     step = max(1, _BLOCK // size)
-    drawn = np.empty(flat_ones.size, dtype=np.int64)
-    for start in range(0, flat_ones.size, step):
+    edges, scale = scaled_edges(flat, [Fraction(value) for value in prior], room=size)
+    for start in range(0, len(flat), step):
         urns = slice(start, start + step)
-        first = _units(flat_ones[urns], a, scale, dtype)
-        second = _units(flat_zeros[urns], b, scale, dtype)
-        drawn[urns] = _draw(first, first + second, scale, size)
-    return drawn.reshape(ones.shape)
+        drawn[urns] = _draw(edges[urns], scale, size)
+    return drawn.reshape(counts.shape)
 
 
-def _units(counts: NDArray[Any], extra: Fraction, scale: int, dtype: Any) -> NDArray[Any]:
-    """scale * (counts + extra), an integer since `scale` clears the fraction."""
-    start = extra.numerator * (scale // extra.denominator)
-    if dtype is np.uint64:
-        return np.asarray(counts.astype(np.uint64) * np.uint64(scale) + np.uint64(start))
-    return np.asarray(counts.astype(np.object_) * scale + start)
+def scaled_edges(
+    counts: NDArray[Any], prior: Sequence[Fraction], room: int = 0
+) -> tuple[NDArray[Any], int]:
+    """Cumulative sums of max(0, prior + counts), in units that make them integers; units in one.
+
+    Shape of `counts`, cumulative along the last axis. 64-bit integers where the last, with `room`
+    added, fits; else Python's.
+    """
+    scale = max(value.denominator for value in prior)
+    most = int(counts.sum(axis=-1).max(initial=0))
+    fits = scale * (sum(map(abs, prior)) + most + room) < 1 << _WORD_BITS
+    dtype: Any = np.int64 if fits else np.object_
+    start = [value.numerator * (scale // value.denominator) for value in prior]
+    units = counts.astype(dtype) * np.asarray(scale, dtype) + np.array(start, dtype)
+    edges = np.cumsum(np.maximum(units, 0), axis=-1, dtype=dtype)
+    return edges.astype(np.uint64) if fits else edges, scale
 
 
-def _draw(first: NDArray[Any], original: NDArray[Any], scale: int, size: int) -> NDArray[np.int64]:
-    """Number of draws of the first colour in each urn; arguments in units, shape (urns,)."""
-    is_first = np.empty((first.size, size), dtype=bool)
-    width = max(1, _BLOCK // first.size)
+def colour_of(picks: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
+    """The category in whose units each pick lies; the last, for those beyond all.
+
+    Parameters
+    ----------
+    picks : ndarray, shape (rows, draws)
+    edges : ndarray, shape (rows, k)
+        Cumulative, as of `scaled_edges`.
+    """
+    kind = np.min_scalar_type(edges.shape[-1] - 1)
+    colour = np.asarray(picks >= edges[:, :1]).astype(kind)
+    for j in range(1, edges.shape[-1] - 1):
+        colour += np.asarray(picks >= edges[:, j, None]).astype(kind)
+    return colour
+
+
+def colour_counts(colours: NDArray[Any], categories: int) -> NDArray[np.int64]:
+    """How many of each row's elements are of each category, shape (rows, categories)."""
+    found = np.empty((len(colours), categories), dtype=np.int64)
+    for j in range(1, categories):
+        found[:, j] = np.count_nonzero(colours == j, axis=1)
+    found[:, 0] = colours.shape[1] - found[:, 1:].sum(axis=1)
+    return found
+
+
+def _draw(edges: NDArray[Any], scale: int, size: int) -> NDArray[np.int64]:
+    """Numbers of draws of each colour in each urn; edges in units, shape (urns, k)."""
+    urns, categories = edges.shape
+    colours = np.empty((urns, size), dtype=np.min_scalar_type(categories - 1))
+    width = max(1, _BLOCK // urns)
     for start in range(0, size, width):
-        _draw_block(is_first, first[:, None], original[:, None], scale, start, start + width)
-    return np.asarray(is_first.sum(axis=1, dtype=np.int64))
+        _draw_block(colours, edges, scale, start, start + width)
+    return colour_counts(colours, categories)
 
 
 def _draw_block(
-    is_first: NDArray[np.bool_],
-    first: NDArray[Any],
-    original: NDArray[Any],
-    scale: int,
-    start: int,
-    stop: int,
+    colours: NDArray[Any], edges: NDArray[Any], scale: int, start: int, stop: int
 ) -> None:
     """Settle draws start..stop of every urn, given those before."""
-    block = is_first[:, start:stop]
+    block = colours[:, start:stop]
+    original = edges[:, -1:]
     unit: Any = np.uint64(scale) if original.dtype == np.uint64 else scale
     index: NDArray[Any] = np.arange(start, start + block.shape[1]).astype(original.dtype)
     bounds = original + index * unit
     picks = uniform_below(bounds.ravel()).reshape(bounds.shape)
     is_original = (picks < original).astype(bool)
     draw = ((np.where(is_original, original, picks) - original) // unit).astype(np.int64)
-    before = np.take_along_axis(is_first, np.where(draw < start, draw, 0), axis=1)
-    colour = np.where(is_original, (picks < first).astype(bool), before)
+    before = np.take_along_axis(colours, np.where(draw < start, draw, 0), axis=1)
+    colour = np.where(is_original, colour_of(picks, edges), before)
     # Where a reference stays inside the block, follow it; a settled draw refers to itself.
     own = np.arange(block.size).reshape(block.shape)
     inside = ~is_original & (draw >= start)

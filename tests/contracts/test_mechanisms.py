@@ -42,6 +42,40 @@ def counts(n: int) -> list[tuple[bdp.Count, bdp.Count]]:
     return list(itertools.pairwise(bdp.Count(x, n) for x in range(n + 1)))
 
 
+def category_counts(n: int, k: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """All pairs of counts of n records where one record changes its category."""
+    all_counts = [c for c in itertools.product(range(n + 1), repeat=k) if sum(c) == n]
+    return [
+        (one, other)
+        for one, other in itertools.combinations(all_counts, 2)
+        if sum(abs(x - y) for x, y in zip(one, other, strict=True)) == 2
+    ]
+
+
+def conjugate(
+    family: str,
+    method: str,
+    *,
+    pairs: Sequence[tuple[Any, Any]] = (),
+    points: Any = None,
+    delta: float = 0.0,
+    **known: Any,
+) -> Example:
+    mechanism = bdp.ConjugateRelease(family, method, **known)
+    pairs = pairs or mechanism.pairs()
+    if points is None:
+        return Example(mechanism, pairs, mechanism.outputs(), delta)
+    return Example(mechanism, pairs, np.array(points), delta=1e-5, continuous=True)
+
+
+SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
+NORMAL: dict[str, Any] = {"n": 6, "prior": (0.5, 2.0), "R": 1.5, "sigma": 1.2}
+THREE: dict[str, Any] = {"n": 3, "prior": (2.5, 1.25, 7.0)}
+POINTS = [[-1.25, 0.1, 3.0], [1 / 3, 1e-7, 0.5], [0.0, -0.0, 1e10]]
+INSIDE = [[-1.25, 0.1, 1.5], [1 / 3, 1e-7, 0.5], [0.0, -0.0, -1.5]]
+PROBABILITIES = [[0.25, 0.5, 0.25], [0.1, 0.2, 0.7], [1 / 3, 0.5, 1 / 6]]
+
+
 def integers(low: int, high: int, step: int = 1) -> list[tuple[int, int]]:
     return [(x, x + step) for x in range(low, high - step + 1)]
 
@@ -102,6 +136,22 @@ EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
+    conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),
+    conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
+    conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),
+    conjugate("gaussian", "parameter_draw", points=[-1.5, 0.1, 2 / 7], bounded=True, **NORMAL),
+    *(
+        example
+        for method in SYNTHETIC
+        for example in (
+            conjugate("bernoulli", method, pairs=counts(7), n=7, prior=(1.25, 3.0), size=5),
+            conjugate("bernoulli", method, delta=0.02, n=2, prior=(1.5, 4.0), size=3),
+            conjugate("categorical", method, pairs=category_counts(3, 3), size=4, **THREE),
+            conjugate("categorical", method, delta=0.02, size=3, **THREE),
+            conjugate("gaussian", method, points=POINTS, size=3, **NORMAL),
+            conjugate("gaussian", method, points=INSIDE, size=3, bounded=True, **NORMAL),
+        )
+    ),
     Example(bdp.DiscreteLaplaceMechanism(1.5), integers(-3, 3), np.arange(-60, 61)),
     Example(bdp.DiscreteLaplaceMechanism(0.8), integers(0, 2), np.arange(-60, 61), delta=0.01),
     Example(

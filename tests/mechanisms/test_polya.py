@@ -3,13 +3,13 @@
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from math import comb, prod
+from math import comb, factorial, prod
 
 import numpy as np
 import pytest
 
 from bayesdp.mechanisms import polya, randomness
-from bayesdp.mechanisms.polya import polya_urn
+from bayesdp.mechanisms.polya import polya_urn, polya_urns
 
 
 def rising(x: Fraction, k: int) -> Fraction:
@@ -54,6 +54,44 @@ def test_the_output_law_is_beta_binomial_exactly(
     seen = Counter(drawn.tolist())
     a, b = Fraction(prior[0]) + ones, Fraction(prior[1]) + zeros
     assert [Fraction(seen[z], urns) for z in range(size + 1)] == exact_law(a, b, size)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["64-bit", "any width"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one block", "a block a draw"])
+@pytest.mark.parametrize(
+    ("counts", "prior", "size"),
+    [((0, 1, 0), (0.5, 0.5, 1.0), 3), ((1, 0, 1, 0), (1.0, 0.5, 0.5, 2.0), 2), ((1,), (0.5,), 3)],
+)
+def test_more_colours_are_dirichlet_multinomial_exactly(
+    monkeypatch: pytest.MonkeyPatch,
+    counts: tuple[int, ...],
+    prior: tuple[float, ...],
+    size: int,
+    at_once: bool,
+    wide: bool,
+):
+    """Every sequence of picks again, an urn at a time."""
+    scale = max(Fraction(p).denominator for p in prior)
+    start = int(scale * (sum(map(Fraction, prior)) + sum(counts)))
+    picks = list(product(*(range(start + i * scale) for i in range(size))))
+    coming = iter(np.array(picks).ravel().tolist())
+
+    def next_picks(bounds: np.ndarray) -> np.ndarray:
+        return np.array([next(coming) for _ in bounds], dtype=bounds.dtype)
+
+    if wide:
+        monkeypatch.setattr(polya, "_WORD_BITS", 0)
+    monkeypatch.setattr(polya, "uniform_below", next_picks)
+    monkeypatch.setattr(polya, "_BLOCK", size if at_once else 1)
+    drawn = polya_urns(np.tile(np.array(counts), (len(picks), 1)), prior, size)
+    seen = Counter(map(tuple, drawn.tolist()))
+    alpha = [Fraction(p) + c for p, c in zip(prior, counts, strict=True)]
+    for z in product(range(size + 1), repeat=len(alpha)):
+        if sum(z) == size:
+            ways = factorial(size) // prod(map(factorial, z))
+            law = ways * prod(map(rising, alpha, z)) / rising(sum(alpha), size)
+            assert Fraction(seen.pop(z, 0), len(picks)) == law
+    assert not seen
 
 
 @pytest.mark.parametrize("dtype", [np.uint64, object])
