@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
+    from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
@@ -81,6 +82,7 @@ _HOME = {
     "combine": "evaluation.combining",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
     "subsampled": "privacy.subsampling",
@@ -124,6 +126,7 @@ __all__ = [
     "combine",
     "compose",
     "distributional_delta",
+    "noisy_mode",
     "publish",
     "reproducible",
     "subsampled",

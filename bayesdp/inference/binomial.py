@@ -27,7 +27,9 @@ from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.result import group_coordinate, inference_data
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.beta_binomial import check_prior
+from bayesdp.mechanisms.count import Count
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class BinomialModel:
         pooled = []
         for part in release.parts:
             records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
-            if not np.isin(records, (0, 1)).all():
+            if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
                 raise InvalidInput(
                     f"mechanism {part.mechanism.name!r} released numbers that aren't 0/1 records, "
                     "so nobody can take them for real data: there is no naive posterior"
@@ -237,6 +239,7 @@ class BinomialModel:
         }
 
     def _sizes_of(self, part: Part) -> Sequence[tuple[int, float]]:
+        _check_counts(part.mechanism)
         if part.mechanism.n is not None:
             if self.n is not None:
                 raise InvalidInput(
@@ -251,6 +254,16 @@ class BinomialModel:
             )
         sizes: Sequence[tuple[int, float]] = self.n
         return sizes
+
+
+def _check_counts(mechanism: Mechanism) -> None:
+    try:
+        mechanism.check_statistic(Count(0, mechanism.n or 1))
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones among n "
+            "records, so a BinomialModel has no law for it"
+        ) from error
 
 
 def _one_group(release: Release) -> Release:

@@ -6,6 +6,7 @@ from itertools import product
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.engines.enumeration import enumerate_cells, window
@@ -225,3 +226,21 @@ def test_all_pairs_of_group_and_prior_are_independent(grouped_release):
         alone = model.posterior(grouped_release[label])
         draws = idata.posterior["p"].sel(group=label, chain=chain).to_numpy()
         assert abs(draws.mean() - alone.mean()) < 5 * alone.sd() / math.sqrt(draws.size)
+
+
+@pytest.mark.parametrize("n", [None, range(30, 50)])
+def test_a_release_of_anything_else_has_no_binomial_law(n):
+    release = bdp.publish(bdp.DiscreteLaplaceMechanism(1.0), 38)
+    with pytest.raises(bdp.InvalidInput, match="'discrete_laplace' doesn't randomise a count"):
+        bdp.BinomialModel(n=n).posterior(release)
+
+
+def test_a_conjugate_draw_of_a_proportion_has_one():
+    """The posterior of p given one draw from another's posterior: every count has its density."""
+    mechanism = bdp.ConjugateRelease("bernoulli", "parameter_draw", 6, (2.0, 3.0))
+    release = bdp.Release.of(mechanism, [0.3], delta=1e-3)
+    x = np.arange(7)
+    law = np.exp([mechanism.logp(0.3, bdp.Count(int(k), 6)) for k in x])
+    weights = stats.betabinom.pmf(x, 6, 1, 1) * law
+    mean = np.sum(weights / weights.sum() * (1 + x) / 8)
+    assert bdp.BinomialModel().posterior(release).mean() == pytest.approx(mean, rel=1e-10)

@@ -54,11 +54,23 @@ class Cluster:
         """Start the server and wait until it answers."""
         options = f"-c listen_addresses='' -c max_connections=60 -k {self.folder}"
         log = str(self.folder / "server.log")
-        self.run("pg_ctl", "start", "-w", "-D", f"{self.folder}/data", "-l", log, "-o", options)
+        self.run(
+            "pg_ctl",
+            "start",
+            "-w",
+            "-t",
+            "300",
+            "-D",
+            f"{self.folder}/data",
+            "-l",
+            log,
+            "-o",
+            options,
+        )
 
     def stop(self, mode: str) -> None:
         """Stop it: 'fast', or 'immediate', which is a crash."""
-        self.run("pg_ctl", "stop", "-w", "-D", f"{self.folder}/data", "-m", mode)
+        self.run("pg_ctl", "stop", "-w", "-t", "300", "-D", f"{self.folder}/data", "-m", mode)
 
     def url(self, database: str) -> str:
         """The address of a database."""
