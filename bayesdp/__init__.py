@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+    from bayesdp.synthesis.censor import censor
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -59,6 +60,7 @@ _HOME = {
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
+    "censor": "synthesis.censor",
     "combine": "evaluation.combining",
     "reproducible": "mechanisms.randomness",
     "write_report": "report.html",
@@ -89,6 +91,7 @@ __all__ = [
     "Strength",
     "__version__",
     "audit",
+    "censor",
     "combine",
     "reproducible",
     "write_report",

@@ -95,7 +95,7 @@ def root_state(variable: Variable, model: Any, axes: Axes) -> State:
     for rv, axis in axes.of.items():
         if variable is model.rvs_to_values[rv]:
             return records(axis)
-    shape = np.shape(_contents(variable))
+    shape = np.shape(contents(variable))
     dims: Sequence[str | None] = [None] * len(shape)
     if axes.name is not None and variable in model.data_vars:
         dims = model.named_vars_to_dims.get(variable.name) or dims
@@ -112,7 +112,8 @@ def root_state(variable: Variable, model: Any, axes: Axes) -> State:
     return records(found[0]) if found else PUBLIC
 
 
-def _contents(variable: Any) -> Any:
+def contents(variable: Any) -> Any:
+    """The values of a constant or a data container."""
     shared = isinstance(variable, SharedVariable)
     return variable.get_value(borrow=True) if shared else variable.data
 
@@ -162,6 +163,13 @@ class Tracer:
             each.append(density.sum(axis=others) if others else density)
         total: Variable = sum(each[1:], start=each[0])
         return total
+
+    def checked(self, density: Variable) -> Variable:
+        """A density, -inf where parameters are out of the likelihood's range for every record."""
+        if not self.conditions:
+            return density
+        message = "parameters that the likelihood allows"
+        return CheckParameterValue(message, True)(density, *self.conditions)
 
     def trace(self, output: Variable) -> State:
         """The state of a variable; those of all it depends on are kept."""

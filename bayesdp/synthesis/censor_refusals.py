@@ -1,0 +1,134 @@
+"""What `censor` refuses before it looks at the likelihood, each for a reason it can name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pymc.data import MinibatchOp
+from pymc.distributions.continuous import FlatRV, HalfFlatRV
+from pymc.distributions.distribution import PartialObservedRV
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import HasInnerGraph
+from pytensor.graph.traversal import ancestors
+
+from bayesdp.errors import InvalidInput
+from bayesdp.synthesis.censor_graph import Axes, Tracer, contents, root_state
+from bayesdp.synthesis.censor_rules import hides
+from bayesdp.synthesis.censor_states import PUBLIC, Kind
+
+POTENTIAL = "censored_log_likelihood"
+
+
+def check_form(model: Any) -> None:
+    """Refuse models that can't be rewritten, or whose data aren't one whole set of records."""
+    if model.parent is not None:
+        raise InvalidInput(f"model {model.name!r} is inside another; censor the outer model")
+    if any(value is not None for value in model.rvs_to_initial_values.values()):
+        raise InvalidInput("model has variables with initval; leave it out, the engine finds one")
+    if POTENTIAL in model.named_vars:
+        raise InvalidInput(f"model has a variable {POTENTIAL!r} already: is it censored?")
+    nodes = list(nodes_of([*model.basic_RVs, *model.rvs_to_values.values()]))
+    if any(isinstance(node.op, PartialObservedRV) for node in nodes):
+        raise InvalidInput(
+            "model has observed variables with missing values, which PyMC imputes: the imputed "
+            "ones are parameters with a likelihood of their own, that isn't clipped. Leave out "
+            "records with missing values, or model their being missing as observed data"
+        )
+    if any(isinstance(node.op, MinibatchOp | MinibatchRandomVariable) for node in nodes):
+        raise InvalidInput(
+            "model has minibatches or total_size, which count a record many times over: its "
+            "term would be scaled after clipping. Give the model all records"
+        )
+    for name, group in (("variable", model.basic_RVs), ("potential", model.potentials)):
+        for each in group:
+            _check_parents(model, name, each)
+    for each in model.deterministics:
+        _check_parents(model, "deterministic", each)
+
+
+def _check_parents(model: Any, what: str, variable: Variable) -> None:
+    above = set(ancestors([variable])) - {variable}
+    for observed in model.observed_RVs:
+        if observed in above:
+            raise InvalidInput(
+                f"{what} {variable.name!r} depends on the observed variable {observed.name!r}; "
+                "a prior must not depend on data, and a record's likelihood not on other records' "
+                "(autoregressive models). Make it depend on parameters, or on pm.Data as long as "
+                "the records"
+            )
+
+
+def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
+    """Refuse priors that are improper or depend on the records."""
+    for rv in model.free_RVs:
+        if any(isinstance(node.op, FlatRV | HalfFlatRV) for node in nodes_of([rv])):
+            raise InvalidInput(
+                f"variable {rv.name!r} has an improper prior (pm.Flat or pm.HalfFlat); the "
+                "guarantee needs a proper one, such as a wide pm.Normal or pm.HalfNormal"
+            )
+        dims = model.named_vars_to_dims.get(rv.name) or ()
+        length = model.dim_lengths.get(axes.name) if axes.name else None
+        if not public_n and (axes.name in dims if axes.name else False):
+            raise _one_for_each(rv)
+        for root in ancestors([rv], blockers=[v for v in model.free_RVs if v is not rv]):
+            if root in model.data_vars and root_state(root, model, axes) != PUBLIC:
+                raise _data_in_prior("prior", rv, root)
+            if root is length and not public_n:
+                raise _one_for_each(rv)
+    for what, group in (("prior", model.free_RVs), ("potential", model.potentials)):
+        for each in group:
+            density = model.logp(vars=[each], jacobian=False)
+            _check_density(model, axes, what, each, density)
+
+
+def _check_density(model: Any, axes: Axes, what: str, of: Variable, density: Any) -> None:
+    values = set(model.rvs_to_values.values())
+    for node in nodes_of([density]):
+        if hides(node.op):
+            raise InvalidInput(
+                f"the {what} {of.name!r} goes through {node.op}, whose Python code may hold data; "
+                "write it with pymc.math or pytensor.tensor"
+            )
+    for root in ancestors([density]):
+        if root.owner is None and root not in values:
+            state = root_state(root, model, axes)
+            if state.kind in (Kind.RECORDS, Kind.MIXED):
+                raise _data_in_prior(what, of, root)
+
+
+def _data_in_prior(what: str, of: Variable, root: Variable) -> InvalidInput:
+    return InvalidInput(
+        f"the {what} {of.name!r} depends on {root.name or 'a constant'}, which is as long as the "
+        "records, so may hold their data; a prior must be the same for any records. If it isn't "
+        "theirs, give it as pm.Data with a dimension of another name, and name the records' "
+        "dimension too"
+    )
+
+
+def _one_for_each(rv: Variable) -> InvalidInput:
+    return InvalidInput(
+        f"variable {rv.name!r} has one entry a record, so that a record more or less would change "
+        "the prior; integrate it out, or use neighbours='replace_one'"
+    )
+
+
+def check_missing(tracer: Tracer) -> None:
+    """Refuse NaN among the records' data."""
+    for root in tracer.roots:
+        values = contents(root)
+        if (values != values).any():
+            raise InvalidInput(f"{root.name or 'a constant'} has NaN; leave those records out")
+
+
+def nodes_of(outputs: Iterable[Variable]) -> Iterator[Apply]:
+    """All operations above the outputs, and inside those that are made of others."""
+    seen = set()
+    for variable in ancestors(outputs):
+        node = variable.owner
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            if isinstance(node.op, HasInnerGraph):
+                yield from nodes_of(node.op.fgraph.outputs)
