@@ -246,7 +246,7 @@ def _replaced(model: Any, tracer: Any, total: Any) -> Any:
     potential.name = POTENTIAL
     fgraph.add_output(potential, import_missing=True)
     made = model_from_fgraph(fgraph, mutate_fgraph=True)
-    place = {name: k for k, name in enumerate(model.named_vars)}
-    for kept in (made.free_RVs, made.deterministics, made.data_vars):
+    place = {name: k for k, name in enumerate([*model.named_vars, POTENTIAL])}
+    for kept in (made.free_RVs, made.deterministics, made.data_vars, made.potentials):
         kept.sort(key=lambda variable: place[variable.name])
     return made

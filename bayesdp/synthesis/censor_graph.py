@@ -18,8 +18,8 @@ from pymc.logprob.basic import logp
 from pymc.logprob.utils import CheckParameterValue
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import io_toposort
+from pytensor.graph.replace import clone_replace, graph_replace
+from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor
 from pytensor.tensor.math import All
 from pytensor.tensor.type import TensorType
@@ -130,12 +130,20 @@ class Tracer:
     conditions: list[Variable] = field(default_factory=list)
     roots: dict[Variable, int] = field(default_factory=dict)
     parameters: dict[Variable, Variable] = field(init=False)
+    constants: dict[Variable, Variable] = field(init=False)
 
     def __post_init__(self) -> None:
-        # PyMC derives some densities by rewriting a copy of the graph: cut at the parameters,
-        # these stay the same variables in it.
+        # PyMC derives some densities by rewriting a copy of the graph. Cut at the parameters, these
+        # stay the same variables in it; cut at the constants, no mean of data is computed there
+        # and then taken for a number.
         self.parameters = {rv: rv.type(name=rv.name) for rv in self.model.free_RVs}
         self.states.update(dict.fromkeys(self.parameters.values(), PUBLIC))
+        above = ancestors([*self.model.observed_RVs, *self.model.rvs_to_values.values()])
+        self.constants = {}
+        for root in above:
+            if isinstance(root, Constant) and self._state(root).kind in (Kind.RECORDS, Kind.MIXED):
+                self.constants[root] = cut = root.type(name=root.name)
+                self.states[cut] = self.states[root]
 
     def terms(self) -> Variable:
         """Each record's log-likelihood over all observed variables, shape (n,).
@@ -147,8 +155,12 @@ class Tracer:
         """
         each = []
         observed = self.model.observed_RVs
-        for rv, cut in zip(observed, clone_replace(observed, self.parameters), strict=True):
-            density = logp(cut, self.model.rvs_to_values[rv], warn_rvs=False)
+        values = [self.model.rvs_to_values[rv] for rv in observed]
+        every = clone_replace([*observed, *values], self.parameters | self.constants)
+        for rv, cut, value in zip(
+            observed, every[: len(values)], every[len(values) :], strict=True
+        ):
+            density = logp(cut, value, warn_rvs=False)
             state = self.trace(density)
             if state.kind is not Kind.RECORDS:
                 reason = state.reason or "isn't one number a record (is it multivariate over them?)"
@@ -161,7 +173,11 @@ class Tracer:
             density = self.rebuilt.get(density, density)
             others = [axis for axis in range(density.type.ndim) if axis != state.axis]
             each.append(density.sum(axis=others) if others else density)
-        total: Variable = sum(each[1:], start=each[0])
+        back = {cut: root for root, cut in self.constants.items()}
+        total, *conditions = graph_replace(
+            [sum(each[1:], start=each[0]), *self.conditions], back, strict=False
+        )
+        self.conditions = conditions
         return total
 
     def checked(self, density: Variable) -> Variable:

@@ -8,15 +8,17 @@ from typing import Any
 from pymc.data import MinibatchOp
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
 from pymc.distributions.distribution import PartialObservedRV
+from pymc.logprob.basic import logp
 from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import HasInnerGraph
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RandomVariable
 
 from bayesdp.errors import InvalidInput
 from bayesdp.synthesis.censor_graph import Axes, Tracer, contents, root_state
-from bayesdp.synthesis.censor_rules import hides
-from bayesdp.synthesis.censor_states import PUBLIC, Kind
+from bayesdp.synthesis.censor_rules import hides, holds_length
+from bayesdp.synthesis.censor_states import Kind
 
 POTENTIAL = "censored_log_likelihood"
 
@@ -30,7 +32,10 @@ def check_form(model: Any) -> None:
     if POTENTIAL in model.named_vars:
         raise InvalidInput(f"model has a variable {POTENTIAL!r} already: is it censored?")
     nodes = list(nodes_of([*model.basic_RVs, *model.rvs_to_values.values()]))
-    if any(isinstance(node.op, PartialObservedRV) for node in nodes):
+    # PyMC splits such a variable in two, by an operation of its own or by plain indexing.
+    split = [f"{rv.name.removesuffix('_observed')}_unobserved" for rv in model.observed_RVs]
+    halves = any(name in model.named_vars for name in split)
+    if halves or any(isinstance(node.op, PartialObservedRV) for node in nodes):
         raise InvalidInput(
             "model has observed variables with missing values, which PyMC imputes: the imputed "
             "ones are parameters with a likelihood of their own, that isn't clipped. Leave out "
@@ -41,11 +46,13 @@ def check_form(model: Any) -> None:
             "model has minibatches or total_size, which count a record many times over: its "
             "term would be scaled after clipping. Give the model all records"
         )
-    for name, group in (("variable", model.basic_RVs), ("potential", model.potentials)):
+    for what, group in (
+        ("variable", model.basic_RVs),
+        ("potential", model.potentials),
+        ("deterministic", model.deterministics),
+    ):
         for each in group:
-            _check_parents(model, name, each)
-    for each in model.deterministics:
-        _check_parents(model, "deterministic", each)
+            _check_parents(model, what, each)
 
 
 def _check_parents(model: Any, what: str, variable: Variable) -> None:
@@ -69,33 +76,45 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
                 "guarantee needs a proper one, such as a wide pm.Normal or pm.HalfNormal"
             )
         dims = model.named_vars_to_dims.get(rv.name) or ()
-        length = model.dim_lengths.get(axes.name) if axes.name else None
-        if not public_n and (axes.name in dims if axes.name else False):
+        length = model.dim_lengths.get(axes.name)
+        counted = length is not None and length in set(ancestors([rv]))
+        if not public_n and (counted or (axes.name is not None and axes.name in dims)):
             raise _one_for_each(rv)
-        for root in ancestors([rv], blockers=[v for v in model.free_RVs if v is not rv]):
-            if root in model.data_vars and root_state(root, model, axes) != PUBLIC:
-                raise _data_in_prior("prior", rv, root)
-            if root is length and not public_n:
-                raise _one_for_each(rv)
-    for what, group in (("prior", model.free_RVs), ("potential", model.potentials)):
-        for each in group:
-            density = model.logp(vars=[each], jacobian=False)
-            _check_density(model, axes, what, each, density)
+        # Once as it is drawn, before PyMC may compute a number from data; once with what its
+        # density alone has.
+        _check_graph(model, axes, "prior", rv, rv)
+        density = logp(rv, model.rvs_to_values[rv], warn_rvs=False)
+        _check_graph(model, axes, "prior", rv, density)
+    for potential in model.potentials:
+        _check_graph(model, axes, "potential", potential, potential)
+    for rv in model.basic_RVs:
+        for node in nodes_of([rv]):
+            if holds_length(node.op, axes.n):
+                raise InvalidInput(
+                    f"variable {rv.name!r} holds data as long as the records inside {node.op}; "
+                    "give them as arguments of the distribution"
+                )
 
 
-def _check_density(model: Any, axes: Axes, what: str, of: Variable, density: Any) -> None:
-    values = set(model.rvs_to_values.values())
-    for node in nodes_of([density]):
-        if hides(node.op):
+def _check_graph(model: Any, axes: Axes, what: str, of: Variable, output: Any) -> None:
+    others = [rv for rv in model.free_RVs if rv is not output]
+    sizes = set()
+    for variable in ancestors([output], blockers=others):
+        node = variable.owner
+        if node is not None and isinstance(node.op, RandomVariable):
+            sizes.add(node.op.size_param(node))  # a shape, whatever its own length
+    values = set(model.rvs_to_values.values()) - set(model.data_vars)
+    for variable in ancestors([output], blockers=others):
+        node = variable.owner
+        if node is not None and variable not in others and hides(node.op):
             raise InvalidInput(
                 f"the {what} {of.name!r} goes through {node.op}, whose Python code may hold data; "
                 "write it with pymc.math or pytensor.tensor"
             )
-    for root in ancestors([density]):
-        if root.owner is None and root not in values:
-            state = root_state(root, model, axes)
+        if node is None and variable not in values | sizes:
+            state = root_state(variable, model, axes)
             if state.kind in (Kind.RECORDS, Kind.MIXED):
-                raise _data_in_prior(what, of, root)
+                raise _data_in_prior(what, of, variable)
 
 
 def _data_in_prior(what: str, of: Variable, root: Variable) -> InvalidInput:

@@ -10,6 +10,7 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from pymc.distributions.distribution import SymbolicRandomVariable
 from pytensor.compile.ops import FromFunctionOp, TypeCastingOp
 from pytensor.graph.basic import Apply, Constant
 from pytensor.graph.op import HasInnerGraph, Op
@@ -43,7 +44,9 @@ def result_of(node: Apply, states: list[State], setting: Setting) -> State:
 
 def hides(op: Any) -> bool:
     """Whether an operation is, or has inside, Python code from outside PyTensor and PyMC."""
-    parts = [op, getattr(op, "core_op", None), getattr(op, "scalar_op", None)]
+    parts = [getattr(op, "core_op", None), getattr(op, "scalar_op", None)]
+    if not isinstance(op, RandomVariable | SymbolicRandomVariable):  # pm.CustomDist makes classes
+        parts.append(op)
     if any(type(part).__module__.partition(".")[0] not in _OPEN for part in parts if part):
         return True
     inside = op.fgraph.apply_nodes if isinstance(op, HasInnerGraph) else ()

@@ -86,7 +86,7 @@ def _several(p: Parameters) -> np.ndarray:
     return of_panel + stats.poisson.logpmf(COUNTS, p["rate"])
 
 
-@case(_several, interval=(-1.3, 0.7), center=-0.3, record_dim="person")
+@case(_several, interval=(-10.0, -8.0), center=-9.0, record_dim="person")
 def several_observed_variables_and_trailing_axes():
     pm.modelcontext(None).add_coords({"person": range(N), "visit": range(4)})
     mu = pm.Normal("mu", 0, 1, dims="visit")
@@ -237,7 +237,8 @@ def test_the_clipped_sum_is_the_one_by_hand(example: Case):
         point = {name: v + random.normal(size=v.shape) for name, v in start.items()}
         total, prior, parameters = evaluate(point)
         terms = np.clip(example.by_hand(parameters), lower, upper)
-        assert total - prior == pytest.approx(terms.sum(), rel=1e-9, abs=1e-9)
+        # PyMC's log cdf of the normal is good to about 1e-9.
+        assert total - prior == pytest.approx(terms.sum(), rel=1e-8, abs=1e-8)
         bound += np.count_nonzero((terms > lower) & (terms < upper))
     assert bound > 0
 
