@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
+    from bayesdp.synthesis.posterior import PosteriorSynthesizer
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -56,6 +57,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PosteriorSynthesizer": "synthesis.posterior",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -86,6 +88,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PosteriorSynthesizer",
     "Release",
     "ReleaseExists",
     "Strength",

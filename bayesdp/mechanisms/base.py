@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -66,7 +67,10 @@ class Mechanism(Protocol):
         """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
 
     def records(self, output: Any) -> NDArray[Any]:
-        """A column that shows a copy: its synthetic records, or else the released numbers."""
+        """A column that shows a copy: its synthetic records, or else the released numbers.
+
+        A structured array where a record has several columns.
+        """
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Columns of equal length that hold the copies, one row or more each; `copy` from 0."""
@@ -121,7 +125,7 @@ def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
 
 
 REGISTRY: dict[str, type[Any]] = {
-    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism,)
+    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism, CensoredPosterior)
 }
 
 
