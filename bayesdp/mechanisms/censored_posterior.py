@@ -45,8 +45,8 @@ _ASSUMPTIONS = (
     "is no record's, the interval's centre, and the inputs of the synthetic records.",
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
-    "The engine's own generator has a key of 64 bits from the operating system, which is less than "
-    "the 256 of other draws.",
+    "What the engine draws comes from its own generator, with a key of 64 bits from the operating "
+    "system, which too can't be told from true randomness.",
 )
 
 Row = tuple[float, ...]

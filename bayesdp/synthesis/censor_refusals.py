@@ -76,17 +76,18 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
                 "guarantee needs a proper one, such as a wide pm.Normal or pm.HalfNormal"
             )
         dims = model.named_vars_to_dims.get(rv.name) or ()
-        length = model.dim_lengths.get(axes.name)
-        counted = length is not None and length in set(ancestors([rv]))
-        if not public_n and (counted or (axes.name is not None and axes.name in dims)):
-            raise _one_for_each(rv)
+        if not public_n and axes.name is not None and axes.name in dims:
+            raise InvalidInput(
+                f"variable {rv.name!r} has one entry a record, so a record more or less would "
+                "change the prior; integrate it out, or use neighbours='replace_one'"
+            )
         # Once as it is drawn, before PyMC may compute a number from data; once with what its
         # density alone has.
-        _check_graph(model, axes, "prior", rv, rv)
+        _check_graph(model, axes, public_n, "prior", rv, rv)
         density = logp(rv, model.rvs_to_values[rv], warn_rvs=False)
-        _check_graph(model, axes, "prior", rv, density)
+        _check_graph(model, axes, public_n, "prior", rv, density)
     for potential in model.potentials:
-        _check_graph(model, axes, "potential", potential, potential)
+        _check_graph(model, axes, public_n, "potential", potential, potential)
     for rv in model.basic_RVs:
         for node in nodes_of([rv]):
             if holds_length(node.op, axes.n):
@@ -96,7 +97,9 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
                 )
 
 
-def _check_graph(model: Any, axes: Axes, what: str, of: Variable, output: Any) -> None:
+def _check_graph(
+    model: Any, axes: Axes, public_n: bool, what: str, of: Variable, output: Any
+) -> None:
     others = [rv for rv in model.free_RVs if rv is not output]
     sizes = set()
     for variable in ancestors([output], blockers=others):
@@ -115,6 +118,12 @@ def _check_graph(model: Any, axes: Axes, what: str, of: Variable, output: Any) -
             state = root_state(variable, model, axes)
             if state.kind in (Kind.RECORDS, Kind.MIXED):
                 raise _data_in_prior(what, of, variable)
+            if state.kind is Kind.COUNT and not public_n:
+                raise InvalidInput(
+                    f"the {what} {of.name!r} depends on the number of records, so a record more or "
+                    "less would change the prior; give a public number, or use "
+                    "neighbours='replace_one'"
+                )
 
 
 def _data_in_prior(what: str, of: Variable, root: Variable) -> InvalidInput:
@@ -123,13 +132,6 @@ def _data_in_prior(what: str, of: Variable, root: Variable) -> InvalidInput:
         "records, so may hold their data; a prior must be the same for any records. If it isn't "
         "theirs, give it as pm.Data with a dimension of another name, and name the records' "
         "dimension too"
-    )
-
-
-def _one_for_each(rv: Variable) -> InvalidInput:
-    return InvalidInput(
-        f"variable {rv.name!r} has one entry a record, so that a record more or less would change "
-        "the prior; integrate it out, or use neighbours='replace_one'"
     )
 
 

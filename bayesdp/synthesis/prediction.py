@@ -29,6 +29,8 @@ from bayesdp.mechanisms.randomness import generator, is_reproducible
 from bayesdp.synthesis.censor_graph import Tracer, contents, root_state
 from bayesdp.synthesis.censor_states import Kind
 
+_PLAIN = Mode(linker="py", optimizer="fast_compile")  # nothing is compiled for a few draws
+
 
 class Predictor:
     """Draws tables of `size` synthetic records at given parameters.
@@ -65,7 +67,11 @@ class Predictor:
             for name in _names(variable.name, shape)
         ]
         self._keys: list[Variable] = []
-        self._run = self._compiled(tracer)
+        self._run = self._compiled()
+        try:  # so that a model that can't be drawn from is refused before anything is spent
+            self.draw(_start(model))
+        except EngineFailed as error:
+            raise InvalidInput(f"{error} (a pm.CustomDist needs random= or dist=)") from error
 
     def draw(self, parameters: Mapping[str, NDArray[Any]]) -> list[tuple[Any, ...]]:
         """The rows of one table, its columns as in `columns`.
@@ -86,7 +92,9 @@ class Predictor:
             try:
                 drawn = self._run(*given, *public, *(_fresh() for _ in self._keys))
             except (ValueError, RuntimeError, ArithmeticError) as error:
-                raise EngineFailed(f"the model can't be predicted from: {error}") from error
+                # Only the first line: PyTensor goes on with the values that it was given.
+                why = str(error).partition("\n")[0]
+                raise EngineFailed(f"the model can't be predicted from: {why}") from error
             parts.append([np.moveaxis(v, k, 0) for v, k in zip(drawn, axes, strict=True)])
         tables = [np.concatenate(each)[: self._size] for each in zip(*parts, strict=True)]
         tables += self._public.values()
@@ -100,7 +108,7 @@ class Predictor:
         for start in range(0, self._size, self._axes.n):
             yield np.minimum(np.arange(start, start + self._axes.n), self._size - 1)
 
-    def _compiled(self, tracer: Tracer) -> Any:
+    def _compiled(self) -> Any:
         observed = self._model.observed_RVs
         held = {self._model.rvs_to_values[rv] for rv in observed} & set(self._model.data_vars)
         zeros = {v: v.type.make_constant(np.zeros_like(contents(v))) for v in held}
@@ -112,9 +120,19 @@ class Predictor:
         return pytensor.function(
             [*parameters.values(), *inputs.values(), *keys.values()],
             clone_replace(outputs, keys),
-            mode=Mode(linker="py", optimizer="fast_compile"),
+            mode=_PLAIN,
             on_unused_input="ignore",
         )
+
+
+def _start(model: Any) -> dict[str, NDArray[Any]]:
+    """The free variables at the model's initial point."""
+    values = [model.rvs_to_values[rv] for rv in model.free_RVs]
+    outputs = model.replace_rvs_by_values(model.free_RVs)
+    run = pytensor.function(values, outputs, mode=_PLAIN, on_unused_input="ignore")
+    point = model.initial_point()
+    found = run(*(point[value.name] for value in values))
+    return {rv.name: value for rv, value in zip(model.free_RVs, found, strict=True)}
 
 
 def _fresh() -> np.random.Generator:

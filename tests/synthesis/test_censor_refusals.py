@@ -349,6 +349,18 @@ def test_a_variable_for_each_record_is_known_by_its_dimension():
         bdp.censor(model, epsilon=1.0)
 
 
+def test_a_potential_of_the_number_of_records_is_refused():
+    def build() -> None:
+        theta = normal()
+        pm.Normal("y", theta, 1, observed=Y, dims="person")
+        pm.Potential("more", -theta / pm.modelcontext(None).dim_lengths["person"])
+
+    model = model_of(build, {"person": range(N)})
+    with pytest.raises(bdp.InvalidInput, match="'more' depends on the number of records"):
+        bdp.censor(model, epsilon=1.0)
+    bdp.censor(model, epsilon=1.0, neighbours="replace_one")
+
+
 def test_a_nested_or_a_censored_model_is_refused():
     with pm.Model() as outer:
         normal()

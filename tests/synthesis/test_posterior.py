@@ -184,7 +184,7 @@ def test_the_ledger_is_charged_before_anything_is_drawn(
     synthesizer = bdp.PosteriorSynthesizer(plain(), epsilon=2.0, size=5)
     with pytest.raises(bdp.EngineFailed, match="stopped"):
         synthesizer.release(ledger=budget)
-    assert budget.remaining.epsilon == pytest.approx(1.0)
+    assert budget.remaining().epsilon == pytest.approx(1.0)
     with pytest.raises(bdp.BudgetExceeded):
         synthesizer.release(ledger=budget)
 
@@ -193,8 +193,10 @@ def test_chains_that_disagree_or_do_not_move_are_refused_without_figures():
     random = np.random.default_rng(1)
     good = random.normal(size=(4, 500))
     check_converged(Draws({"theta": good}, {}, "pymc"))
+    corner = np.stack([np.ones_like(good), good], axis=-1)  # of a correlation matrix, say
+    check_converged(Draws({"theta": corner}, {}, "pymc"))
     apart = good + np.arange(4)[:, None]
-    stuck = np.full((4, 500), 2.0)
+    stuck = np.repeat(np.arange(4.0)[:, None], 500, axis=1)
     slow = np.cumsum(good, axis=1)
     for bad in (apart, stuck, slow):
         with pytest.raises(bdp.EngineFailed, match="clearly not converged") as caught:
@@ -217,6 +219,12 @@ def with_discrete_parameter() -> Any:
 def with_a_parameter_a_record() -> Any:
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("a", 0, 1, shape=N), 1, observed=Y)
+    return model
+
+
+def without_a_sampler() -> Any:
+    with pm.Model() as model:
+        pm.CustomDist("y", pm.Normal("a", 0, 1), logp=lambda v, a: -((v - a) ** 2), observed=Y)
     return model
 
 
@@ -246,6 +254,7 @@ def without_parameters() -> Any:
         (with_constant_covariate, {}, "write it as a pm\\.Data"),
         (with_discrete_parameter, {}, "discrete free variables"),
         (without_parameters, {}, "no free variable"),
+        (without_a_sampler, {}, "can't be predicted from.*random="),
         (
             with_a_parameter_a_record,
             {"neighbours": "replace_one"},
