@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import is_number
-from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc import import_pymc, without_notices
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -164,7 +164,8 @@ def censored(
     tracer = censor_graph.Tracer(model, axes, Setting(axes.n, public_n))
     terms = tracer.terms()
     censor_refusals.check_missing(tracer)
-    censor_check.check_terms(tracer, terms)
+    with without_notices():
+        censor_check.check_terms(tracer, terms)
     if factor is not None:
         # A weight of 0 leaves a record out, also where it is impossible.
         terms = pt.switch(factor > 0, factor * terms, 0.0)

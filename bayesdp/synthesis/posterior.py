@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, import_arviz
-from bayesdp.engines.pymc import sample
+from bayesdp.engines.pymc import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.randomness import random_words
@@ -138,13 +138,16 @@ class PosteriorSynthesizer:
 
         public_n = made.n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
         size = made.n if self.size is None else int(self.size)
-        predictor = Predictor(self.model, made.tracer, size, dict(self.covariates or {}))
+        with without_notices():
+            predictor = Predictor(self.model, made.tracer, size, dict(self.covariates or {}))
         mechanism = CensoredPosterior(
             public_n, size, made.lower, made.upper, tuple(predictor.columns)
         )
         if ledger is not None:
             spend_first(ledger, [mechanism], self.copies)
-        tables = [predictor.draw(point) for point in self._points(made)]
+        points = self._points(made)
+        with without_notices():
+            tables = [predictor.draw(point) for point in points]
         return Release.of_groups(
             {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
         )
