@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+    from bayesdp.synthesis.censor import censor
+    from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.publish import publish
 
 _HOME = {
@@ -73,12 +75,14 @@ _HOME = {
     "Neighbours": "privacy.neighbours",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
+    "PosteriorSynthesizer": "synthesis.posterior",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
+    "censor": "synthesis.censor",
     "combine": "evaluation.combining",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
@@ -116,6 +120,7 @@ __all__ = [
     "Neighbours",
     "PermuteAndFlip",
     "PerturbedHistogram",
+    "PosteriorSynthesizer",
     "RandomizedResponse",
     "Release",
     "ReleaseExists",
@@ -123,6 +128,7 @@ __all__ = [
     "__version__",
     "audit",
     "average_case_delta",
+    "censor",
     "combine",
     "compose",
     "distributional_delta",

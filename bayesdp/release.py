@@ -201,8 +201,9 @@ class Release:
     def to_frames(self) -> list[pd.DataFrame]:
         """The synthetic records, or the released numbers, one DataFrame a copy.
 
-        Columns `variable` and, where there are groups, `by`. The order of the rows says
-        nothing: groups in their order, and a sorted column within each.
+        Columns `variable` and, where there are groups, `by`; a mechanism of whole tables has its
+        own instead of `variable`. The order of the rows says nothing: groups in their order, and
+        sorted within each.
         """
         import numpy as np
         import pandas as pd
@@ -215,7 +216,9 @@ class Release:
                 columns[self.by] = np.repeat(
                     np.array(self.groups), [len(column) for column in records]
                 )
-            columns[self.variable] = np.concatenate(records)
+            shown = np.concatenate(records)
+            names = shown.dtype.names
+            columns |= {n: shown[n] for n in names} if names else {self.variable: shown}
             frames.append(pd.DataFrame(columns))
         return frames
 

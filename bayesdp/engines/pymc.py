@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.draws import Draws, import_arviz
@@ -30,6 +31,15 @@ def import_pymc() -> Any:
         warnings.simplefilter("ignore")
         import pymc
     return pymc
+
+
+@contextmanager
+def without_notices() -> Iterator[None]:
+    """Leave out PyTensor's notice that it has no BLAS, and PyMC's use of an older Scan."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PyTensor could not link to a BLAS", UserWarning)
+        warnings.filterwarnings("ignore", "Scan return signature", DeprecationWarning)
+        yield
 
 
 def sample(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
@@ -77,7 +78,10 @@ class Mechanism(Protocol):
         """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
 
     def records(self, output: Any) -> NDArray[Any]:
-        """A column that shows a copy: its synthetic records, or else the released numbers."""
+        """A column that shows a copy: its synthetic records, or else the released numbers.
+
+        A structured array where a record has several columns.
+        """
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Columns of equal length that hold the copies, one row or more each; `copy` from 0."""
@@ -147,6 +151,7 @@ REGISTRY: dict[str, type[Any]] = {
         PermuteAndFlip,
         RandomizedResponse,
         ConjugateRelease,
+        CensoredPosterior,
     )
 }
 

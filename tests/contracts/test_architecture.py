@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "privacy": set(),
     "mechanisms": {"privacy"},
     "release": {"privacy", "mechanisms"},
-    "synthesis": {"privacy", "mechanisms", "release"},
+    "synthesis": {"privacy", "mechanisms", "release", "engines"},
     "engines": {"privacy", "mechanisms", "release"},
     "inference": {"privacy", "mechanisms", "release", "engines"},
     "evaluation": {

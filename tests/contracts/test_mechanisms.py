@@ -15,6 +15,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import REGISTRY, Mechanism
+from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.privacy.profile import hockey_stick
 
 
@@ -24,7 +25,8 @@ class Example:
 
     `pairs` are neighbouring statistics, all there are or the worst among them; `outputs` all
     but a negligible part of what it releases, in an array whose first axis lists them (for a
-    continuous law, points, and then `continuous`).
+    continuous law, points, and then `continuous`). An `intractable` law has neither a sampler nor
+    a density of the mechanism's own, and says so.
     """
 
     mechanism: Mechanism
@@ -32,6 +34,7 @@ class Example:
     outputs: Any
     delta: float = 0.0
     continuous: bool = False
+    intractable: bool = False
 
     @property
     def statistics(self) -> list[Any]:
@@ -231,6 +234,18 @@ EXAMPLES: list[Example] = [
         for m in CHOICES
     ),
     *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
+    Example(
+        CensoredPosterior(None, 2, -0.7, 0.0, (("y[0]", "number"), ("k", "integer"))),
+        [(None, None)],
+        [[(0.5, 2), (-1.5, 3)], [(math.inf, 0), (0.25, -1)]],
+        intractable=True,
+    ),
+    Example(
+        CensoredPosterior(9, 1, -1.0, 2.0, (("y", "number"),)),
+        [(None, None)],
+        [[(1.5,)]],
+        intractable=True,
+    ),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
@@ -239,6 +254,26 @@ each = pytest.mark.parametrize(
 
 def law(example: Example, statistic: Any) -> np.ndarray:
     return np.array([float(example.mechanism.logp(z, statistic)) for z in example.outputs])
+
+
+def skip_intractable(example: Example) -> None:
+    if example.intractable:
+        pytest.skip("an intractable law; another test holds that it says so")
+
+
+@each
+def test_an_intractable_law_says_so_and_is_never_a_wrong_one(example: Example):
+    if not example.intractable:
+        pytest.skip("a law that can be computed")
+    mechanism = example.mechanism
+    assert mechanism.outputs() is None
+    for attempt in (
+        lambda: mechanism.logp(example.outputs[0], None),
+        lambda: mechanism.release(None),
+        lambda: bdp.audit(mechanism),
+    ):
+        with pytest.raises(bdp.InvalidInput, match=r"bdp\.|conditional"):
+            attempt()
 
 
 def test_every_mechanism_has_examples():
@@ -258,6 +293,7 @@ def test_it_is_a_frozen_value_of_the_protocol(example: Example):
 
 @each
 def test_its_law_sums_to_one(example: Example):
+    skip_intractable(example)
     if example.continuous:
         pytest.skip("a density; its own tests integrate it")
     for statistic in example.statistics:
@@ -270,6 +306,7 @@ def test_its_sampler_follows_its_law(example: Example, secure: bool):
     """Chi-square over all outputs, 20,000 draws, false alarm below 1e-8 per statistic."""
     from scipy import stats
 
+    skip_intractable(example)
     if example.continuous:
         pytest.skip("a density; its own tests compare distribution functions")
     outputs = np.asarray(example.outputs)
@@ -294,6 +331,7 @@ def test_its_sampler_follows_its_law(example: Example, secure: bool):
 @each
 def test_no_neighbour_costs_more_than_it_claims(example: Example):
     """The hockey-stick divergence at the claimed epsilon is within the claimed delta."""
+    skip_intractable(example)
     if example.continuous:
         pytest.skip("a density; its own tests integrate it")
     guarantee = example.mechanism.guarantee(delta=example.delta)
@@ -308,6 +346,7 @@ def test_no_neighbour_costs_more_than_it_claims(example: Example):
 
 @each
 def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
+    skip_intractable(example)
     mechanism = example.mechanism
     with bdp.reproducible(3):
         found = bdp.audit(mechanism, trials=20_000, delta=example.delta)

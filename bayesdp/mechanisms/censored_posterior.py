@@ -1,0 +1,213 @@
+r"""Synthetic records from one draw of a censored posterior, for any model.
+
+A copy is one draw of the parameters theta from a density proportional to
+
+    prior(theta) exp(sum_i f_i(theta)),    lower <= f_i(theta) <= upper for each record i,
+
+and then any number of synthetic records from theta and public inputs alone, which cost nothing
+more. One exact draw has epsilon = upper - lower under add/remove-one and twice that under
+replace-one (`bayesdp.synthesis.censor` has the proof), and k independent draws k times that. The
+law of a copy given the confidential records is an integral over theta, and intractable.
+
+A draw within total variation gamma of an exact one: for neighbours D, D' and any set S,
+
+    M(D)(S) <= exact(D)(S) + gamma <= e^epsilon exact(D')(S) + gamma
+            <= e^epsilon (M(D')(S) + gamma) + gamma = e^epsilon M(D')(S) + (1 + e^epsilon) gamma,
+
+where a refusal to release counts as one more outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy import composition
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours
+
+_KINDS = {"integer": np.int64, "number": np.float64}
+_RESERVED = ("copy", "part")  # columns of a release's file
+_ASSUMPTIONS = (
+    "Each copy's draw of the parameters is exact: convergence diagnostics are no proof. If one is "
+    "exact only within total variation gamma, its chance of being refused included, a copy of "
+    "cost epsilon is (epsilon, (1 + e^epsilon) gamma).",
+    "The prior is proper and was chosen without the data; so was every number of the model that "
+    "is no record's, the interval's centre, and the inputs of the synthetic records.",
+    "A record is its entries of the observed variables and of all data as long as the records; "
+    "its weight is public or a public function of that record alone.",
+    "What the engine draws comes from its own generator, with a key of 64 bits from the operating "
+    "system, which too can't be told from true randomness.",
+)
+
+Row = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CensoredPosterior:
+    """Tables of synthetic records, each from its own draw of a censored posterior.
+
+    Parameters
+    ----------
+    n : int or None
+        Number of confidential records where it is public, and then neighbours replace one;
+        None where it is confidential, and they add or remove one.
+    size : int
+        Synthetic records a copy.
+    lower, upper : float
+        The interval that every record's log-likelihood is clipped to.
+    columns : sequence of pairs
+        Each column's name and kind, "integer" or "number".
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    name: ClassVar[str] = "censored_posterior"
+    log_concave: ClassVar[bool] = False
+
+    n: int | None
+    size: int
+    lower: float
+    upper: float
+    columns: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        if self.n is not None:
+            check_at_least_one("n", self.n, "(or None where it is confidential)")
+        check_at_least_one("size", self.size)
+        bounds = (self.lower, self.upper)
+        if not all(is_number(v) and math.isfinite(v) for v in bounds) or not bounds[0] < bounds[1]:
+            raise InvalidInput(
+                f"lower and upper are {bounds}; they must be finite numbers, the lower one first"
+            )
+        columns = tuple(tuple(column) for column in self.columns)
+        names = [column[0] for column in columns]
+        good = all(len(c) == 2 and isinstance(c[0], str) and c[1] in _KINDS for c in columns)
+        if not (good and columns and len(set(names)) == len(names) and "" not in names):
+            raise InvalidInput(
+                f"columns is {self.columns!r}; give each column's name, once, and kind, one of "
+                f"{list(_KINDS)}"
+            )
+        if set(names) & set(_RESERVED):
+            raise InvalidInput(f"columns are {names}; {list(_RESERVED)} are taken: rename them")
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Replace-one where n is public, else add/remove-one."""
+        return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """Promise of `copies` independent copies; it needs no delta.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is a relation under which nothing is promised: any but replace-one,
+            and where n is confidential, add/remove-one.
+        """
+        check_at_least_one("copies", copies)
+        check_delta(delta)
+        relation = self.neighbours if neighbours is None else neighbours
+        allowed = {self.neighbours, Neighbours.REPLACE_ONE}
+        if relation not in allowed:
+            raise InvalidInput(
+                f"neighbours is {relation!r}; this release promises under "
+                f"{sorted(each.value for each in allowed)}"
+            )
+        times = 1 if relation is Neighbours.ADD_REMOVE else 2
+        each = [self.upper, -self.lower] * (times * copies)
+        notes = ("The number of records is public and not protected.",) if self.n else ()
+        return Guarantee(
+            epsilon=composition.total(each),
+            delta=0.0,
+            neighbours=relation,
+            strength=Strength.CONDITIONAL,
+            assumptions=(*_ASSUMPTIONS, *notes, COMPUTATIONAL),
+            source="bayesdp.synthesis.censor",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """The same as for a record added: the bound is attained in both directions."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def release(self, statistic: Any, copies: int = 1) -> NoReturn:
+        """Not by the mechanism alone, which doesn't have the model."""
+        raise InvalidInput(
+            "mechanism 'censored_posterior' draws with its model: use "
+            "bdp.PosteriorSynthesizer(model, ...).release()"
+        )
+
+    def logp(self, output: Any, statistic: Any) -> NoReturn:
+        """Intractable: an integral over the parameters of a model that isn't released."""
+        raise InvalidInput(
+            "the law of a censored posterior's synthetic records is intractable; analyse each copy "
+            "as data and combine the results with bdp.combine, whose caveats then hold"
+        )
+
+    def pairs(self) -> NoReturn:
+        """None to try: without a tractable law or the model, an audit has nothing to compare."""
+        raise InvalidInput(
+            "mechanism 'censored_posterior' can't be audited without its model; its guarantee is "
+            "conditional on exact draws, and its proof is in bayesdp.synthesis.censor"
+        )
+
+    def outputs(self) -> None:
+        """Too many to list."""
+        return
+
+    def check_output(self, output: Any) -> tuple[Row, ...]:
+        """A table as its rows, sorted, so that their order says nothing."""
+        rows = [tuple(row) for row in output]
+        integer = [kind == "integer" for _, kind in self.columns]
+        if len(rows) != self.size or any(len(row) != len(integer) for row in rows):
+            raise InvalidInput(
+                f"output has not {self.size} rows of {len(integer)} numbers, as its mechanism says"
+            )
+        plain = []
+        for row in rows:
+            for value, whole in zip(row, integer, strict=True):
+                if not is_number(value) or value != value or (whole and not _is_whole(value)):
+                    raise InvalidInput(f"output has {value!r}, not a number of its column's kind")
+            pairs = zip(row, integer, strict=True)
+            plain.append(tuple(int(v) if whole else float(v) for v, whole in pairs))
+        return tuple(sorted(plain))
+
+    def records(self, output: tuple[Row, ...]) -> NDArray[Any]:
+        """The synthetic records, a structured array of shape (size,) with the columns as fields."""
+        return np.array(list(output), dtype=[(name, _KINDS[kind]) for name, kind in self.columns])
+
+    def encode(self, outputs: Sequence[tuple[Row, ...]]) -> dict[str, Any]:
+        """One row a synthetic record."""
+        tables = [self.records(output) for output in outputs]
+        every = np.concatenate(tables)
+        copy = np.repeat(np.arange(len(tables)), self.size)
+        return {"copy": copy, **{name: every[name] for name, _ in self.columns}}
+
+    def decode(self, columns: Mapping[str, Any]) -> list[tuple[Row, ...]]:
+        """The tables, in the order of their copies."""
+        copy = np.asarray(columns["copy"])
+        values = [np.asarray(columns[name]).tolist() for name, _ in self.columns]
+        rows = list(zip(*values, strict=True))
+        return [
+            self.check_output([rows[k] for k in np.flatnonzero(copy == each)])
+            for each in np.unique(copy)
+        ]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and -(2**63) <= int(value) < 2**63

@@ -1,0 +1,253 @@
+r"""Any PyMC model's censored pseudo-posterior: every record's log-likelihood clipped.
+
+With prior pi(theta), records r_1, ..., r_n and l(theta; r) a record's log-likelihood, summed over
+the observed variables and over all axes but the records', the new model's density is
+
+    q(theta | r_1, ..., r_n) proportional to pi(theta) exp(sum_i f_i(theta)),
+    f_i(theta) = clip(w_i l(theta; r_i), [lower, upper])
+
+(Hu, Williams and Savitsky). A term that is NaN is taken as `lower`.
+
+One draw of theta from q is epsilon-DP
+--------------------------------------
+*Add/remove-one*, epsilon = upper - lower. Let D' be D and one record more, with term f. Then
+
+    q(theta | D') / q(theta | D) = exp(f(theta)) / E_q(.|D) exp(f).
+
+Numerator and denominator both lie in [exp(lower), exp(upper)], so the ratio and its inverse are
+at most exp(upper - lower). *Replace-one*, epsilon = 2 (upper - lower): the term f becomes g, and
+exp(g - f) and its mean both lie in [exp(lower - upper), exp(upper - lower)]. Only the width counts,
+a constant cancels. All that is needed of the terms is that each is a function of its own record
+and theta with values in [lower, upper], and of the prior that it is proper and public.
+
+What is a record, and what is public
+------------------------------------
+A record is its entries, along the records' axis, of the observed variables and of every `pm.Data`
+and constant as long as the records: its covariates and its group's index are its own, and are
+protected with its answers. Neighbours add, remove or replace one such record, whichever its
+group. Everything else in the model is public and must have been chosen without the data: other
+numbers and constants, the priors, the names and number of the groups (one may be empty), and with
+a name for the records' dimension, `pm.Data` whose dimension has another name. Where a group is what
+should be protected, make groups the records' axis. Under add/remove-one the model must be the one
+that would be written for any number of records; under replace-one that number is public, and a
+record may have parameters of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.checks import is_number
+from bayesdp.engines.pymc import import_pymc, without_notices
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+if TYPE_CHECKING:
+    import pymc as pm
+    from numpy.typing import ArrayLike, NDArray
+
+
+def censor(
+    model: pm.Model,
+    *,
+    epsilon: float,
+    neighbours: str = "add_remove",
+    center: float | None = None,
+    weights: ArrayLike | None = None,
+    record_dim: str | None = None,
+) -> pm.Model:
+    """A new model whose posterior draws are epsilon-DP, each: the likelihood clipped by record.
+
+    Free variables, their transforms, dims, coords, data and deterministics stay; the observed
+    variables become the potential "censored_log_likelihood". One exact draw from the new model's
+    posterior is epsilon-DP, k draws cost k times that, and MCMC draws are exact only in the
+    limit. The model and anything computed from it but such draws are for the curator alone.
+
+    Parameters
+    ----------
+    model : pm.Model
+        With the confidential records observed in it. It stays as it is.
+    epsilon : float
+        Privacy cost of one draw, positive. The clipping interval is epsilon wide under
+        add/remove-one, and epsilon / 2 under replace-one.
+    neighbours : {"add_remove", "replace_one"}
+        The relation. A record is its entries of the observed variables and of every `pm.Data` and
+        constant as long as the records, its covariates and group's index among them; the groups'
+        number and names are public. Replace-one takes the number of records as public.
+    center : float, optional
+        The middle of the interval, chosen without the data. Default: 0, and for discrete
+        observed variables, whose log-likelihood is at most 0, the interval ends at 0.
+    weights : array_like, shape (n,), optional
+        Each record's non-negative weight: public, or a public function of that record alone.
+        Weights fitted to all records break the guarantee.
+    record_dim : str, optional
+        Name of the records' dimension. Default: the observed variables' first axis.
+
+    Returns
+    -------
+    pm.Model
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is out of its range, the records' axis is ambiguous, or the model is one
+        that can't be censored record by record: with imputed missing values, minibatches or
+        total_size, a prior or potential that is improper or depends on data, observed variables
+        that others depend on, or records that depend on one another.
+
+    Notes
+    -----
+    That each term is its own record's is proved from the graph, operation by operation, and
+    checked by numbers at random parameters; an operation the rules don't know is refused. That
+    the prior is proper can't be seen in general (a `pm.CustomDist`, a `pm.Potential`) and is
+    assumed. Parameters that the likelihood forbids for every record, as a negative standard
+    deviation, stay forbidden. The proof is in the docstring of `bayesdp.synthesis.censor`.
+    """
+    return censored(
+        model,
+        epsilon=epsilon,
+        neighbours=neighbours,
+        center=center,
+        weights=weights,
+        record_dim=record_dim,
+    ).model
+
+
+@dataclass(frozen=True)
+class Censored:
+    """A censored model, its clipping interval, and where its records were found."""
+
+    model: pm.Model
+    lower: float
+    upper: float
+    tracer: Any
+
+    @property
+    def n(self) -> int:
+        """The number of confidential records."""
+        return int(self.tracer.axes.n)
+
+
+def censored(
+    model: pm.Model,
+    *,
+    epsilon: float,
+    neighbours: str,
+    center: float | None,
+    weights: ArrayLike | None,
+    record_dim: str | None,
+) -> Censored:
+    """The censored model of `censor`, and what was found on the way."""
+    relation = check_relation(neighbours)
+    epsilon = check_epsilon(epsilon)
+    pymc = import_pymc()
+    if not isinstance(model, pymc.Model):
+        raise InvalidInput(f"model is a {type(model).__name__}; it must be a pm.Model")
+    import pytensor.tensor as pt
+
+    from bayesdp.synthesis import censor_check, censor_graph, censor_refusals
+    from bayesdp.synthesis.censor_states import Setting
+
+    public_n = relation is Neighbours.REPLACE_ONE
+    censor_refusals.check_form(model)
+    axes = censor_graph.record_axes(model, record_dim)
+    censor_refusals.check_prior(model, axes, public_n)
+    discrete = all(np.dtype(rv.dtype).kind in "iub" for rv in model.observed_RVs)
+    lower, upper = clipping_interval(epsilon, relation, center, discrete)
+    factor = check_weights(weights, axes.n)
+    tracer = censor_graph.Tracer(model, axes, Setting(axes.n, public_n))
+    terms = tracer.terms()
+    censor_refusals.check_missing(tracer)
+    with without_notices():
+        censor_check.check_terms(tracer, terms)
+    if factor is not None:
+        # A weight of 0 leaves a record out, also where it is impossible.
+        terms = pt.switch(factor > 0, factor * terms, 0.0)
+    low, high = pt.constant(lower, dtype="float64"), pt.constant(upper, dtype="float64")
+    terms = terms.astype("float64")
+    terms = pt.switch(pt.isnan(terms), low, pt.clip(terms, low, high))
+    total = tracer.checked(terms.sum())
+    return Censored(_replaced(model, tracer, total), lower, upper, tracer)
+
+
+def check_relation(neighbours: str) -> Neighbours:
+    """Return one of the two relations between tables, or raise InvalidInput."""
+    relation = check_neighbours(neighbours)
+    if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
+        raise InvalidInput(
+            f"neighbours is {relation.value!r}; for records it must be 'add_remove' or "
+            "'replace_one'"
+        )
+    return relation
+
+
+def clipping_interval(
+    epsilon: float, neighbours: Neighbours, center: float | None, discrete: bool
+) -> tuple[float, float]:
+    """The interval [lower, upper], at most as wide as `epsilon` allows, to the last bit."""
+    width = epsilon if neighbours is Neighbours.ADD_REMOVE else epsilon / 2
+    if center is None:
+        return (-width, 0.0) if discrete else (-width / 2, width / 2)
+    if not is_number(center) or not math.isfinite(center):
+        raise InvalidInput(f"center is {center!r}; it must be a finite number")
+    lower, upper = float(center) - width / 2, float(center) + width / 2
+    while Fraction(upper) - Fraction(lower) > Fraction(width):
+        upper = math.nextafter(upper, -math.inf)
+    if not lower < upper:
+        raise InvalidInput(
+            f"center is {center!r}, too large for an interval of width {width} around it; rescale "
+            "the data"
+        )
+    return lower, upper
+
+
+def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
+    """Return the weights as floats, or raise InvalidInput."""
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array(math.nan)
+    if values.shape != (n,) or not np.all(np.isfinite(values) & (values >= 0)):
+        raise InvalidInput(
+            "weights must be one finite non-negative number for each record, in a vector as long "
+            "as the records"
+        )
+    return values
+
+
+def _replaced(model: Any, tracer: Any, total: Any) -> Any:
+    """The model with one potential in the place of its observed variables."""
+    from pymc.model.fgraph import (
+        ModelObservedRV,
+        fgraph_from_model,
+        model_from_fgraph,
+        model_potential,
+    )
+    from pytensor.graph.replace import graph_replace
+
+    from bayesdp.synthesis.censor_refusals import POTENTIAL
+
+    fgraph, memo = fgraph_from_model(model)
+    for k in reversed(range(len(fgraph.outputs))):
+        node = fgraph.outputs[k].owner
+        if node is not None and isinstance(node.op, ModelObservedRV):
+            fgraph.remove_output(k)
+    places = {cut: memo[rv] for rv, cut in tracer.parameters.items()}
+    held = [*model.data_vars, *model.dim_lengths.values()]
+    places |= {variable: memo[variable] for variable in held if variable in memo}
+    potential = model_potential(graph_replace([total], places, strict=False)[0])
+    potential.name = POTENTIAL
+    fgraph.add_output(potential, import_missing=True)
+    made = model_from_fgraph(fgraph, mutate_fgraph=True)
+    place = {name: k for k, name in enumerate([*model.named_vars, POTENTIAL])}
+    for kept in (made.free_RVs, made.deterministics, made.data_vars, made.potentials):
+        kept.sort(key=lambda variable: place[variable.name])
+    return made
