@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining import Combined, combine
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+    from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.randomness import reproducible
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from bayesdp.release import Release
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
+    from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -43,6 +46,8 @@ _HOME = {
     "BetaMixture": "engines.mixture",
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
+    "CensoredBetaMechanism": "mechanisms.censored_beta",
+    "CensoredBetaSynthesizer": "synthesis.censored_beta",
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
@@ -55,6 +60,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "PseudoPosterior": "synthesis.pseudo_posterior",
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
@@ -72,6 +78,8 @@ __all__ = [
     "BetaMixture",
     "BinomialModel",
     "BudgetExceeded",
+    "CensoredBetaMechanism",
+    "CensoredBetaSynthesizer",
     "Combined",
     "ConjugateRelease",
     "Count",
@@ -84,6 +92,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "PseudoPosterior",
     "Release",
     "ReleaseExists",
     "Strength",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.privacy.composition import one_record_moves
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -54,7 +55,7 @@ class Mechanism(Protocol):
         """Draw copies from the secure generator."""
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
-        """Exact law, vectorised over the statistic."""
+        """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""
@@ -121,7 +122,7 @@ def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
 
 
 REGISTRY: dict[str, type[Any]] = {
-    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism,)
+    mechanism.name: mechanism for mechanism in (BetaBinomialMechanism, CensoredBetaMechanism)
 }
 
 
