@@ -170,7 +170,7 @@ class CensoredBetaMechanism:
             over = made.epsilon(copies=copies) - epsilon
             if over <= 0:
                 return made
-            half -= max(over / (_TIMES[relation] * copies * 2), half * 2.0**-50)
+            half -= max(over / (_TIMES[relation] * copies * 2), math.ulp(abs(center) + half))
 
     @property
     def excess(self) -> float:

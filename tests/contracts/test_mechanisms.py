@@ -24,7 +24,8 @@ class Example:
 
     `pairs` are neighbouring statistics, all there are or the worst among them; `outputs` all
     but a negligible part of what it releases, in an array whose first axis lists them (for a
-    continuous law, points, and then `continuous`).
+    continuous law, points, and then `continuous`). Where the law is intractable, `tractable` is
+    False, and what needs it is left to the mechanism's own tests.
     """
 
     mechanism: Mechanism
@@ -32,6 +33,7 @@ class Example:
     outputs: Any
     delta: float = 0.0
     continuous: bool = False
+    tractable: bool = True
 
     @property
     def statistics(self) -> list[Any]:
@@ -46,6 +48,19 @@ EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
+    *(
+        Example(
+            mechanism,
+            mechanism.pairs(),
+            np.random.default_rng(1).random((4, 3)),
+            continuous=True,
+            tractable=False,
+        )
+        for mechanism in (
+            bdp.CensoredBetaMechanism((-2.0, 2.0), 3),
+            bdp.CensoredBetaMechanism((-1.0, 3.0), 3, "replace_one", prior_phi=(2, 1), n=4),
+        )
+    ),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
@@ -124,6 +139,10 @@ def test_no_neighbour_costs_more_than_it_claims(example: Example):
 @each
 def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
     mechanism = example.mechanism
+    if not example.tractable:
+        with pytest.raises(bdp.InvalidInput, match="intractable"):
+            bdp.audit(mechanism, trials=100)
+        return
     with bdp.reproducible(3):
         found = bdp.audit(mechanism, trials=20_000, delta=example.delta)
     assert not found.convicted
