@@ -46,8 +46,7 @@ def bernoulli_exp(
     """
     words = random_words(gamma.size)
     log_p = -gamma if ratios is None else np.array([_log(each) for each in ratios]) - gamma
-    with np.errstate(under="ignore"):
-        p = np.exp(log_p)
+    p = np.exp(log_p)
     slack = _SLACK * (1 + gamma) * p
     u = words * 2.0**-_BITS
     true = u + 2.0**-_BITS <= p - slack

@@ -54,12 +54,12 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.mechanisms.censored_grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored_inputs import (
     check_bits,
     check_interval,
     check_largest,
+    check_moderate_prior,
     check_prior_lambda,
     check_records,
     of_records,
@@ -85,7 +85,7 @@ class CensoredBetaMechanism:
     neighbours : {"add_remove", "replace_one"}
         The relation that the promise is stated under where none is asked for.
     prior_phi : tuple of two floats
-        (p, q): phi ~ Beta(p, q). Public.
+        (p, q): phi ~ Beta(p, q), each at most 1e6. Public.
     prior_lambda : tuple of two floats
         (smallest, shape): lambda ~ Pareto(smallest, shape), smallest at least 1e-6. Public.
     largest : float
@@ -128,7 +128,7 @@ class CensoredBetaMechanism:
             "interval": check_interval(self.interval),
             "size": check_at_least_one("size", self.size),
             "neighbours": of_records(self.neighbours),
-            "prior_phi": check_prior(self.prior_phi, "prior_phi"),
+            "prior_phi": check_moderate_prior(self.prior_phi, "prior_phi"),
             "prior_lambda": check_prior_lambda(self.prior_lambda),
             "grid": check_bits(self.grid),
         }

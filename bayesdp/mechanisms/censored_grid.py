@@ -14,7 +14,8 @@ m = min(l, high). At a block's centre it has the supergradient plane M: constant
 l >= high there, else l's tangent plane. So the clipped value max(low, m) is at most max(low, M). A
 plane in (a, b) = (lambda phi, lambda (1 - phi)) is affine in phi and in lambda apart, so max(low,
 M) is convex in each, and so is its sum over the records: over a rectangle of (phi, lambda) it is
-largest at a corner. There it is computed as any clipped sum is, by binary searches and prefix
+largest at a corner. So is the prior's part, its concave terms replaced by tangents, and hence
+both together. There the sum is computed as any clipped sum is, by binary searches and prefix
 sums. It exceeds the true maximum by the square of the block's width.
 
 Rounding: every term of the bound is rounded a few times by 2^-53 of its size, log Beta and its
@@ -27,6 +28,7 @@ costs a little acceptance, never exactness.
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -88,12 +90,30 @@ class Grid:
         beta = (p - 1) * math.log(phi) + (q - 1) * math.log1p(-phi)
         return beta - self.prior_lambda[1] * math.log(lam)
 
-    def largest_log_prior(self, phi: tuple[Floats, Floats], lam: tuple[Floats, Floats]) -> Floats:
-        """Upper bound on `log_prior` over rectangles, term by term."""
+    def log_priors(self, phi: Floats, lam: Floats) -> Floats:
+        """`log_prior` of arrays, up to rounding."""
         p, q = self.prior_phi
-        first = (p - 1) * np.log(phi[1] if p >= 1 else phi[0])
-        second = (q - 1) * np.log1p(-(phi[0] if q >= 1 else phi[1]))
-        return np.asarray(first + second - self.prior_lambda[1] * np.log(lam[0]))
+        beta = (p - 1) * np.log(phi) + (q - 1) * np.log1p(-phi)
+        return np.asarray(beta - self.prior_lambda[1] * np.log(lam))
+
+    def prior_at_corners(self, phi: tuple[Floats, Floats], lam: tuple[Floats, Floats]) -> Floats:
+        """A bound on `log_prior` over rectangles, convex in phi and lambda, at their corners.
+
+        A term that is concave, as p log(phi) is, is replaced by its tangent at the middle. Rounding
+        is included. Shape (rectangles, 4), lambda's ends first.
+        """
+        (p, q), shape = self.prior_phi, self.prior_lambda[1]
+        middle, corners = 0.5 * (phi[0] + phi[1]), []
+        for f, s in itertools.product(phi, lam):
+            first, second = (p - 1) * np.log(f), (q - 1) * np.log1p(-f)
+            if p > 1:
+                first = (p - 1) * (np.log(middle) + (f - middle) / middle)
+            if q > 1:
+                second = (q - 1) * (np.log1p(-middle) - (f - middle) / (1 - middle))
+            third = -shape * np.log(s)
+            sizes = np.abs(first) + np.abs(second) + np.abs(third) + p + q + shape
+            corners.append(first + second + third + 2.0**-45 * sizes)
+        return np.stack(corners, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +122,20 @@ class Blocks:
 
     i: NDArray[np.int64]
     j: NDArray[np.int64]
+    """Their first cells along phi and log lambda."""
     wide: NDArray[np.int64]
     high: NDArray[np.int64]
-    """log2 of their numbers of cells along phi and log lambda."""
+    """log2 of their numbers of cells along each."""
     bound: Floats
     guess: Floats
     """What the log of the mean weight is about."""
 
     def mass(self, values: Floats) -> Floats:
+        """log of a block's cells times exp(values)."""
         return np.asarray(values + math.log(2) * (self.wide + self.high))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClippedPosterior:
     """The law on a grid, given confidential records.
 
@@ -162,9 +184,8 @@ class ClippedPosterior:
         values, clipped = clipped_sums(
             self.records, self.sums, along_phi, along_lam, self.low, self.high
         )
-        p = np.array([self.grid.log_prior(each, 1.0) for each in phi])
-        q = np.array([self.grid.log_prior(phi[0], each) for each in lam]) - p[0]
-        return values.reshape(shape) + p[:, None] + q, clipped.reshape(shape)
+        weights = values + self.grid.log_priors(along_phi, along_lam)
+        return weights.reshape(shape), clipped.reshape(shape)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -205,17 +226,20 @@ class ClippedPosterior:
 
         phi0, lam0 = self.grid.points(i + 0.5, j + 0.5)
         phi1, lam1 = self.grid.points(i + np.ldexp(1.0, wide) - 0.5, j + np.ldexp(1.0, high) - 0.5)
-        sums, guesses = block_bounds(
-            self.records, self.sums, phi0, phi1, lam0, lam1, self.low, self.high
+        prior = self.grid.prior_at_corners((phi0, phi1), (lam0, lam1))
+        bounds, guesses = block_bounds(
+            self.records, self.sums, phi0, phi1, lam0, lam1, prior, self.low, self.high
         )
-        prior = self.grid.largest_log_prior((phi0, phi1), (lam0, lam1))
         logs = np.abs(self.sums[-1] * [2.0**-20, 2.0**-50, 2.0**-20, 2.0**-50]).sum()
         each = lam1 * (1 + np.abs(np.log(lam1))) + 64 + abs(self.low) + abs(self.high)
-        size = (lam1 + 2) * logs + self.records.size * each + np.abs(prior)
-        bound = sums + prior + 2.0**-45 * size
+        size = (lam1 + 2) * logs + self.records.size * each + np.abs(prior).max(axis=1) + 1
+        bound = bounds + 2.0**-45 * size
+        for k, (phi, lam) in enumerate(itertools.product((phi0, phi1), (lam0, lam1))):
+            guesses[:, 1 + k] += self.grid.log_priors(phi, lam)
+        guesses[:, 0] += self.grid.log_priors(0.5 * (phi0 + phi1), 0.5 * (lam0 + lam1))
         top = guesses[:, 1:].max(axis=1)
         corners = top + np.log(np.exp(guesses[:, 1:] - top[:, None]).mean(axis=1))
-        return Blocks(i, j, wide, high, bound, np.minimum(guesses[:, 0], corners) + prior)
+        return Blocks(i, j, wide, high, bound, np.minimum(guesses[:, 0], corners))
 
     def draw(self, count: int) -> NDArray[np.int64]:
         """Cells (i, j) of independent exact draws, from the secure generator; (count, 2)."""
@@ -232,8 +256,7 @@ class ClippedPosterior:
         """
         blocks = self.blocks
         top = float(blocks.bound.max())
-        with np.errstate(under="ignore"):
-            relative = np.exp(blocks.bound - top) * (1 + 2.0**-40)
+        relative = np.exp(blocks.bound - top) * (1 + 2.0**-40)
         weights = [int(math.ldexp(v, _BITS)) + 1 for v in relative.tolist()]
         totals, total = [], 0
         for weight, bits in zip(weights, (blocks.wide + blocks.high).tolist(), strict=True):

@@ -58,9 +58,17 @@ def check_interval(interval: Any) -> tuple[float, float]:
     return low, high
 
 
+def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
+    """Return two positive numbers if the prior's logs stay moderate with them, else raise."""
+    first, second = check_prior(prior, name)
+    if max(first, second) > 1e6:
+        raise InvalidInput(f"{name} is {prior!r}; its numbers must be at most 1e6")
+    return first, second
+
+
 def check_prior_lambda(prior: Any) -> tuple[float, float]:
     """Return (smallest, shape) of a Pareto prior if the grid can start there, else raise."""
-    smallest, shape = check_prior(prior, "prior_lambda")
+    smallest, shape = check_moderate_prior(prior, "prior_lambda")
     if smallest < 1e-6:
         raise InvalidInput(
             f"prior_lambda is {prior!r}; its first number, the smallest lambda, must be at least "

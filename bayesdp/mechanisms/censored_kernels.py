@@ -242,11 +242,11 @@ def _ranges(x, w, n, between):
 
 
 @_kernel
-def block_bounds(y, sums, phi0, phi1, lam0, lam1, low, high):
-    """Upper bounds on the clipped sum over rectangles of (phi, lambda), and guesses of it.
+def block_bounds(y, sums, phi0, phi1, lam0, lam1, prior, low, high):
+    """Upper bounds on prior and clipped sum over rectangles of (phi, lambda); guesses of the sum.
 
     `bayesdp.mechanisms.censored_grid` proves the bound. The guesses are the sums at the
-    centre and at the four corners, shape (blocks, 5).
+    centre and at the four corners, lambda's ends first, shape (blocks, 5).
     """
     n = y.size
     bounds, guesses = np.empty(phi0.size), np.empty((phi0.size, 5))
@@ -262,19 +262,19 @@ def block_bounds(y, sums, phi0, phi1, lam0, lam1, low, high):
         largest = -np.inf
         guesses[k, 0] = clipped_sum(y, sums, a, b, low, high)[0]
         for corner in range(4):
-            f = phi1[k] if corner & 1 else phi0[k]
-            s = lam1[k] if corner & 2 else lam0[k]
+            f = phi1[k] if corner & 2 else phi0[k]
+            s = lam1[k] if corner & 1 else lam0[k]
             u, v = s * f, s * (1.0 - f)
             guesses[k, 1 + corner] = clipped_sum(y, sums, u, v, low, high)[0]
             plane = _curve(u, v, centre[2] + da * (u - a) + db * (v - b))
             turn = np.searchsorted(y, plane[4], side="right")
             x, w = _indices(sums, plane, turn, low)
-            total = high * (n - others) + low * others
+            total = prior[k, corner] + high * (n - others) + low * others
             for one in not_high:
                 for other in _ranges(x, w, n, plane[3] > 0):
                     i, j = max(one[0], other[0]), min(one[1], other[1])
                     if j > i:
                         total += _range_sum(sums, plane, i, j) - low * (j - i)
             largest = max(largest, total)
-        bounds[k] = min(largest, n * high)
+        bounds[k] = min(largest, n * high + prior[k].max())
     return bounds, guesses

@@ -33,7 +33,7 @@ class _Lattice:
     probability: Floats
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PseudoPosterior:
     """The law that a censored beta synthesizer draws (phi, lambda) from. Confidential.
 
@@ -41,7 +41,9 @@ class PseudoPosterior:
     `CensoredBetaSynthesizer.pseudo_posterior`.
 
     Moments and quantiles are sums over 400 x 400 evenly spaced points of the grid which carry
-    all but about 1e-16 of the mass, or over all of the grid's points where they are fewer.
+    all but about 1e-16 of the mass, or over all of the grid's points where they are fewer. Where a
+    prior of phi with a parameter below 1 puts mass beside 0 or 1 that few records leave there, that
+    is too coarse; `sample` is exact.
     """
 
     law: ClippedPosterior

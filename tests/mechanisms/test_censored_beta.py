@@ -161,6 +161,7 @@ def test_the_law_is_said_to_be_intractable():
         ({"interval": (0.0, 1.0, 2.0)}, "interval"),
         ({"size": 0}, "size"),
         ({"prior_phi": (0.0, 1.0)}, "prior_phi"),
+        ({"prior_phi": (1.0, 1e300)}, "at most 1e6"),
         ({"prior_lambda": (0.1, -1.0)}, "prior_lambda"),
         ({"prior_lambda": (1e-7, 1.0)}, "smallest"),
         ({"largest": 0.1}, "largest"),
