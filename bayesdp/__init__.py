@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining import Combined, combine
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+    from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from bayesdp.report.html import write_report
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
+    from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
+    from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
 
 _HOME = {
@@ -56,6 +59,8 @@ _HOME = {
     "BetaMixture": "engines.mixture",
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
+    "CensoredBetaMechanism": "mechanisms.censored_beta",
+    "CensoredBetaSynthesizer": "synthesis.censored_beta",
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
@@ -76,6 +81,7 @@ _HOME = {
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
     "PosteriorSynthesizer": "synthesis.posterior",
+    "PseudoPosterior": "synthesis.pseudo_posterior",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
@@ -101,6 +107,8 @@ __all__ = [
     "BetaMixture",
     "BinomialModel",
     "BudgetExceeded",
+    "CensoredBetaMechanism",
+    "CensoredBetaSynthesizer",
     "Combined",
     "ConjugateRelease",
     "Count",
@@ -121,6 +129,7 @@ __all__ = [
     "PermuteAndFlip",
     "PerturbedHistogram",
     "PosteriorSynthesizer",
+    "PseudoPosterior",
     "RandomizedResponse",
     "Release",
     "ReleaseExists",

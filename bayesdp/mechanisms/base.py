@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.exponential import ExponentialMechanism
@@ -66,7 +67,7 @@ class Mechanism(Protocol):
         """Draw copies from the secure generator."""
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
-        """Exact law, vectorised over the statistic."""
+        """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""
@@ -151,6 +152,7 @@ REGISTRY: dict[str, type[Any]] = {
         PermuteAndFlip,
         RandomizedResponse,
         ConjugateRelease,
+        CensoredBetaMechanism,
         CensoredPosterior,
     )
 }

@@ -1,15 +1,17 @@
 r"""Exact Bernoulli draws of probability exp(-gamma): what exact samplers of noise are made of.
 
-A uniform U is compared with p = exp(-gamma). Its first 64 bits and a floating-point p settle
-the comparison unless U lies within the error of p, about once in 10^11 draws; then further bits
-of U, and p by correctly rounded decimal arithmetic with more and more digits, settle it. So
-the probability of the outcome is exp(-gamma) itself, and nearly all the work is vectorised.
+A uniform U is compared with p = exp(-gamma), or a rational multiple of it. Its first 64 bits and
+a floating-point p settle the comparison unless U lies within the error of p, about once in 10^11
+draws; then further bits of U, and p by correctly rounded decimal arithmetic with more and more
+digits, settle it. So the probability of the outcome is p itself, and nearly all the work is
+vectorised.
 """
 
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,9 +24,11 @@ _BITS = 64
 
 
 def bernoulli_exp(
-    gamma: NDArray[np.float64], exact: Callable[[int], Fraction]
+    gamma: NDArray[np.float64],
+    exact: Callable[[int], Fraction],
+    ratios: Sequence[Fraction] | None = None,
 ) -> NDArray[np.bool_]:
-    """Independent draws, element i true with probability exp(-exact(i)), exactly.
+    """Independent draws, element i true with probability ratios[i] exp(-exact(i)), exactly.
 
     Parameters
     ----------
@@ -33,27 +37,36 @@ def bernoulli_exp(
         2^-40 (1 + gamma).
     exact : callable
         The exact exponent of element i, a Fraction at least 0; called for few elements.
+    ratios : sequence of Fraction, optional
+        Positive, from 2^-1000 to 2^1000, such that all probabilities are at most 1. Default: ones.
 
     Returns
     -------
     ndarray of bool, shape (k,)
     """
     words = random_words(gamma.size)
-    p = np.exp(-gamma)
+    log_p = -gamma if ratios is None else np.array([_log(each) for each in ratios]) - gamma
+    p = np.exp(log_p)
     slack = _SLACK * (1 + gamma) * p
     u = words * 2.0**-_BITS
     true = u + 2.0**-_BITS <= p - slack
     # Equality matters where p underflows: the word 0 alone is then undecided.
     for i in np.flatnonzero(~true & (u <= p + slack)):
-        true[i] = _decide(int(words[i]), exact(int(i)))
+        ratio = Fraction(1) if ratios is None else ratios[int(i)]
+        true[i] = _decide(int(words[i]), exact(int(i)), ratio)
     return true
 
 
-def _decide(word: int, gamma: Fraction) -> bool:
-    """Whether U < exp(-gamma), where U's first 64 bits are `word` and the rest is drawn."""
+def _log(ratio: Fraction) -> float:
+    """log of a ratio whose terms are in the range of a float."""
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+def _decide(word: int, gamma: Fraction, ratio: Fraction = Fraction(1)) -> bool:
+    """Whether U < ratio exp(-gamma), where U's first 64 bits are `word` and the rest is drawn."""
     bits, digits = _BITS, 40
     while True:
-        low, high = _scaled_exponential(gamma, bits, digits)
+        low, high = _scaled_exponential(gamma, bits, digits, ratio)
         if word + 1 <= low:
             return True
         if word >= high:
@@ -63,18 +76,18 @@ def _decide(word: int, gamma: Fraction) -> bool:
 
 
 def _scaled_exponential(
-    gamma: Fraction, bits: int, digits: int
+    gamma: Fraction, bits: int, digits: int, ratio: Fraction = Fraction(1)
 ) -> tuple[decimal.Decimal, decimal.Decimal]:
-    """Bounds on 2^bits exp(-gamma). Decimal's exp is correctly rounded, so within one ulp."""
-    scale = decimal.Decimal(1 << bits)
-    if gamma == 0:
-        return scale, scale
+    """Bounds on 2^bits ratio exp(-gamma). Decimal's exp is correctly rounded: within one ulp."""
+    scale, divisor = decimal.Decimal(ratio.numerator << bits), decimal.Decimal(ratio.denominator)
     down = _context(digits, decimal.ROUND_FLOOR)
     up = _context(digits, decimal.ROUND_CEILING)
+    if gamma == 0:
+        return down.divide(scale, divisor), up.divide(scale, divisor)
     top, bottom = decimal.Decimal(-gamma.numerator), decimal.Decimal(gamma.denominator)
     low = down.multiply(down.next_minus(down.exp(down.divide(top, bottom))), scale)
     high = up.multiply(up.next_plus(up.exp(up.divide(top, bottom))), scale)
-    return low, high
+    return down.divide(low, divisor), up.divide(high, divisor)
 
 
 def _context(digits: int, rounding: str) -> decimal.Context:

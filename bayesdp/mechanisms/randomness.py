@@ -83,6 +83,17 @@ def generator() -> np.random.Generator:
     return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
 
 
+def separate_generator() -> np.random.Generator:
+    """A generator that shares its numbers with no other, also under `reproducible`.
+
+    For code that draws from several at once.
+    """
+    source = generator()
+    if is_reproducible():
+        return np.random.default_rng(source.integers(2**63, size=4))
+    return source
+
+
 def random_words(count: int) -> NDArray[np.uint64]:
     """`count` independent uniform 64-bit words, shape (count,)."""
     generator = _seeded.get()

@@ -13,6 +13,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.replace import clone_replace
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.randomness import generator
 from bayesdp.synthesis.censor_graph import Tracer, contents
 
 _POINTS = 3
@@ -30,7 +31,7 @@ def check_terms(tracer: Tracer, terms: Variable) -> None:
     """
     data = {root: np.asarray(contents(root)) for root in tracer.roots}
     evaluate = _compiled(tracer, terms)
-    random = np.random.default_rng(0)  # says nothing of the data, and nothing of it is kept
+    random = generator()
     n = tracer.axes.n
 
     def moved(places: NDArray[np.int64]) -> list[NDArray[Any]]:

@@ -21,7 +21,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.release import Release
 from bayesdp.synthesis.censor import Censored, censored, check_relation
-from bayesdp.synthesis.spending import spend_first
+from bayesdp.synthesis.publish import spend_first
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -25,7 +25,7 @@ from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.shape import Shape, Shape_i
 
 from bayesdp.errors import EngineFailed, InvalidInput
-from bayesdp.mechanisms.randomness import generator, is_reproducible
+from bayesdp.mechanisms.randomness import separate_generator
 from bayesdp.synthesis.censor_graph import Tracer, contents, root_state
 from bayesdp.synthesis.censor_states import Kind
 
@@ -90,7 +90,7 @@ class Predictor:
                 for variable, axis in self._inputs.items()
             ]
             try:
-                drawn = self._run(*given, *public, *(_fresh() for _ in self._keys))
+                drawn = self._run(*given, *public, *(separate_generator() for _ in self._keys))
             except (ValueError, RuntimeError, ArithmeticError) as error:
                 # Only the first line: PyTensor goes on with the values that it was given.
                 why = str(error).partition("\n")[0]
@@ -133,14 +133,6 @@ def _start(model: Any) -> dict[str, NDArray[Any]]:
     point = model.initial_point()
     found = run(*(point[value.name] for value in values))
     return {rv.name: value for rv, value in zip(model.free_RVs, found, strict=True)}
-
-
-def _fresh() -> np.random.Generator:
-    """A generator of its own for one random variable and one batch."""
-    source = generator()
-    if is_reproducible():  # one stream, of which each needs another part
-        return np.random.default_rng(source.integers(2**63, size=4))
-    return source
 
 
 def _needed(model: Any, tracer: Tracer) -> list[Variable]:

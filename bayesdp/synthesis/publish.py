@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
@@ -85,7 +85,7 @@ def publish_groups(
         for label, (mechanism, statistic) in parts.items()
     }
     if ledger is not None:
-        _spend(ledger, [mechanism for mechanism, _ in parts.values()], copies, delta)
+        spend_first(ledger, [mechanism for mechanism, _ in parts.values()], copies, delta)
     drawn = {
         label: (mechanism, list(mechanism.release(statistic, copies)))
         for label, (mechanism, statistic) in checked.items()
@@ -93,8 +93,10 @@ def publish_groups(
     return Release.of_groups(drawn, by=by, variable=variable, delta=delta, origin="bayesdp")
 
 
-def _spend(ledger: DatasetLedger, mechanisms: list[Mechanism], copies: int, delta: float) -> None:
-    """Record what the outputs will cost.
+def spend_first(
+    ledger: DatasetLedger, mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0
+) -> None:
+    """Record what the outputs will cost, before they are drawn.
 
     The mechanisms are written down with their public parameters and how many groups share
     them; the groups' labels are not.

@@ -25,8 +25,8 @@ class Example:
 
     `pairs` are neighbouring statistics, all there are or the worst among them; `outputs` all
     but a negligible part of what it releases, in an array whose first axis lists them (for a
-    continuous law, points, and then `continuous`). An `intractable` law has neither a sampler nor
-    a density of the mechanism's own, and says so.
+    continuous law, points, and then `continuous`). An `intractable` law can't be computed,
+    and says so.
     """
 
     mechanism: Mechanism
@@ -246,6 +246,18 @@ EXAMPLES: list[Example] = [
         [[(1.5,)]],
         intractable=True,
     ),
+    *(
+        Example(
+            mechanism,
+            mechanism.pairs(),
+            np.random.default_rng(1).random((4, 3)),
+            intractable=True,
+        )
+        for mechanism in (
+            bdp.CensoredBetaMechanism((-2.0, 2.0), 3),
+            bdp.CensoredBetaMechanism((-1.0, 3.0), 3, "replace_one", prior_phi=(2, 1), n=4),
+        )
+    ),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
@@ -267,10 +279,11 @@ def test_an_intractable_law_says_so_and_is_never_a_wrong_one(example: Example):
         pytest.skip("a law that can be computed")
     mechanism = example.mechanism
     assert mechanism.outputs() is None
+    with pytest.raises(bdp.InvalidInput):
+        mechanism.release(None)
     for attempt in (
         lambda: mechanism.logp(example.outputs[0], None),
-        lambda: mechanism.release(None),
-        lambda: bdp.audit(mechanism),
+        lambda: bdp.audit(mechanism, trials=100),
     ):
         with pytest.raises(bdp.InvalidInput, match=r"bdp\.|conditional"):
             attempt()

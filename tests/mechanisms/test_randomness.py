@@ -64,6 +64,37 @@ def test_exact_bernoulli_has_its_probability(gamma, slack, monkeypatch):
         assert seen == k
 
 
+@pytest.mark.parametrize("slack", [bernoulli._SLACK, 0.3])
+@pytest.mark.parametrize(
+    ("ratio", "gamma"),
+    [
+        (Fraction(2, 3), Fraction(0)),
+        (Fraction(2**100), Fraction(70)),
+        (Fraction(1, 7), Fraction(1)),
+    ],
+)
+def test_a_multiple_of_an_exponential_has_its_probability(ratio, gamma, slack, monkeypatch):
+    monkeypatch.setattr(bernoulli, "_SLACK", slack)
+    k = 20_000
+    with bdp.reproducible(2):
+        seen = bernoulli.bernoulli_exp(np.full(k, float(gamma)), lambda i: gamma, [ratio] * k).sum()
+    with mp.workdps(50):
+        p = float(mpf(ratio.numerator) / ratio.denominator * mp.exp(-mpf(gamma.numerator)))
+    assert stats.binomtest(int(seen), k, p).pvalue > 1e-6
+    low, high = bernoulli._scaled_exponential(gamma, 64, 40, ratio)
+    assert float(low) <= p * 2.0**64 * (1 + 1e-15)
+    assert float(high) >= p * 2.0**64 * (1 - 1e-15)
+
+
+def test_what_underflows_is_rare_and_not_impossible(monkeypatch):
+    """exp(-1000) is 0 as a float: a first word of zeros leaves it to the next ones."""
+    words = iter([0] * 30)
+    monkeypatch.setattr(
+        bernoulli, "random_words", lambda k: np.array([next(words)], dtype=np.uint64)
+    )
+    assert bernoulli.bernoulli_exp(np.array([1000.0]), lambda i: Fraction(1000))[0]
+
+
 def test_a_tie_is_settled_by_further_bits(monkeypatch):
     """U's first 64 bits are those of exp(-1): the next ones decide, and are read as drawn."""
     with mp.workdps(80):

@@ -1,0 +1,154 @@
+"""What the curator may look at and never release: a clipped posterior of (phi, lambda)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.censored_grid import ClippedPosterior
+from bayesdp.mechanisms.randomness import reproducible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+_POINTS = 400  # along each axis; more than 20 a standard deviation
+_NEGLIGIBLE = 1e-16
+
+
+@dataclass(frozen=True)
+class _Lattice:
+    """Grid coordinates, parameters and probabilities of points that carry the law."""
+
+    i: Floats
+    j: Floats
+    phi: Floats
+    lam: Floats
+    probability: Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PseudoPosterior:
+    """The law that a censored beta synthesizer draws (phi, lambda) from. Confidential.
+
+    Nothing here has a privacy guarantee: it depends on the records without any noise. Make one with
+    `CensoredBetaSynthesizer.pseudo_posterior`.
+
+    Moments and quantiles are sums over 400 x 400 evenly spaced points of the grid which carry
+    all but about 1e-16 of the mass, or over all of the grid's points where they are fewer. Where a
+    prior of phi with a parameter below 1 puts mass beside 0 or 1 that few records leave there, that
+    is too coarse; `sample` is exact.
+    """
+
+    law: ClippedPosterior
+
+    def summary(self, quantiles: Sequence[float] = (0.025, 0.5, 0.975)) -> pd.DataFrame:
+        """Mean, standard deviation and quantiles of phi and lambda.
+
+        Parameters
+        ----------
+        quantiles : sequence of float
+            Probabilities in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Rows phi and lambda; columns mean, sd and one a quantile, named by its probability.
+        """
+        import pandas as pd
+
+        levels = np.asarray(quantiles, dtype=np.float64)
+        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+            raise InvalidInput(f"quantiles is {quantiles!r}; give probabilities between 0 and 1")
+        lattice = self._lattice
+        rows = {}
+        for name, axis in (("phi", 1), ("lambda", 0)):
+            values = lattice.phi if name == "phi" else lattice.lam
+            probability = lattice.probability.sum(axis=axis)
+            mean = float(probability @ values)
+            sd = float(np.sqrt(probability @ (values - mean) ** 2))
+            below = np.cumsum(probability) - probability / 2
+            rows[name] = [mean, sd, *np.interp(levels, below, values)]
+        return pd.DataFrame.from_dict(
+            rows, orient="index", columns=["mean", "sd", *(f"{level:g}" for level in levels)]
+        )
+
+    def sample(self, k: int, seed: int) -> pd.DataFrame:
+        """`k` exact independent draws, columns phi and lambda; the same for the same seed."""
+        import pandas as pd
+
+        with reproducible(seed):
+            return pd.DataFrame(self.law.drawn(k), columns=["phi", "lambda"])
+
+    @property
+    def censored(self) -> int:
+        """The number of records whose log density is clipped at the mean of (phi, lambda)."""
+        phi, lam = (np.array([v]) for v in self.summary()["mean"])
+        return int(self.law.log_weights(phi, lam)[1][0, 0])
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """The largest absolute clipped log density of a record, over records and 1000 draws.
+
+        It is at most the larger of the interval's ends in absolute value, and equal to it where
+        a record is clipped there.
+        """
+        from scipy import special
+
+        draws = self.sample(1000, seed=0)
+        records = self.law.records
+        largest = 0.0
+        for phi, lam in draws.to_numpy():
+            a, b = lam * phi, lam * (1 - phi)
+            # |g| is largest at an end of the records or beside the point where g turns.
+            turn = (a - 1) / (lam - 2) if (a - 1) * (b - 1) > 0 else 0.0
+            place = np.searchsorted(records, turn)
+            y = records[np.clip([0, place - 1, place, -1 % records.size], 0, records.size - 1)]
+            g = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - special.betaln(a, b)
+            largest = max(largest, float(np.abs(np.clip(g, self.law.low, self.law.high)).max()))
+        return largest
+
+    def __repr__(self) -> str:
+        return "PseudoPosterior(confidential)"
+
+    @cached_property
+    def _lattice(self) -> _Lattice:
+        """Zoom in from the blocks of a draw until the box that carries the mass stays."""
+        blocks = self.law.blocks
+        mass = blocks.mass(blocks.bound)
+        real = mass > mass.max() + np.log(_NEGLIGIBLE)
+        sides = ((blocks.i, blocks.wide), (blocks.j, blocks.high))
+        box = [
+            (int(start[real].min()), int((start + (1 << bits))[real].max()))
+            for start, bits in sides
+        ]
+        while True:
+            lattice = self._at(box)
+            smaller = []
+            for (first, last), axis in zip(box, (1, 0), strict=True):
+                real = np.flatnonzero(lattice.probability.max(axis=axis) > _NEGLIGIBLE)
+                width = (last - first) / lattice.probability.shape[1 - axis]
+                start = int(first + width * max(real[0] - 1, 0))
+                smaller.append((start, min(last, 1 + int(first + width * (real[-1] + 2)))))
+            if all(b - a > 0.9 * (d - c) for (a, b), (c, d) in zip(smaller, box, strict=True)):
+                return lattice
+            box = smaller
+
+    def _at(self, box: list[tuple[int, int]]) -> _Lattice:
+        i, j = (_spread(*side) for side in box)
+        phi, lam = self.law.grid.points(i, j)
+        logs = self.law.log_weights(phi, lam)[0]
+        weights = np.exp(logs - logs.max())
+        return _Lattice(i, j, phi, lam, weights / weights.sum())
+
+
+def _spread(first: int, last: int) -> Floats:
+    """Evenly spaced points between two cells' edges; the cells' own centres where few."""
+    points = min(_POINTS, last - first)
+    return np.asarray(first + (np.arange(points) + 0.5) * ((last - first) / points))
