@@ -55,6 +55,7 @@ def test_the_manifest_holds_nothing_confidential(tmp_path: Path):
     data = np.repeat([1, 0], [7919, 2081])
     release = bdp.BetaBinomialSynthesizer(1.0, size=30, public_n=False).release(data)
     text = (release.save(tmp_path / "r") / MANIFEST).read_text()
+    text = text.replace(json.loads(text)["outputs"]["sha256"], "")  # any digits may be in a hash
     for secret in ("7919", "2081", "10000", "seed"):
         assert secret not in text
     assert json.loads(text)["parts"][0]["mechanism"]["parameters"]["n"] is None

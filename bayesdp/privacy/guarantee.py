@@ -77,7 +77,7 @@ class Guarantee:
         digits = f"{self.epsilon:.6g}"
         if float(digits) < self.epsilon * (1 - 1e-12):
             up = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING)
-            digits = f"{up.create_decimal_from_float(self.epsilon):.6g}"
+            digits = f"{float(up.create_decimal_from_float(self.epsilon)):.6g}"
         delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
         return f"epsilon = {digits}{delta} ({self.neighbours.value}, {self.strength.value})"
 

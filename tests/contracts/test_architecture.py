@@ -107,3 +107,25 @@ def test_files_stay_small_and_validate_without_assert(path: Path):
 def test_constraints_are_plain_versions():
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         assert line.startswith("#") or (line.count("==") == 1 and "/" not in line), line
+
+
+def test_nothing_else_lies_at_the_top():
+    """Of what is under version control; a folder without any of it is somebody's own."""
+    tracked = subprocess.run(
+        ["git", "ls-files"], check=False, cwd=ROOT, capture_output=True, text=True
+    )
+    if tracked.returncode:
+        pytest.skip("this copy isn't a git checkout")
+    top = {Path(name).parts[0] for name in tracked.stdout.splitlines()}
+    assert top <= {
+        *(
+            ".ci",
+            ".gitignore",
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "LICENSE",
+            "Makefile",
+            "README.md",
+        ),
+        *("bayesdp", "constraints.txt", "models", "notebooks", "pyproject.toml", "stan", "tests"),
+    }

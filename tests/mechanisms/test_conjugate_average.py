@@ -136,8 +136,6 @@ def test_what_it_does_not_know_is_refused():
     normal = bdp.ConjugateRelease("gaussian", "parameter_map", 3, (0, 1), R=1.0, sigma=1.0)
     with pytest.raises(bdp.InvalidInput, match="family is 'gaussian'"):
         average_case_delta(normal, 1.0, theta=(0.1, 0.9))
-    with pytest.raises(bdp.InvalidInput, match="'parameter_draw'"):
-        average_case_delta(release("parameter_draw", 9), 1.0, theta=(0.1, 0.9))
     with pytest.raises(bdp.InvalidInput, match="epsilon is 800"):
         average_case_delta(release("parameter_map", 9), 800.0, theta=(0.1, 0.9))
     with pytest.raises(bdp.InvalidInput, match="epsilon is 800"):

@@ -211,7 +211,7 @@ def test_every_pair_of_a_larger_data_set(method, n, size, prior, epsilon):
 def test_a_profile_decreases_and_inverts(method, n, size, prior, epsilon, more):
     made = release(method, n, prior, size)
     delta = made.delta(epsilon)
-    assert made.delta(epsilon + more) <= delta
+    assert made.delta(epsilon + more) <= delta * (1 + 1e-11)  # each is computed to that
     if max(1e-280, made.delta(math.inf) * (1 + 1e-9)) < delta < 0.99:
         back = made.epsilon(delta)
         assert back <= epsilon + 1e-9

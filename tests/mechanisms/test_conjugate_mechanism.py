@@ -484,5 +484,5 @@ def test_a_draw_of_the_posterior_is_fitted_exactly():
 
 def test_a_model_of_a_count_refuses_other_statistics():
     release = bdp.Release.of(real("parameter_draw"), [0.4], delta=1e-6)
-    with pytest.raises(bdp.InvalidInput, match="the statistic"):
+    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count"):
         bdp.BinomialModel().posterior(release)

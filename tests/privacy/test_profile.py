@@ -161,3 +161,49 @@ def test_a_conjugate_release_has_a_loss_distribution(method):
     for epsilon in (0.0, 0.05, 0.2):
         true = made.delta(epsilon)
         assert true <= as_delta(made.pld(), epsilon) <= true * 1.05 + 1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6), st.floats(0, 4))
+def test_post_processing_never_raises_a_divergence(seed, outputs, results, epsilon):
+    random = np.random.default_rng(seed)
+    p, q = random.dirichlet(np.full(outputs, 0.3), 2)
+    kernel = random.dirichlet(np.full(results, 0.3), outputs)
+    with np.errstate(divide="ignore"):
+        before = hockey_stick(np.log(p), np.log(q), epsilon)
+        after = hockey_stick(np.log(p @ kernel), np.log(q @ kernel), epsilon)
+    assert after <= before + 1e-13
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(("bernoulli", "gaussian")),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.floats(0.05, 3),
+)
+def test_what_is_made_of_a_release_costs_no_more(family, n, size, more, epsilon):
+    """Records of a draw cost at most the draw, and fewer records at most what more cost."""
+    other = {"R": 1.0, "sigma": 0.7} if family == "gaussian" else {}
+    prior = (0.3, 1.2) if family == "gaussian" else (1.5, 4.0)
+
+    def delta(method: str, size: int | None = None) -> float:
+        return bdp.ConjugateRelease(family, method, n, prior, size=size, **other).delta(epsilon)
+
+    above = 1 + 1e-9  # each is computed, and rounded up, to that
+    assert delta("synthetic_one", size) <= delta("parameter_draw") * above
+    for method in ("synthetic_one", "synthetic_many", "synthetic_map"):
+        assert delta(method, size) <= delta(method, size + more) * above
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.3, 5), st.integers(-3, 0), st.integers(1, 4), st.floats(0, 3))
+def test_clamping_a_release_costs_nothing_more(scale, low, width, epsilon):
+    free = bdp.DiscreteLaplaceMechanism(scale)
+    held = bdp.DiscreteLaplaceMechanism(scale, bounds=(low, low + width), bounding="inflated")
+    assert held.delta(epsilon) <= free.delta(epsilon)
+    outputs = held.outputs()
+    for x in range(low - 2, low + width + 2):
+        found = hockey_stick(held.logp(outputs, x), held.logp(outputs, x + 1), epsilon)
+        assert found <= held.delta(epsilon) * (1 + 1e-12)
