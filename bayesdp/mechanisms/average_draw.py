@@ -44,7 +44,6 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from bayesdp.mechanisms.average_search import binomial_weights, worse_direction
-from bayesdp.mechanisms.beta_pairs import worst_beta_divergence
 from bayesdp.mechanisms.laws import beta_log_kernel
 
 if TYPE_CHECKING:
@@ -68,9 +67,7 @@ def worst_draw(
         (PosteriorDraw(release.n, a, b, epsilon), low, high),
         (PosteriorDraw(release.n, b, a, epsilon), 1 - high, 1 - low),
     ]
-    reached, bound = worse_direction(sides, _FLOOR)
-    # A mixture's divergence is at most the worst of its parts' (joint convexity).
-    return reached, min(bound, worst_beta_divergence(release.n, (a, b), epsilon))
+    return worse_direction(sides, _FLOOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ class PosteriorDraw:
     def _crossing(self, sums: Floats, weights: Floats) -> float:
         """log odds of t*, where log(P1 / P0) is epsilon."""
         a, b, others = self.a, self.b, self.n - 1
-        log_ratio = np.log(b + others - sums) - np.log(a + sums)
+        log_ratio = np.log(b + (others - sums)) - np.log(a + sums)
         low, high = self.epsilon - float(log_ratio[0]), self.epsilon - float(log_ratio[-1])
         if high - low < 1e-12 * (1 + abs(low)):
             return low
@@ -134,9 +131,8 @@ class PosteriorDraw:
 
         def excess(y: float) -> float:
             terms = base + (y - start) * sums
-            terms = np.exp(terms - terms.max())
-            mean = float(terms @ np.exp(log_ratio - log_ratio[-1])) / float(terms.sum())
-            return y + math.log(mean) + float(log_ratio[-1]) - self.epsilon
+            log_mean = special.logsumexp(terms + log_ratio) - special.logsumexp(terms)
+            return y + float(log_mean) - self.epsilon
 
         if excess(low) >= 0 or excess(high) <= 0:  # by rounding, where one sum is all there is
             return low if excess(low) >= 0 else high
@@ -151,7 +147,7 @@ class PosteriorDraw:
         with np.errstate(under="ignore"):
             log_q = -np.logaddexp(0.0, y)
             g = np.exp(self._log_kernel(sums, y) - np.log(self.a + sums) - log_q)
-        first = self.a + sums[0], self.b + self.n - sums[0]
+        first = self.a + sums[0], self.b + (self.n - sums[0])
         least = special.betaincc(*first, p) if p < 0.5 else special.betainc(*first[::-1], q)
         tails = np.minimum(np.concatenate(([least], least + np.cumsum(g))), 1.0)
         with_one, without = float(weights @ tails[1:]), float(weights @ tails[:-1])
@@ -164,7 +160,7 @@ class PosteriorDraw:
 
     def _log_kernel(self, sums: Floats, y: float) -> Floats:
         """log density of the log odds y given each sum."""
-        u, v = self.a + sums, self.b + self.n - sums
+        u, v = self.a + sums, self.b + (self.n - sums)
         if abs(y) < _DIRECT_FROM:
             return beta_log_kernel(special.expit(y), special.expit(-y), u, v)
         log_p, log_q = -np.logaddexp(0.0, -y), -np.logaddexp(0.0, y)

@@ -140,7 +140,8 @@ def synthetic_laws(release: ConjugateRelease) -> Floats:
     x = np.arange(n + 1.0)
     z = np.arange(m + 1.0)
     if release.method == "synthetic_one":
-        return np.asarray(np.exp(beta_binomial_logpmf(z, m, a + x[:, None], b + n - x[:, None])))
+        ones, zeros = a + x[:, None], b + (n - x[:, None])
+        return np.asarray(np.exp(beta_binomial_logpmf(z, m, ones, zeros)))
     less = release.method == "synthetic_map"
     # a + (x - 1), as a may be far smaller than 1.
     ones, zeros = np.maximum(a + (x - less), 0), np.maximum(b + (n - x - less), 0)

@@ -201,3 +201,16 @@ def test_synthetic_records_have_a_pure_epsilon_and_theta_lowers_it(method):
     assert average_case_delta(made, pure * 0.999, theta=theta) > 1e-8
     below, _ = distributional_delta(made, pure * 0.45, theta=theta)
     assert below > 0
+
+
+@pytest.mark.parametrize("method", ["parameter_draw", *SYNTHETIC])
+@pytest.mark.parametrize("prior", [(1e-300, 1e-300), (1e-100, 1.0), (1e-5, 1e8)])
+def test_extreme_priors_are_at_most_the_worst_case(method, prior):
+    """And as much for the record that stands alone, where theta is 0: so the two agree there."""
+    made = drawn(6, prior) if method == "parameter_draw" else synthetic(method, 6, 4, prior)
+    for epsilon in (0.0, 1.0):
+        alone = average_case_delta(made, epsilon, theta=(0.0, 0.0))
+        assert alone <= average_case_delta(made, epsilon, theta=(0.0, 1e-310)) * (1 + 1e-9)
+        assert alone <= made.delta(epsilon)
+        if prior[0] <= min(prior[1], 1e-100) and method == "parameter_draw":
+            assert alone == pytest.approx(1.0)
