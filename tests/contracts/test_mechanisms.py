@@ -15,6 +15,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import REGISTRY, Mechanism
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.privacy.profile import hockey_stick
 
@@ -228,6 +229,15 @@ EXAMPLES: list[Example] = [
         [((0, 5), (1, 4)), ((2, 3), (3, 2))],
         plane(range(26)),
         delta=0.01,
+    ),
+    Example(
+        bdp.PerturbedHistogram(
+            0.5,
+            2,
+            axes=(Axis("x", edges=(0.0, 0.5)), Axis("c", categories=("a", 2))),
+        ),
+        [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
+        plane(range(27)),
     ),
     *(
         Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
