@@ -251,6 +251,14 @@ EXAMPLES: list[Example] = [
         intractable=True,
     ),
     Example(
+        CensoredPosterior(
+            None, 1, -1.0, 2.0, (("y", "number"),), (("a", 0.0, 1.0, 9), ("b", -2.0, 1.5, 3))
+        ),
+        [(None, None)],
+        [[(1.5,)], [(0.5,)]],
+        intractable=True,
+    ),
+    Example(
         CensoredPosterior(9, 1, -1.0, 2.0, (("y", "number"),)),
         [(None, None)],
         [[(1.5,)]],
