@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
@@ -80,6 +81,7 @@ _HOME = {
     "Neighbours": "privacy.neighbours",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
+    "PerturbedHistogramSynthesizer": "synthesis.histogram",
     "PosteriorSynthesizer": "synthesis.posterior",
     "PseudoPosterior": "synthesis.pseudo_posterior",
     "RandomizedResponse": "mechanisms.randomized_response",
@@ -128,6 +130,7 @@ __all__ = [
     "Neighbours",
     "PermuteAndFlip",
     "PerturbedHistogram",
+    "PerturbedHistogramSynthesizer",
     "PosteriorSynthesizer",
     "PseudoPosterior",
     "RandomizedResponse",

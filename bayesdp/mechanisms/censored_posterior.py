@@ -9,6 +9,13 @@ more. One exact draw has epsilon = upper - lower under add/remove-one and twice 
 replace-one (`bayesdp.synthesis.censor` has the proof), and k independent draws k times that. The
 law of a copy given the confidential records is an integral over theta, and intractable.
 
+On a grid
+---------
+With `grid`, theta is one of finitely many public cells' centres, jittered in its cell, and a
+copy's law is that of the code (`bayesdp.synthesis.posterior_grid`), so the promise is proved.
+
+By Markov chains
+----------------
 A draw within total variation gamma of an exact one: for neighbours D, D' and any set S,
 
     M(D)(S) <= exact(D)(S) + gamma <= e^epsilon exact(D')(S) + gamma
@@ -37,19 +44,28 @@ from bayesdp.privacy.neighbours import Neighbours
 
 _KINDS = {"integer": np.int64, "number": np.float64}
 _RESERVED = ("copy", "part")  # columns of a release's file
-_ASSUMPTIONS = (
+_EXACT = (
+    "The same operations on the same numbers, in arrays of the same shapes, give the same result: "
+    "each record's term is computed from that record alone, but by floating-point arithmetic.",
+)
+_INEXACT = (
     "Each copy's draw of the parameters is exact: convergence diagnostics are no proof. If one is "
     "exact only within total variation gamma, its chance of being refused included, a copy of "
     "cost epsilon is (epsilon, (1 + e^epsilon) gamma).",
-    "The prior is proper and was chosen without the data; so was every number of the model that "
-    "is no record's, the interval's centre, and the inputs of the synthetic records.",
-    "A record is its entries of the observed variables and of all data as long as the records; "
-    "its weight is public or a public function of that record alone.",
+    "The prior is proper.",
     "What the engine draws comes from its own generator, with a key of 64 bits from the operating "
     "system, which too can't be told from true randomness.",
 )
+_ASSUMPTIONS = (
+    "The prior was chosen without the data; so was every number of the model that is no record's, "
+    "the interval's centre, any grid, and the inputs of the synthetic records.",
+    "A record is its entries of the observed variables and of all data as long as the records; "
+    "its weight is public or a public function of that record alone.",
+)
 
 Row = tuple[float, ...]
+GridAxis = tuple[str, float, float, int]
+MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +83,8 @@ class CensoredPosterior:
         The interval that every record's log-likelihood is clipped to.
     columns : sequence of pairs
         Each column's name and kind, "integer" or "number".
+    grid : sequence of tuples, optional
+        Each parameter's name, bounds and number of cells, where it was drawn from a public grid.
 
     Raises
     ------
@@ -82,6 +100,7 @@ class CensoredPosterior:
     lower: float
     upper: float
     columns: tuple[tuple[str, str], ...]
+    grid: tuple[GridAxis, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -103,6 +122,8 @@ class CensoredPosterior:
         if set(names) & set(_RESERVED):
             raise InvalidInput(f"columns are {names}; {list(_RESERVED)} are taken: rename them")
         object.__setattr__(self, "columns", columns)
+        if self.grid is not None:
+            object.__setattr__(self, "grid", check_grid(self.grid))
 
     @property
     def neighbours(self) -> Neighbours:
@@ -136,9 +157,16 @@ class CensoredPosterior:
             epsilon=composition.total(each),
             delta=0.0,
             neighbours=relation,
-            strength=Strength.CONDITIONAL,
-            assumptions=(*_ASSUMPTIONS, *notes, COMPUTATIONAL),
-            source="bayesdp.synthesis.censor",
+            strength=Strength.CONDITIONAL if self.grid is None else Strength.PROVED,
+            assumptions=(
+                *(_INEXACT if self.grid is None else _EXACT),
+                *_ASSUMPTIONS,
+                *notes,
+                COMPUTATIONAL,
+            ),
+            source="bayesdp.synthesis.censor"
+            if self.grid is None
+            else "bayesdp.synthesis.posterior_grid",
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
@@ -167,7 +195,8 @@ class CensoredPosterior:
         """None to try: without a tractable law or the model, an audit has nothing to compare."""
         raise InvalidInput(
             "mechanism 'censored_posterior' can't be audited without its model; its guarantee is "
-            "conditional on exact draws, and its proof is in bayesdp.synthesis.censor"
+            "conditional on exact draws, unless these are from a grid, and its proof is in "
+            "bayesdp.synthesis.censor"
         )
 
     def outputs(self) -> None:
@@ -211,6 +240,31 @@ class CensoredPosterior:
             self.check_output([rows[k] for k in np.flatnonzero(copy == each)])
             for each in np.unique(copy)
         ]
+
+
+def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
+    """Return a grid's axes, each parameter's name, bounds and cells, or raise InvalidInput."""
+    made = tuple(tuple(axis) for axis in grid)
+    if not made or any(len(axis) != 4 for axis in made):
+        raise InvalidInput(
+            f"grid is {grid!r}; it must have a name, two bounds and a number of cells for each "
+            "parameter"
+        )
+    for name, low, high, cells in made:
+        if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or not (
+            low < high and math.isfinite(high - low)
+        ):
+            raise InvalidInput(
+                f"bounds of {name!r} are {(low, high)}; they must be finite numbers, the lower "
+                "first, chosen without the data"
+            )
+        check_at_least_one(f"number of cells of {name!r}", cells)
+    if not 2 <= math.prod(axis[3] for axis in made) <= MOST_CELLS:
+        raise InvalidInput(
+            f"grid has {math.prod(axis[3] for axis in made):,} cells; it must have from 2 to "
+            f"{MOST_CELLS:,}: choose another grid_size"
+        )
+    return tuple((str(a[0]), float(a[1]), float(a[2]), int(a[3])) for a in made)
 
 
 def _is_whole(value: Any) -> bool:

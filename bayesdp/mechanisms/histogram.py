@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.calibration import calibrated
+from bayesdp.mechanisms.cells import Axis, check_axes, drawn, table
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, laplace_profile
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise
@@ -40,6 +45,8 @@ class PerturbedHistogram(AdditiveNoise):
         both.
     n : int, optional
         Number of records, where it is public: not under add/remove-one.
+    axes : sequence of `bayesdp.mechanisms.cells.Axis`, optional
+        What the cells are: all combinations of the axes' bins, the last moving fastest. Public.
 
     Raises
     ------
@@ -51,6 +58,7 @@ class PerturbedHistogram(AdditiveNoise):
     cells: int
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     n: int | None = None
+    axes: tuple[Axis, ...] | None = None
 
     name: ClassVar[str] = "perturbed_histogram"
     norm: ClassVar[str] = "L1"
@@ -67,8 +75,9 @@ class PerturbedHistogram(AdditiveNoise):
         noise = DiscreteLaplaceMechanism(
             self.scale, _SENSITIVITY[relation], relation, self.cells, (0, None), "inflated", self.n
         )
-        checked = {"scale": noise.scale, "cells": noise.dimension, "n": noise.n}
-        for name, value in {**checked, "neighbours": relation}.items():
+        checked: dict[str, Any] = {"scale": noise.scale, "cells": noise.dimension, "n": noise.n}
+        checked |= {"neighbours": relation, "axes": check_axes(self.axes, self.cells)}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -91,6 +100,26 @@ class PerturbedHistogram(AdditiveNoise):
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies: `laplace_profile`."""
         return laplace_profile(self, copies, neighbours)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released counts; with axes, a structured array that shows their cells too."""
+        return np.atleast_1d(output) if self.axes is None else table(self.axes, output)
+
+    def synthetic(
+        self, output: Any, size: int, random: np.random.Generator
+    ) -> dict[str, NDArray[Any]]:
+        """Records drawn from released counts: post-processing, which costs nothing.
+
+        A cell is drawn with probability proportional to its count, or where all are 0 to its
+        volume, and then a point uniform in it (Wasserman and Zhou 2010). One array of shape
+        (size,) for each axis.
+        """
+        if self.axes is None:
+            raise InvalidInput(
+                "this histogram doesn't say what its cells are; give the mechanism axes, or "
+                "release by bdp.PerturbedHistogramSynthesizer"
+            )
+        return drawn(self.axes, output, check_at_least_one("size", size), random)
 
     def _spanned(self, relation: Neighbours) -> Fraction:
         if relation not in _SENSITIVITY:

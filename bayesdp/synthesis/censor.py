@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     import pymc as pm
     from numpy.typing import ArrayLike, NDArray
 
+    from bayesdp.synthesis.censor_graph import Tracer
+
 
 def censor(
     model: pm.Model,
@@ -146,26 +148,11 @@ def censored(
     """The censored model of `censor`, and what was found on the way."""
     relation = check_relation(neighbours)
     epsilon = check_epsilon(epsilon)
-    pymc = import_pymc()
-    if not isinstance(model, pymc.Model):
-        raise InvalidInput(f"model is a {type(model).__name__}; it must be a pm.Model")
+    tracer, terms = traced(model, record_dim, public_n=relation is Neighbours.REPLACE_ONE)
     import pytensor.tensor as pt
 
-    from bayesdp.synthesis import censor_check, censor_graph, censor_refusals
-    from bayesdp.synthesis.censor_states import Setting
-
-    public_n = relation is Neighbours.REPLACE_ONE
-    censor_refusals.check_form(model)
-    axes = censor_graph.record_axes(model, record_dim)
-    censor_refusals.check_prior(model, axes, public_n)
-    discrete = all(np.dtype(rv.dtype).kind in "iub" for rv in model.observed_RVs)
-    lower, upper = clipping_interval(epsilon, relation, center, discrete)
-    factor = check_weights(weights, axes.n)
-    tracer = censor_graph.Tracer(model, axes, Setting(axes.n, public_n))
-    terms = tracer.terms()
-    censor_refusals.check_missing(tracer)
-    with without_notices():
-        censor_check.check_terms(tracer, terms)
+    lower, upper = clipping_interval(epsilon, relation, center, is_discrete(model))
+    factor = check_weights(weights, tracer.axes.n)
     if factor is not None:
         # A weight of 0 leaves a record out, also where it is impossible.
         terms = pt.switch(factor > 0, factor * terms, 0.0)
@@ -174,6 +161,36 @@ def censored(
     terms = pt.switch(pt.isnan(terms), low, pt.clip(terms, low, high))
     total = tracer.checked(terms.sum())
     return Censored(_replaced(model, tracer, total), lower, upper, tracer)
+
+
+def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[Tracer, Any]:
+    """Each record's log-likelihood, shape (n,), and where the records were found.
+
+    Raises
+    ------
+    InvalidInput
+        If the model can't be censored record by record, as `censor` says.
+    """
+    pymc = import_pymc()
+    if not isinstance(model, pymc.Model):
+        raise InvalidInput(f"model is a {type(model).__name__}; it must be a pm.Model")
+    from bayesdp.synthesis import censor_check, censor_graph, censor_refusals
+    from bayesdp.synthesis.censor_states import Setting
+
+    censor_refusals.check_form(model)
+    axes = censor_graph.record_axes(model, record_dim)
+    censor_refusals.check_prior(model, axes, public_n)
+    tracer = censor_graph.Tracer(model, axes, Setting(axes.n, public_n))
+    terms = tracer.terms()
+    censor_refusals.check_missing(tracer)
+    with without_notices():
+        censor_check.check_terms(tracer, terms)
+    return tracer, terms
+
+
+def is_discrete(model: pm.Model) -> bool:
+    """Whether all observed variables are, so that no log-likelihood is above 0."""
+    return all(np.dtype(rv.dtype).kind in "iub" for rv in model.observed_RVs)
 
 
 def check_relation(neighbours: str) -> Neighbours:

@@ -20,12 +20,22 @@ from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.release import Release
-from bayesdp.synthesis.censor import Censored, censored, check_relation
+from bayesdp.synthesis.censor import (
+    Censored,
+    censored,
+    check_relation,
+    check_weights,
+    clipping_interval,
+    is_discrete,
+    traced,
+)
 from bayesdp.synthesis.publish import spend_first
 
 if TYPE_CHECKING:
     import pymc as pm
     from numpy.typing import ArrayLike, NDArray
+
+    from bayesdp.synthesis.posterior_grid import PosteriorGrid
 
 _CHAINS = 4
 _DRAWS = 1000
@@ -41,7 +51,8 @@ class PosteriorSynthesizer:
 
     Each copy is one draw of the parameters from the posterior of ``censor(model)`` at
     epsilon / copies, the last of a Markov chain of its own, and `size` synthetic records from
-    the model at these parameters. The guarantee is conditional on the draws being exact.
+    the model at these parameters. The guarantee is conditional on the draws being exact, and proved
+    with engine="grid".
 
     Parameters
     ----------
@@ -53,8 +64,9 @@ class PosteriorSynthesizer:
         Number of copies, each from its own draw at epsilon / copies.
     neighbours, center, weights, record_dim
         As for `censor`.
-    engine : {"pymc"}
-        NUTS, by nutpie.
+    engine : {"pymc", "grid"}
+        NUTS, by nutpie; or an exact draw from a public grid, for at most three continuous numbers,
+        whose guarantee is proved (`bayesdp.synthesis.posterior_grid`).
     size : int, optional
         Synthetic records a copy. Default: under replace-one, as many as the public number of
         confidential records. Under add/remove-one that is confidential, so choose one.
@@ -62,6 +74,13 @@ class PosteriorSynthesizer:
         Public values for the model's `pm.Data` that are as long as the records, `size` of them
         along the records' axis, for the synthetic records to be drawn at; they are in the release
         too. Required for every covariate, as the confidential ones must not be used.
+    grid_bounds : mapping of str to pair of float, optional
+        For engine="grid": each free variable's bounds, in its own space, chosen without the data.
+        The prior counts as its part within them, and the posterior lies there.
+    grid_size : int or mapping of str to int, optional
+        For engine="grid": the number of cells along each variable, at most 10^6 cells in all. By
+        default 1000 for one variable, 100 x 100 for two and 40 x 40 x 40 for three. The time taken
+        is proportional to cells times records, and cells should be narrower than the posterior.
 
     Raises
     ------
@@ -79,6 +98,8 @@ class PosteriorSynthesizer:
     size: int | None = None
     record_dim: str | None = None
     covariates: Mapping[str, ArrayLike] | None = None
+    grid_bounds: Mapping[str, tuple[float, float]] | None = None
+    grid_size: int | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -91,8 +112,10 @@ class PosteriorSynthesizer:
                 "size is missing; under add/remove-one the number of records is confidential, so "
                 "choose a public number of synthetic ones"
             )
-        if self.engine != "pymc":
-            raise InvalidInput(f"engine is {self.engine!r}; it must be 'pymc'")
+        if self.engine not in ("pymc", "grid"):
+            raise InvalidInput(f"engine is {self.engine!r}; it must be 'pymc' or 'grid'")
+        if self.engine == "pymc" and not (self.grid_bounds is None and self.grid_size is None):
+            raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
 
     def release(self, *, ledger: DatasetLedger | None = None) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.
@@ -118,6 +141,35 @@ class PosteriorSynthesizer:
         EngineFailed
             If sampling fails, or the chains clearly have not converged.
         """
+        source = self._grid() if self.engine == "grid" else self._chains()
+        from bayesdp.synthesis.prediction import Predictor
+
+        n = source.tracer.axes.n
+        public_n = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
+        size = n if self.size is None else int(self.size)
+        with without_notices():
+            predictor = Predictor(self.model, source.tracer, size, dict(self.covariates or {}))
+        mechanism = CensoredPosterior(
+            public_n,
+            size,
+            source.lower,
+            source.upper,
+            tuple(predictor.columns),
+            None if isinstance(source, Censored) else source.grid,
+        )
+        if ledger is not None:
+            spend_first(ledger, [mechanism], self.copies)
+        with without_notices():
+            points = (
+                self._points(source) if isinstance(source, Censored) else source.draw(self.copies)
+            )
+            tables = [predictor.draw(point) for point in points]
+        return Release.of_groups(
+            {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
+        )
+
+    def _chains(self) -> Censored:
+        """The censored model, for NUTS."""
         made = censored(
             self.model,
             epsilon=_share(float(self.epsilon), self.copies),
@@ -134,23 +186,24 @@ class PosteriorSynthesizer:
             )
         if not made.model.free_RVs:
             raise InvalidInput("model has no free variable, so there is nothing to draw")
-        from bayesdp.synthesis.prediction import Predictor
+        return made
 
-        public_n = made.n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
-        size = made.n if self.size is None else int(self.size)
-        with without_notices():
-            predictor = Predictor(self.model, made.tracer, size, dict(self.covariates or {}))
-        mechanism = CensoredPosterior(
-            public_n, size, made.lower, made.upper, tuple(predictor.columns)
+    def _grid(self) -> PosteriorGrid:
+        """The censored posterior on the public grid."""
+        # Under replace-one too, a record's term must not depend on its place or on n.
+        tracer, terms = traced(self.model, self.record_dim, public_n=False)
+        from bayesdp.synthesis.posterior_grid import PosteriorGrid, grid_of
+
+        interval = clipping_interval(
+            _share(float(self.epsilon), self.copies),
+            check_relation(self.neighbours),
+            self.center,
+            is_discrete(self.model),
         )
-        if ledger is not None:
-            spend_first(ledger, [mechanism], self.copies)
-        points = self._points(made)
+        weights = check_weights(self.weights, tracer.axes.n)
+        grid = grid_of(self.model, self.grid_bounds, self.grid_size)
         with without_notices():
-            tables = [predictor.draw(point) for point in points]
-        return Release.of_groups(
-            {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
-        )
+            return PosteriorGrid(tracer, terms, *interval, weights, grid)
 
     def _points(self, made: Censored) -> list[dict[str, NDArray[Any]]]:
         """One draw of the parameters a copy, from chains that don't share anything."""

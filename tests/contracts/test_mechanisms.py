@@ -15,6 +15,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import REGISTRY, Mechanism
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.privacy.profile import hockey_stick
 
@@ -229,6 +230,15 @@ EXAMPLES: list[Example] = [
         plane(range(26)),
         delta=0.01,
     ),
+    Example(
+        bdp.PerturbedHistogram(
+            0.5,
+            2,
+            axes=(Axis("x", edges=(0.0, 0.5)), Axis("c", categories=("a", 2))),
+        ),
+        [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
+        plane(range(27)),
+    ),
     *(
         Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
         for m in CHOICES
@@ -238,6 +248,14 @@ EXAMPLES: list[Example] = [
         CensoredPosterior(None, 2, -0.7, 0.0, (("y[0]", "number"), ("k", "integer"))),
         [(None, None)],
         [[(0.5, 2), (-1.5, 3)], [(math.inf, 0), (0.25, -1)]],
+        intractable=True,
+    ),
+    Example(
+        CensoredPosterior(
+            None, 1, -1.0, 2.0, (("y", "number"),), (("a", 0.0, 1.0, 9), ("b", -2.0, 1.5, 3))
+        ),
+        [(None, None)],
+        [[(1.5,)], [(0.5,)]],
         intractable=True,
     ),
     Example(

@@ -82,3 +82,28 @@ def test_outputs_are_sorted_tables_of_their_columns_kinds():
             mechanism.check_output(bad)
     with pytest.raises(bdp.InvalidInput, match="copies is 0"):
         mechanism.guarantee(copies=0)
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ((), "it must have a name"),
+        ((("a", 0.0, 1.0),), "it must have a name"),
+        ((("a", 1.0, 1.0, 5),), "bounds of 'a'"),
+        ((("a", 0.0, math.inf, 5),), "bounds of 'a'"),
+        ((("a", 0.0, 1.0, 0),), "number of cells of 'a' is 0"),
+        ((("a", 0.0, 1.0, 1),), "from 2 to"),
+        ((("a", 0.0, 1.0, 2000), ("b", 0.0, 1.0, 2000)), "grid has 4,000,000 cells"),
+    ],
+)
+def test_bad_grids_are_refused(grid, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        CensoredPosterior(None, 2, -1.0, 1.0, (("y", "number"),), grid)
+
+
+def test_a_grid_makes_the_same_epsilon_proved():
+    columns = (("y", "number"),)
+    chains = CensoredPosterior(None, 2, -1.0, 1.0, columns).guarantee(copies=3)
+    grid = CensoredPosterior(None, 2, -1.0, 1.0, columns, (("a", 0, 1, 5),)).guarantee(copies=3)
+    assert grid.epsilon == chains.epsilon
+    assert (chains.strength, grid.strength) == (bdp.Strength.CONDITIONAL, bdp.Strength.PROVED)

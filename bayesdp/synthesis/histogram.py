@@ -1,0 +1,245 @@
+"""The perturbed histogram synthesizer: bounded and categorical columns in, noisy cells out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.cells import Axis, counted
+from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.randomness import generator
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.release import Release
+from bayesdp.synthesis.histogram_bins import check_bounds, make_axes
+from bayesdp.synthesis.publish import publish
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedHistogramSynthesizer:
+    """Synthesize bounded numbers and categories by a histogram with discrete Laplace noise.
+
+    The release holds each cell's noisy count, negative ones set to 0 (`PerturbedHistogram`), so
+    that the analyst has its exact law, `release.mechanism.logp`; `to_frames` shows the cells, and
+    `records` draws synthetic records from them, any number at no cost. Hu, Williams and Savitsky's
+    PH (2025, S1), with integer noise for the continuous one, whose floating point leaks.
+
+    Parameters
+    ----------
+    epsilon : float
+        Total privacy cost of all copies.
+    copies : int
+        Number of independent noisy histograms; each gets epsilon / copies. One is enough for
+        any number of synthetic data sets.
+    bounds : tuple of two floats, or sequence or mapping of them
+        Of one column, (low, high); of a table, one pair a column: in the columns' order, or by
+        their names. Chosen without the data.
+    categories : mapping of str to sequence of labels, optional
+        The columns of a DataFrame that are categorical, and all labels that there may be.
+    bins : {"sqrt", "log"}, int or edges, or sequence or mapping of ints or edges
+        How the bounded columns are cut. A rule makes as many intervals of equal width as the
+        square root or the natural logarithm of n says, rounded up, and of several columns so many
+        intervals each, equally many, that the boxes they make are at least that many. An int is the
+        number of intervals of each column. Edges begin and end at the bounds. Of a table, a
+        sequence or mapping has an int or edges for each bounded column.
+    neighbours : {"add_remove", "replace_one"}
+        The relation that the promise is stated under. The noise's scale is copies / epsilon under
+        add/remove-one, and twice that under replace-one, where the number of records is public
+        and in the release.
+    n : int, optional
+        A public number for the rules, near the number of records. Needed under add/remove-one,
+        where that is confidential; under replace-one it is by default that number.
+    outside : {"refuse", "clamp"}
+        What is done with records outside the bounds: refused, or moved to the nearest bound.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Every record is counted in one cell, which depends on that record and public edges alone, so
+    the counts' L1 sensitivity is 1, or 2 under replace-one. That there is a record, and with
+    "refuse" that all are within the bounds, is taken as public: other data are refused.
+
+    Examples
+    --------
+    >>> synthesizer = PerturbedHistogramSynthesizer(2.0, bounds=(0, 1), bins=4)
+    >>> release = synthesizer.release([0.1, 0.3, 0.2])
+    >>> len(synthesizer.records(release, size=50)[0])
+    50
+    """
+
+    epsilon: float
+    copies: int = 1
+    bounds: Any = None
+    categories: Mapping[str, Sequence[Any]] | None = None
+    bins: Any = "sqrt"
+    neighbours: str = "add_remove"
+    n: int | None = None
+    outside: str = "refuse"
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_at_least_one("copies", self.copies)
+        relation = check_neighbours(self.neighbours)
+        if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; a histogram of records has 'add_remove' and "
+                "'replace_one'"
+            )
+        if self.outside not in ("refuse", "clamp"):
+            raise InvalidInput(f"outside is {self.outside!r}; it must be 'refuse' or 'clamp'")
+        if self.n is not None:
+            check_at_least_one("n", self.n)
+        pairs = check_bounds(self.bounds)[1]
+        named = isinstance(self.bounds, Mapping)
+        self._axes(list(self.bounds) if named else [f"{k}" for k in range(len(pairs))], self.n or 2)
+        by_rule = isinstance(self.bins, str) and pairs
+        if by_rule and self.n is None and relation is Neighbours.ADD_REMOVE:
+            raise InvalidInput(
+                f"n is missing; bins is {self.bins!r}, a function of the number of records, which "
+                "is confidential under add/remove-one: give a public number near it, or the bins"
+            )
+
+    def release(
+        self, data: Any, *, variable: str | None = None, ledger: DatasetLedger | None = None
+    ) -> Release:
+        """Draw the noisy counts; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        data : array_like, Series or DataFrame
+            The confidential records: one column, or a table with the bounded columns, and the
+            categorical ones, and no others.
+        variable : str, optional
+            Name of a column that has none. Default: the Series' name, or "value"; the columns of a
+            two-dimensional array are ``value[0]``, ``value[1]``, ...
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
+            checked first, then the guarantee is spent, then the noise is drawn.
+
+        Returns
+        -------
+        Release
+            `to_frames` has one row a cell: its edges or categories, and its noisy count.
+
+        Raises
+        ------
+        InvalidInput
+            If the data are empty or missing somewhere, have other columns, or values outside the
+            bounds or the categories; or if there is a ledger and the draws would be seeded.
+            Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        own = getattr(data, "name", None)
+        name = variable or (own if isinstance(own, str) and own else "value")
+        columns = self._columns(data, name)
+        n = len(next(iter(columns.values())))
+        if n == 0:
+            raise InvalidInput("data is empty; there is nothing to release")
+        bounded = [column for column in columns if column not in (self.categories or ())]
+        axes = self._axes(bounded, n if self.n is None else self.n)
+        counts = counted(axes, list(columns.values()), clamp=self.outside == "clamp")
+        made: Any = dataclasses.replace(
+            self._mechanism(counts.size), axes=axes, n=n if self._public_n else None
+        )
+        return publish(made, counts, copies=self.copies, variable=name, ledger=ledger)
+
+    def guarantee(self) -> Guarantee:
+        """What a release will promise, before any data are touched."""
+        return self._mechanism(1).guarantee(copies=self.copies)
+
+    @staticmethod
+    def records(
+        release: Release, size: int | None = None, *, seed: int | None = None
+    ) -> list[pd.DataFrame]:
+        """Synthetic records from released counts, one DataFrame a copy: post-processing.
+
+        Each record falls into a cell with probability proportional to its count and is uniform
+        within it; where all counts are 0, it is uniform over the bounds and the categories.
+        Whole numbers come out as any number of their interval: where that won't do, give the
+        column as categories.
+
+        Parameters
+        ----------
+        release : Release
+            By this synthesizer, as drawn or loaded.
+        size : int, optional
+            Records a copy. Default: the number of confidential ones, where it is public.
+        seed : int, optional
+            Of the draw, which needs no secrecy.
+
+        Raises
+        ------
+        InvalidInput
+            If the release isn't of such a histogram, or has no public n and `size` isn't given.
+        """
+        import pandas as pd
+
+        mechanism = release.mechanism
+        if not isinstance(mechanism, PerturbedHistogram):
+            raise InvalidInput(
+                f"release is of mechanism {mechanism.name!r}; give one of a perturbed histogram"
+            )
+        wanted = mechanism.n if size is None else size
+        if wanted is None:
+            raise InvalidInput(
+                "size is missing; the number of records is confidential, so choose one, for "
+                "example the sum of the released counts"
+            )
+        random = generator() if seed is None else np.random.default_rng(seed)
+        return [
+            pd.DataFrame(mechanism.synthetic(output, wanted, random)) for output in release.outputs
+        ]
+
+    @property
+    def _public_n(self) -> bool:
+        return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
+
+    def _axes(self, names: Sequence[str], n: int) -> tuple[Axis, ...]:
+        return make_axes(names, self.bounds, self.categories or {}, self.bins, n)
+
+    def _mechanism(self, cells: int) -> PerturbedHistogram:
+        return PerturbedHistogram.calibrate(
+            epsilon=self.epsilon, copies=self.copies, cells=cells, neighbours=self.neighbours
+        )
+
+    def _columns(self, data: Any, name: str) -> dict[str, Any]:
+        """The records' columns by their names: the bounded ones, then the categorical ones."""
+        table, pairs = check_bounds(self.bounds)
+        categorical, named = list(self.categories or ()), isinstance(self.bounds, Mapping)
+        if hasattr(data, "columns"):
+            there = list(data.columns)
+            bounded = list(self.bounds) if named else [c for c in there if c not in categorical]
+            names = [*bounded, *categorical]
+            if len(bounded) == len(pairs) and sorted(map(str, there)) == sorted(map(str, names)):
+                return {column: data[column] for column in names}
+            raise InvalidInput(
+                f"data has columns {there}; it must have the {len(pairs)} that have bounds, and "
+                f"those of categories, {categorical}, and no others: select them first"
+            )
+        if categorical or named:
+            raise InvalidInput(
+                "data has no names of columns; give a DataFrame, or bounds as pairs in their order"
+            )
+        values = data if hasattr(data, "isna") else np.ma.asanyarray(data)
+        shape = np.shape(values)
+        if len(shape) != 1 + table or shape[1:] != (len(pairs),) * table:
+            wanted = f"a table of {len(pairs)} columns" if table else "one column"
+            raise InvalidInput(f"data has shape {shape}; with these bounds it must be {wanted}")
+        if not table:
+            return {name: values}
+        return {f"{name}[{k}]": values[:, k] for k in range(len(pairs))}

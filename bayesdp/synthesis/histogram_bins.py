@@ -1,0 +1,133 @@
+"""The bins of a histogram from bounds, categories and a rule: public numbers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.cells import Axis, check_axes, check_edges
+
+RULES = ("sqrt", "log")
+_MOST_CELLS = 1_000_000
+_ALLOWED = "it must be 'sqrt', 'log', a whole number from 1, or edges from bound to bound"
+
+
+def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
+    """Whether the bounds are a table's, and each bounded column's pair, or raise InvalidInput."""
+    if bounds is None or isinstance(bounds, Mapping):
+        given, table = list((bounds or {}).values()), True
+    else:
+        given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
+        if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+            raise InvalidInput(
+                f"bounds is {bounds!r}; it must be (low, high), or such a pair for each column"
+            )
+        table = not any(is_number(v) for v in given)
+    return table, [_check_pair(pair) for pair in (given if table else [given])]
+
+
+def _check_pair(pair: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(v) if is_number(v) else math.nan for v in pair)
+    except (TypeError, ValueError, OverflowError):  # not a pair
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low)):
+        raise InvalidInput(
+            f"bounds has {pair!r}; a column's are two finite numbers, the lower first"
+        )
+    return low, high
+
+
+def intervals(rule: str, n: int, columns: int) -> int:
+    """How many intervals each of several columns gets: their boxes are at least the rule's.
+
+    The rule's number is the square root of n or its natural logarithm, rounded up.
+    """
+    whole = math.isqrt(n - 1) + 1 if rule == "sqrt" else max(1, math.ceil(math.log(n)))
+    each = 1
+    while each**columns < whole:
+        each += 1
+    return each
+
+
+def make_axes(
+    names: Sequence[str], bounds: Any, categories: Mapping[str, Any], bins: Any, n: int
+) -> tuple[Axis, ...]:
+    """One axis a column, the bounded ones first.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the bounded columns.
+    bounds, categories, bins
+        As given to the synthesizer.
+    n : int
+        Public number for the rules.
+
+    Raises
+    ------
+    InvalidInput
+        If they don't fit together, or make more than a million cells.
+    """
+    _, pairs = check_bounds(bounds)
+    each = _bins_of_columns(bins, bounds, len(pairs), n)
+    axes = [
+        Axis(name, edges=_edges(name, pair, given))
+        for name, pair, given in zip(names, pairs, each, strict=True)
+    ]
+    axes += [Axis(name, categories=labels) for name, labels in categories.items()]
+    if not axes:
+        raise InvalidInput("bounds is missing; give each column's bounds, or its categories")
+    sizes = [axis.size for axis in axes]
+    if math.prod(sizes) > _MOST_CELLS:
+        raise InvalidInput(
+            f"bins make {math.prod(sizes):,} cells; at most {_MOST_CELLS:,} are allowed: take fewer"
+        )
+    check_axes(axes, math.prod(sizes))
+    return tuple(axes)
+
+
+def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
+    """Each bounded column's number of intervals or edges."""
+    table, _ = check_bounds(bounds)
+    if isinstance(bins, str) and bins in RULES:
+        return [intervals(bins, n, max(columns, 1))] * columns
+    if isinstance(bins, Integral):
+        return [bins] * columns
+    if isinstance(bins, Mapping):
+        if not isinstance(bounds, Mapping) or set(bins) != set(bounds):
+            raise InvalidInput(
+                f"bins is for columns {list(bins)}; name the same ones in bounds and in bins"
+            )
+        return [bins[name] for name in bounds]
+    if not table:
+        return [bins]
+    if isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) == columns:
+        return list(bins)
+    raise InvalidInput(
+        f"bins is {bins!r}; {_ALLOWED}, or a number or edges for each of the {columns} columns "
+        "with bounds"
+    )
+
+
+def _edges(name: str, pair: tuple[float, float], bins: Any) -> tuple[float, ...]:
+    if is_number(bins) or isinstance(bins, str | bool):
+        count = int(bins) if isinstance(bins, Integral) and not isinstance(bins, bool) else 0
+        if not 1 <= count <= _MOST_CELLS:
+            raise InvalidInput(
+                f"bins of column {name!r} is {bins!r}; {_ALLOWED}, and at most {_MOST_CELLS:,}"
+            )
+        return check_edges(name, np.linspace(*pair, count + 1))
+    edges = check_edges(name, bins)
+    if (edges[0], edges[-1]) != pair:
+        raise InvalidInput(
+            f"edges of column {name!r} are from {edges[0]} to {edges[-1]}, but its bounds are "
+            f"{pair}; begin and end at the bounds"
+        )
+    return edges
