@@ -45,9 +45,14 @@ _ASSUMPTIONS = (
     "is no record's, the interval's centre, and the inputs of the synthetic records.",
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
-    "What the engine draws comes from its own generator, with a key of 64 bits from the operating "
-    "system, which too can't be told from true randomness.",
 )
+_GENERATORS = {
+    "pymc": "What the engine draws comes from its own generator, with a key of 64 bits from the "
+    "operating system, which too can't be told from true randomness.",
+    "stan": "What Stan draws comes from its own generator, which was not made to withstand attack, "
+    "with a seed of 31 bits from the operating system: the promise does not hold against whoever "
+    "runs Stan on guessed records with every seed.",
+}
 
 Row = tuple[float, ...]
 
@@ -67,6 +72,8 @@ class CensoredPosterior:
         The interval that every record's log-likelihood is clipped to.
     columns : sequence of pairs
         Each column's name and kind, "integer" or "number".
+    engine : {"pymc", "stan"}
+        What draws the parameters.
 
     Raises
     ------
@@ -82,6 +89,7 @@ class CensoredPosterior:
     lower: float
     upper: float
     columns: tuple[tuple[str, str], ...]
+    engine: str = "pymc"
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -102,6 +110,8 @@ class CensoredPosterior:
             )
         if set(names) & set(_RESERVED):
             raise InvalidInput(f"columns are {names}; {list(_RESERVED)} are taken: rename them")
+        if self.engine not in _GENERATORS:
+            raise InvalidInput(f"engine is {self.engine!r}; it must be one of {list(_GENERATORS)}")
         object.__setattr__(self, "columns", columns)
 
     @property
@@ -137,7 +147,7 @@ class CensoredPosterior:
             delta=0.0,
             neighbours=relation,
             strength=Strength.CONDITIONAL,
-            assumptions=(*_ASSUMPTIONS, *notes, COMPUTATIONAL),
+            assumptions=(*_ASSUMPTIONS, _GENERATORS[self.engine], *notes, COMPUTATIONAL),
             source="bayesdp.synthesis.censor",
         )
 

@@ -175,7 +175,7 @@ def check_weights(weights: Any, n: int) -> Floats:
     if values.shape != (n,) or not np.all((values >= 0) & (values <= _LARGEST)):
         raise InvalidInput(
             "weights must be one number for each record, from 0 to 1000, none missing, in a "
-            "vector as long as the records"
+            "vector as long as the records; or a function of a record, or bdp.PublicWeights"
         )
     return values
 
