@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
+    from bayesdp.mechanisms.censored_weights import PublicWeights
     from bayesdp.mechanisms.conjugate import ConjugateRelease
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
@@ -84,6 +85,7 @@ _HOME = {
     "PerturbedHistogramSynthesizer": "synthesis.histogram",
     "PosteriorSynthesizer": "synthesis.posterior",
     "PseudoPosterior": "synthesis.pseudo_posterior",
+    "PublicWeights": "mechanisms.censored_weights",
     "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
@@ -133,6 +135,7 @@ __all__ = [
     "PerturbedHistogramSynthesizer",
     "PosteriorSynthesizer",
     "PseudoPosterior",
+    "PublicWeights",
     "RandomizedResponse",
     "Release",
     "ReleaseExists",

@@ -14,7 +14,7 @@ import numpy as np
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.stan_backend import Backend, Run
 from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
-from bayesdp.engines.stan_programs import compiled, read_program
+from bayesdp.engines.stan_programs import Program, compiled, read_program
 from bayesdp.engines.stan_pystan import PyStan, pystan_version
 from bayesdp.errors import InvalidInput, MissingDependency
 
@@ -102,14 +102,32 @@ def sample(
         progress=progress,
     )
     chosen = _choose(backend)
+    return chosen.sample(source, _compiled(source, chosen, progress), run)
 
+
+def compile_program(program: str) -> None:
+    """Compile a shipped program unless the cache has it, so that `sample` can't fail there.
+
+    Raises
+    ------
+    InvalidInput
+        If no such program ships.
+    MissingDependency
+        If neither CmdStan nor PyStan is installed.
+    EngineFailed
+        If the program doesn't compile.
+    """
+    _compiled(read_program(program), _choose("auto"), False)
+
+
+def _compiled(source: Program, chosen: Backend, progress: bool) -> Path:
     def compile_into(building: Path) -> None:
         _logger.info("compiling %s, which takes a minute or so", source.filename)
         if progress:
             print(f"Compiling {source.filename}, which takes a minute or so", file=sys.stderr)
         chosen.compile(source, building)
 
-    return chosen.sample(source, compiled(source, chosen.fingerprint(), compile_into), run)
+    return compiled(source, chosen.fingerprint(), compile_into)
 
 
 def available_backend() -> str:

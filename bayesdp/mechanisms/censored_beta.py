@@ -1,7 +1,7 @@
 r"""The censored beta synthesizer's mechanism: records from one draw of a clipped posterior.
 
-Records y in (0, 1) are modelled as Beta(lambda phi, lambda (1 - phi)). Each record's log density
-is clipped to a public interval [low, high], and one (phi, lambda) is drawn with probability
+Records y in (0, 1) are modelled as Beta(lambda phi, lambda (1 - phi)). Each record's log density,
+times its weight, is clipped to a public interval [low, high], and one (phi, lambda) is drawn with
 
     Pr[cell j] = pi_j exp(S_j) / sum_k pi_k exp(S_k),    S_j = sum_i f_j(y_i),
 
@@ -11,8 +11,8 @@ and draw by MCMC.
 
 Privacy
 -------
-Suppose that f_j(y) is a function of j and y alone, and lies in [low - eta, high + eta] for every
-cell and record. Write w = high - low + 2 eta.
+Suppose that f_j(y) is a function of j and y alone (y is a record and, if it has one, its weight),
+and lies in [low - eta, high + eta] for every cell and record. Write w = high - low + 2 eta.
 
 *Add/remove-one.* With a record y more, Pr'[j] / Pr[j] = exp(f_j(y)) / E[exp(f_k(y))], k drawn by
 Pr. The expectation lies between the least and the largest exp(f_k(y)), so the ratio is in
@@ -39,7 +39,8 @@ The law above is the code's own, with these f_j, not an approximation to it:
   is left to delta.
 
 So only eta remains, and `bayesdp.mechanisms.censored_kernels` proves that
-eta = 2^-40 (largest lambda + 2) is enough.
+eta = 2^-40 (largest lambda + 2) is enough. Weighted f_j and their eta are in
+`bayesdp.mechanisms.censored_sums`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms import synthetic_column
 from bayesdp.mechanisms.censored_grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored_inputs import (
     check_bits,
@@ -61,14 +63,27 @@ from bayesdp.mechanisms.censored_inputs import (
     check_largest,
     check_moderate_prior,
     check_prior_lambda,
-    check_records,
     of_records,
+    risky_pairs,
 )
-from bayesdp.mechanisms.randomness import COMPUTATIONAL, generator
+from bayesdp.mechanisms.censored_weights import (
+    ATTACHED,
+    PublicWeights,
+    check_weighting,
+    unit_scale,
+    with_weights,
+)
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 
+Floats = NDArray[np.float64]
 _SAFE = 1 + 2.0**-50  # covers the rounding of the width and of the products below
+_ATTACHED = (
+    "A record's weight doesn't depend on other records: neighbours add, remove or replace a record "
+    "together with its weight."
+)
+_PUBLIC_N = "The number of records is public and not protected."
 _TIMES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}  # widths that a neighbour costs
 
 
@@ -81,7 +96,7 @@ class CensoredBetaMechanism:
     interval : tuple of two floats
         (low, high): each record's log density is clipped to it. Public.
     size : int
-        Number of synthetic records in a copy, at least 1. Public.
+        Number of synthetic records in a copy. Public.
     neighbours : {"add_remove", "replace_one"}
         The relation that the promise is stated under where none is asked for.
     prior_phi : tuple of two floats
@@ -98,6 +113,9 @@ class CensoredBetaMechanism:
         (n (lambda + 1))) in phi and sqrt(1 / n) in log lambda.
     n : int or None
         Number of confidential records where it is public, which only replace-one allows.
+    weights : None, "attached" or PublicWeights
+        What multiplies log densities before they are clipped: nothing; a weight attached to each
+        record, the statistic then being a pair, records and weights; or a public function.
 
     Raises
     ------
@@ -119,6 +137,7 @@ class CensoredBetaMechanism:
     largest: float = 1000.0
     grid: tuple[int, int] = (30, 30)
     n: int | None = None
+    weights: PublicWeights | str | None = None
 
     name: ClassVar[str] = "censored_beta"
     log_concave: ClassVar[bool] = False
@@ -131,6 +150,7 @@ class CensoredBetaMechanism:
             "prior_phi": check_moderate_prior(self.prior_phi, "prior_phi"),
             "prior_lambda": check_prior_lambda(self.prior_lambda),
             "grid": check_bits(self.grid),
+            "weights": check_weighting(self.weights),
         }
         made["largest"] = check_largest(self.largest, made["prior_lambda"][0])
         if self.n is not None:
@@ -175,7 +195,9 @@ class CensoredBetaMechanism:
     @property
     def excess(self) -> float:
         """eta: how far rounding may carry a record's term beyond the interval."""
-        return 2.0**-40 * (self.largest + 2)
+        if self.weights is None:
+            return 2.0**-40 * (self.largest + 2)
+        return 1 / unit_scale(*self.interval)
 
     def epsilon(self, *, copies: int = 1, neighbours: str | None = None) -> float:
         """Epsilon of `copies` copies; under add/remove-one, a copy's is the interval's width.
@@ -205,11 +227,8 @@ class CensoredBetaMechanism:
             assumptions=(
                 "The interval, the prior, the grid and the size of a copy were chosen without "
                 "the data.",
-                *(
-                    ()
-                    if self.n is None
-                    else ("The number of records is public and not protected.",)
-                ),
+                *((_ATTACHED,) if self.weights == ATTACHED else ()),
+                *((_PUBLIC_N,) if self.n is not None else ()),
                 COMPUTATIONAL,
             ),
             source="bayesdp.mechanisms.censored_beta; Hu, Williams and Savitsky (2025)",
@@ -221,74 +240,61 @@ class CensoredBetaMechanism:
 
     def posterior(self, statistic: Any) -> ClippedPosterior:
         """The law of (phi, lambda) given the confidential records; for the curator alone."""
-        records = check_records(statistic)
+        records, weights = with_weights(statistic, self.weights)
         if self.n is not None and records.size != self.n:
             raise InvalidInput(
                 f"the statistic has another number of records than the mechanism's n = {self.n}"
             )
         grid = Grid(self.grid, self.prior_phi, self.prior_lambda, self.largest)
-        return ClippedPosterior(grid, *self.interval, np.sort(records))
+        if weights is None:
+            return ClippedPosterior(grid, *self.interval, np.sort(records))
+        order = np.lexsort((weights, records))
+        return ClippedPosterior(grid, *self.interval, records[order], weights[order])
 
-    def check_statistic(self, statistic: Any) -> NDArray[np.float64]:
-        """Return the records as an array if all are in (0, 1), else raise without showing one."""
-        return check_records(statistic)
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic as arrays if all are in range, else raise without showing one."""
+        records, weights = with_weights(statistic, self.weights)
+        return (records, weights) if self.weights == ATTACHED else records
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.float64]:
+    def release(self, statistic: Any, copies: int = 1) -> Floats:
         """Draw copies from the secure generator.
 
-        The statistic is the confidential records, in (0, 1), at least one, in any order. Returns
-        synthetic records, sorted, shape (copies, size), each copy from its own (phi, lambda). A
-        record that the beta sampler rounds to 0 or 1 is moved to 2^-1022 or 1 - 2^-53.
+        The statistic is the confidential records, in (0, 1), at least one, in any order, or a
+        pair of them and their weights. Returns synthetic records, sorted, shape (copies, size),
+        each copy from its own (phi, lambda), none rounded to 0 or 1.
         """
         drawn = self.posterior(statistic).drawn(copies)
-        phi, lam = drawn[:, :1], drawn[:, 1:]
-        records = generator().beta(lam * phi, lam * (1 - phi), size=(copies, self.size))
-        return np.sort(np.clip(records, 2.0**-1022, 1 - 2.0**-53), axis=1)
+        return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """Not offered: the law of the records is intractable. Raises InvalidInput."""
         raise InvalidInput(
-            "the law of censored_beta's records given the confidential ones is intractable; "
-            "analyse each copy as if it were real and join the results by bdp.combine"
+            "the law of censored_beta's records is intractable; analyse each copy as if it were "
+            "real and join the results by bdp.combine"
         )
 
-    def pairs(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def pairs(self) -> Sequence[tuple[Any, ...]]:
         """Neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
-        usual = np.full(4 if self.n is None else max(self.n - 1, 0), 0.3)
-        some = [np.append(usual, y) for y in (1e-9, 1 - 1e-9, 0.5)]
-        if self.neighbours == Neighbours.ADD_REMOVE:
-            return [(usual, each) for each in some]
-        return [(some[0], some[1]), (some[1], some[2]), (some[2], some[0])]
+        pairs = risky_pairs(self.neighbours, self.n)
+        if self.weights == ATTACHED:
+            return [tuple((y, np.ones(y.size)) for y in pair) for pair in pairs]
+        return pairs
 
     def outputs(self) -> None:
         """None: the outputs can't be listed."""
 
     def check_output(self, output: Any) -> tuple[float, ...]:
         """Return `output` as a sorted tuple if this mechanism can release it, else raise."""
-        values = np.asarray(output)
-        if values.shape != (self.size,) or values.dtype.kind != "f":
-            raise InvalidInput(
-                f"output has shape {values.shape}; this mechanism releases size = {self.size} "
-                "records"
-            )
-        if not np.all((values > 0) & (values < 1)):
-            raise InvalidInput("output has records outside (0, 1); this mechanism releases none")
-        return tuple(np.sort(values).tolist())
+        return synthetic_column.check(output, self.size)
 
     def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
         """One row a synthetic record: its copy and its value."""
-        return {
-            "copy": np.repeat(np.arange(len(outputs)), self.size),
-            "value": np.asarray(outputs, dtype=np.float64).ravel(),
-        }
+        return synthetic_column.encode(outputs, self.size)
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[float, ...]]:
         """The copies, in their order."""
-        copy, values = np.asarray(columns["copy"]), np.asarray(columns["value"])
-        order = np.argsort(copy, kind="stable")
-        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
-        return [self.check_output(part) for part in np.split(values[order], starts)]
+        return synthetic_column.decode(columns, self.size)
 
-    def records(self, output: Sequence[float]) -> NDArray[np.float64]:
+    def records(self, output: Sequence[float]) -> Floats:
         """The synthetic records; shape (size,)."""
         return np.asarray(output, dtype=np.float64)

@@ -1,7 +1,7 @@
 r"""A public grid over (phi, log lambda), and exact draws from a clipped posterior on it.
 
 A cell's weight is its prior density times exp(S) at its centre, S the clipped sum there
-(`bayesdp.mechanisms.censored_kernels`), an exact rational number. There are up to 2^64 cells,
+(`bayesdp.mechanisms.censored_sums`), an exact rational number. There are up to 2^64 cells,
 of which a draw looks at few: the grid is cut into blocks with a bound on the weight in each; a
 block is drawn by its bound, a cell uniformly in it, and the cell accepted with probability
 weight over bound. That is the law of the whole grid, whatever the blocks are, provided that the
@@ -33,7 +33,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ from numpy.typing import NDArray
 from bayesdp.errors import EngineFailed
 from bayesdp.mechanisms.bernoulli import bernoulli_exp
 from bayesdp.mechanisms.randomness import random_words, uniform_below
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.censored_sums import SortedRecords, WeightedRecords
 
 Floats = NDArray[np.float64]
 _BITS = 100  # of a block's weight relative to the largest
@@ -147,43 +150,35 @@ class ClippedPosterior:
         The interval that each record's log density is clipped to. Public.
     records : ndarray
         In (0, 1), sorted.
+    weights : ndarray, optional
+        One a record, from 0 to 1000; default: all 1.
     """
 
     grid: Grid
     low: float
     high: float
     records: Floats
+    weights: Floats | None = None
 
     @cached_property
-    def sums(self) -> NDArray[np.int64]:
-        """Prefix sums of the records' logarithms."""
-        from bayesdp.mechanisms.censored_kernels import prefix_sums
+    def likelihood(self) -> SortedRecords | WeightedRecords:
+        """The clipped sum as a function of (phi, lambda)."""
+        from bayesdp.mechanisms.censored_sums import SortedRecords, WeightedRecords
 
-        made: NDArray[np.int64] = prefix_sums(self.records)
-        return made
+        if self.weights is None:
+            return SortedRecords(self.records, self.low, self.high)
+        return WeightedRecords(self.records, self.weights, self.low, self.high)
 
     def log_weight(self, i: int, j: int) -> Fraction:
         """log of the weight of a cell, exactly."""
-        from bayesdp.mechanisms.censored_kernels import FRACTION_BITS, HALF, clipped_parts
-
         phi, lam = self.grid.point(i + 0.5, j + 0.5)
-        curve, counts = clipped_parts(self.records, self.sums, phi, lam, self.low, self.high)
-        at_low, at_high, between, *halves = (int(v) for v in counts)
-        a, b, c, low, high = (Fraction(float(v)) for v in (*curve, self.low, self.high))
-        t1, t2 = ((halves[k] << HALF) + halves[k + 1] for k in (0, 2))
-        logs = (a * t1 + b * t2) / (1 << FRACTION_BITS)
-        prior = Fraction(self.grid.log_prior(phi, lam))
-        return prior + low * at_low + high * at_high + logs - c * between
+        return Fraction(self.grid.log_prior(phi, lam)) + self.likelihood.exact(phi, lam)
 
     def log_weights(self, phi: Floats, lam: Floats) -> tuple[Floats, NDArray[np.int64]]:
         """log weights, rounded, and numbers of clipped records, at all pairs of two columns."""
-        from bayesdp.mechanisms.censored_kernels import clipped_sums
-
         shape = (phi.size, lam.size)
         along_phi, along_lam = np.repeat(phi, lam.size), np.tile(lam, phi.size)
-        values, clipped = clipped_sums(
-            self.records, self.sums, along_phi, along_lam, self.low, self.high
-        )
+        values, clipped = self.likelihood.rounded(along_phi, along_lam)
         weights = values + self.grid.log_priors(along_phi, along_lam)
         return weights.reshape(shape), clipped.reshape(shape)
 
@@ -222,18 +217,11 @@ class ClippedPosterior:
         return Blocks(*(np.append(getattr(blocks, v)[kept], getattr(new, v)) for v in names))
 
     def _bounded(self, i: Any, j: Any, wide: Any, high: Any) -> Blocks:
-        from bayesdp.mechanisms.censored_kernels import block_bounds
-
         phi0, lam0 = self.grid.points(i + 0.5, j + 0.5)
         phi1, lam1 = self.grid.points(i + np.ldexp(1.0, wide) - 0.5, j + np.ldexp(1.0, high) - 0.5)
         prior = self.grid.prior_at_corners((phi0, phi1), (lam0, lam1))
-        bounds, guesses = block_bounds(
-            self.records, self.sums, phi0, phi1, lam0, lam1, prior, self.low, self.high
-        )
-        logs = np.abs(self.sums[-1] * [2.0**-20, 2.0**-50, 2.0**-20, 2.0**-50]).sum()
-        each = lam1 * (1 + np.abs(np.log(lam1))) + 64 + abs(self.low) + abs(self.high)
-        size = (lam1 + 2) * logs + self.records.size * each + np.abs(prior).max(axis=1) + 1
-        bound = bounds + 2.0**-45 * size
+        bounds, guesses = self.likelihood.bounds((phi0, phi1), (lam0, lam1), prior)
+        bound = bounds + 2.0**-45 * (np.abs(prior).max(axis=1) + 1)
         for k, (phi, lam) in enumerate(itertools.product((phi0, phi1), (lam0, lam1))):
             guesses[:, 1 + k] += self.grid.log_priors(phi, lam)
         guesses[:, 0] += self.grid.log_priors(0.5 * (phi0 + phi1), 0.5 * (lam0 + lam1))

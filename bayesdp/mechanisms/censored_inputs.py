@@ -100,3 +100,14 @@ def check_bits(grid: Any) -> tuple[int, int]:
             "log2 of the numbers of cells along phi and log lambda"
         )
     return int(grid[0]), int(grid[1])
+
+
+def risky_pairs(
+    neighbours: Neighbours, n: int | None
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
+    usual = np.full(4 if n is None else max(n - 1, 0), 0.3)
+    some = [np.append(usual, y) for y in (1e-9, 1 - 1e-9, 0.5)]
+    if neighbours == Neighbours.ADD_REMOVE:
+        return [(usual, each) for each in some]
+    return [(some[0], some[1]), (some[1], some[2]), (some[2], some[0])]

@@ -32,7 +32,7 @@ itself, rounded, displaces g* by less than 2^-47 L. A record past the cutoff for
 least the cutoff's, whose rounded value is at least the level; so it falls short by less than
 (0.82 + 0.25 + 0.02) 2^-41 L, and likewise from above: by less than 2^-40 L.
 
-All kernels are in this file because numba's cache looks at one file's age alone.
+Kernels that call one another are in one file because numba's cache looks at one file's age alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TOP = 1 - 2.0**-53
 _TOP_BITS = int(np.float64(_TOP).view(np.int64))
 
 
-def _kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compiled, and kept on the disk where there is a place for it."""
     try:
         return numba.njit(cache=True)(function)
@@ -62,7 +62,7 @@ def _kernel(function: Callable[..., Any]) -> Any:
         return numba.njit(function)
 
 
-@_kernel
+@kernel
 def _series(s):
     """2 artanh(s) for |s| <= 0.1716."""
     z = s * s
@@ -72,7 +72,7 @@ def _series(s):
     return 2.0 * (s + s * (z * p))
 
 
-@_kernel
+@kernel
 def _log(y):
     m, k = math.frexp(y)
     if m < _ROOT_HALF:
@@ -80,14 +80,14 @@ def _log(y):
     return k * _LN2_HIGH + (k * _LN2_LOW + _series((m - 1.0) / (m + 1.0)))
 
 
-@_kernel
+@kernel
 def fixed_logs(y):
     """log y and log(1 - y) in units of 2^-50, for a float y in (0, 1)."""
     t2 = _series(-y / (2.0 - y)) if y < 0.25 else _log(1.0 - y)
     return np.int64(_log(y) * 2.0**FRACTION_BITS), np.int64(t2 * 2.0**FRACTION_BITS)
 
 
-@_kernel
+@kernel
 def prefix_sums(y):
     """Row i: sums over the first i records of the halves of t1, then of t2."""
     sums = np.zeros((y.size + 1, 4), dtype=np.int64)
@@ -100,7 +100,17 @@ def prefix_sums(y):
     return sums
 
 
-@_kernel
+@kernel
+def logs(y):
+    """log y and log(1 - y) of records, as floats that depend on the record alone."""
+    t1, t2 = np.empty(y.size), np.empty(y.size)
+    for i in range(y.size):
+        first, second = fixed_logs(y[i])
+        t1[i], t2[i] = first * _UNIT, second * _UNIT
+    return t1, t2
+
+
+@kernel
 def _curve(a, b, c):
     """A, B, C, whether g is a hill (1.0) or a bowl (-1.0), and where it turns."""
     p, q = a - 1.0, b - 1.0
@@ -111,19 +121,28 @@ def _curve(a, b, c):
     return p, q, c, 1.0 if p > 0 else -1.0, min(max(p / (p + q), 5e-324), _TOP)
 
 
-@_kernel
+@kernel
 def log_beta(a, b):
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
-@_kernel
+@kernel
+def log_betas(a, b):
+    """`log_beta` of arrays."""
+    values = np.empty(a.size)
+    for k in range(a.size):
+        values[k] = log_beta(a[k], b[k])
+    return values
+
+
+@kernel
 def _reached(curve, level, bits):
     """Whether a hill is above the level, or a bowl below it, at the float of these bits."""
     t1, t2 = fixed_logs(np.int64(bits).view(np.float64))
     return curve[3] * (curve[0] * (t1 * _UNIT) + curve[1] * (t2 * _UNIT) - curve[2] - level) >= 0
 
 
-@_kernel
+@kernel
 def _cutoffs(curve, level):
     """The floats [x, w) where a hill is above the level or a bowl below it, without data."""
     turn = np.float64(curve[4]).view(np.int64)
@@ -144,7 +163,7 @@ def _cutoffs(curve, level):
     return np.int64(x).view(np.float64), np.int64(first).view(np.float64)
 
 
-@_kernel
+@kernel
 def clipped_parts(y, sums, phi, lam, low, high):
     """What the clipped sum at (phi, lambda) is made of, classified by the cutoffs alone.
 
@@ -166,7 +185,7 @@ def clipped_parts(y, sums, phi, lam, low, high):
     return curve[:3], parts
 
 
-@_kernel
+@kernel
 def _range_sum(sums, curve, i, j):
     """Sum of g over the records i, ..., j - 1, rounded."""
     if j <= i:
@@ -177,7 +196,7 @@ def _range_sum(sums, curve, i, j):
     return curve[0] * t1 + curve[1] * t2 - curve[2] * (j - i)
 
 
-@_kernel
+@kernel
 def _indices(sums, curve, turn, level):
     """The records [x, w) where a hill is above the level or a bowl below it, up to rounding.
 
@@ -200,7 +219,7 @@ def _indices(sums, curve, turn, level):
     return x, first
 
 
-@_kernel
+@kernel
 def clipped_sum(y, sums, a, b, low, high):
     """The clipped sum and the number of clipped records, in floating point."""
     curve = _curve(a, b, log_beta(a, b))
@@ -215,7 +234,7 @@ def clipped_sum(y, sums, a, b, low, high):
     return ends + between, core + around
 
 
-@_kernel
+@kernel
 def clipped_sums(y, sums, phi, lam, low, high):
     """`clipped_sum` at each point of two arrays: the sums and the numbers clipped."""
     values, clipped = np.empty(phi.size), np.empty(phi.size, dtype=np.int64)
@@ -225,7 +244,7 @@ def clipped_sums(y, sums, phi, lam, low, high):
     return values, clipped
 
 
-@_kernel
+@kernel
 def digamma(x):
     shift = 0.0
     while x < 12.0:
@@ -236,12 +255,12 @@ def digamma(x):
     return math.log(x) - 0.5 / x - tail - shift
 
 
-@_kernel
+@kernel
 def _ranges(x, w, n, between):
     return ((x, w), (n, n)) if between else ((0, x), (w, n))
 
 
-@_kernel
+@kernel
 def block_bounds(y, sums, phi0, phi1, lam0, lam1, prior, low, high):
     """Upper bounds on prior and clipped sum over rectangles of (phi, lambda); guesses of the sum.
 

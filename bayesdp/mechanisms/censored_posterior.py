@@ -53,8 +53,6 @@ _INEXACT = (
     "exact only within total variation gamma, its chance of being refused included, a copy of "
     "cost epsilon is (epsilon, (1 + e^epsilon) gamma).",
     "The prior is proper.",
-    "What the engine draws comes from its own generator, with a key of 64 bits from the operating "
-    "system, which too can't be told from true randomness.",
 )
 _ASSUMPTIONS = (
     "The prior was chosen without the data; so was every number of the model that is no record's, "
@@ -62,6 +60,13 @@ _ASSUMPTIONS = (
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
 )
+_GENERATORS = {
+    "pymc": "What the engine draws comes from its own generator, with a key of 64 bits from the "
+    "operating system, which too can't be told from true randomness.",
+    "stan": "What Stan draws comes from its own generator, which was not made to withstand attack, "
+    "with a seed of 31 bits from the operating system: the promise does not hold against whoever "
+    "runs Stan on guessed records with every seed.",
+}
 
 Row = tuple[float, ...]
 GridAxis = tuple[str, float, float, int]
@@ -85,6 +90,8 @@ class CensoredPosterior:
         Each column's name and kind, "integer" or "number".
     grid : sequence of tuples, optional
         Each parameter's name, bounds and number of cells, where it was drawn from a public grid.
+    engine : {"pymc", "stan"}
+        What draws the parameters.
 
     Raises
     ------
@@ -101,6 +108,7 @@ class CensoredPosterior:
     upper: float
     columns: tuple[tuple[str, str], ...]
     grid: tuple[GridAxis, ...] | None = None
+    engine: str = "pymc"
 
     def __post_init__(self) -> None:
         if self.n is not None:
@@ -121,6 +129,8 @@ class CensoredPosterior:
             )
         if set(names) & set(_RESERVED):
             raise InvalidInput(f"columns are {names}; {list(_RESERVED)} are taken: rename them")
+        if self.engine not in _GENERATORS:
+            raise InvalidInput(f"engine is {self.engine!r}; it must be one of {list(_GENERATORS)}")
         object.__setattr__(self, "columns", columns)
         if self.grid is not None:
             object.__setattr__(self, "grid", check_grid(self.grid))
@@ -159,7 +169,7 @@ class CensoredPosterior:
             neighbours=relation,
             strength=Strength.CONDITIONAL if self.grid is None else Strength.PROVED,
             assumptions=(
-                *(_INEXACT if self.grid is None else _EXACT),
+                *((*_INEXACT, _GENERATORS[self.engine]) if self.grid is None else _EXACT),
                 *_ASSUMPTIONS,
                 *notes,
                 COMPUTATIONAL,

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
+from bayesdp.mechanisms.censored_inputs import check_records
+from bayesdp.mechanisms.censored_weights import (
+    ATTACHED,
+    PublicWeights,
+    check_weights,
+    with_weights,
+)
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.publish import publish
 
+if TYPE_CHECKING:
+    import arviz as az
 
-@dataclass(frozen=True)
+    from bayesdp.synthesis.censored_chains import Chains
+
+_CHAINS = ("stan", "pymc")
+
+
+@dataclass(frozen=True, eq=False)
 class CensoredBetaSynthesizer:
     """Synthesize confidential records in (0, 1) from a draw of a clipped beta posterior.
 
@@ -35,17 +52,29 @@ class CensoredBetaSynthesizer:
     center : float
         Centre of the interval, chosen without the data. Log densities below and above the
         interval count as its ends, so it should lie where most of them are.
-    weights : None
-        Weights of the records; only None, all 1, is offered.
-    engine : {"grid"}
-        How (phi, lambda) is drawn: exactly, from a public grid.
-    prior_phi, prior_lambda, largest, grid
+    weights : None, array_like, callable or PublicWeights
+        What multiplies each record's log density before it is clipped, from 0 to 1000; None is 1.
+        A vector has one weight a record, in their order, and each must be its record's whatever the
+        others are: public, or a public function of the record. A callable is such a function; it
+        is called with one record at a time, an array of shape (1,), and returns one weight.
+        `PublicWeights` is one with nothing left to assume; the grid's manifest has its numbers.
+    engine : {"grid", "stan", "pymc"}
+        How (phi, lambda) is drawn: exactly from a public grid, which is proved, or by NUTS, each
+        copy's the last of a chain of its own, and then the guarantee is conditional on exact draws.
+    prior_phi, prior_lambda, largest
         As for `CensoredBetaMechanism`.
+    grid : tuple of two ints
+        The same; of the engine "grid" alone.
 
     Raises
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Notes
+    -----
+    Weights fitted to the confidential records, as the papers' Censor_w, break the guarantee: one
+    record near 0 more changes the weights of all others, and moves the log ratio by hundreds.
 
     Examples
     --------
@@ -58,7 +87,7 @@ class CensoredBetaSynthesizer:
     copies: int = 1
     neighbours: str = "add_remove"
     center: float = 0.0
-    weights: None = None
+    weights: Any = None
     engine: str = "grid"
     prior_phi: tuple[float, float] = (1.0, 1.0)
     prior_lambda: tuple[float, float] = (0.1, 1.5)
@@ -67,14 +96,13 @@ class CensoredBetaSynthesizer:
 
     def __post_init__(self) -> None:
         check_at_least_one("copies", self.copies)
-        if self.engine != "grid":
+        if self.engine not in ("grid", *_CHAINS):
             raise InvalidInput(
-                f"engine is {self.engine!r}; only 'grid' is offered, whose draws are exact"
+                f"engine is {self.engine!r}; it must be 'grid', whose draws are exact, 'stan' or "
+                "'pymc'"
             )
-        if self.weights is not None:
-            raise InvalidInput(
-                "weights are given; only weights=None is offered, with every record's weight 1"
-            )
+        if self._weighting == ATTACHED and not callable(self.weights):
+            check_weights(self.weights, np.size(self.weights))
         self._mechanism(1)
 
     def release(
@@ -97,35 +125,97 @@ class CensoredBetaSynthesizer:
             The budget of these records, ``ledger.dataset("survey-2026")``. The data are
             checked first, then the guarantee is spent, then the copies are drawn.
         variable : str, optional
-            Name of the records' column. Default: the Series' name, or "value".
+            Name of the records' column; not "phi" or "lambda" with the engine "pymc". Default:
+            the Series' name, or "value".
 
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere or not all in (0, 1), or if there is a ledger
-            and the draws would be seeded. Nothing is spent or drawn then.
+            If the data are empty, missing somewhere or not all in (0, 1), the weights don't fit
+            them, or if there is a ledger and the draws would be seeded. Nothing is spent or drawn
+            then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        MissingDependency
+            If the engine isn't installed. Nothing is spent or drawn then.
+        EngineFailed
+            If the engine fails, or its chains clearly have not converged.
         """
         name = getattr(y, "name", None)
-        return publish(
-            self._mechanism(size),
-            y,
-            copies=self.copies,
-            variable=variable or (name if isinstance(name, str) and name else "value"),
-            ledger=ledger,
-        )
+        variable = variable or (name if isinstance(name, str) and name else "value")
+        statistic = self._statistic(y)
+        if self.engine == "grid":
+            return publish(
+                self._mechanism(size),
+                statistic,
+                copies=self.copies,
+                variable=variable,
+                ledger=ledger,
+            )
+        check_at_least_one("size", size)
+        if self.engine == "pymc" and variable in ("phi", "lambda"):
+            raise InvalidInput(f"variable is {variable!r}, a parameter's name; choose another")
+        records, weights = self._columns(statistic)
+        return self._chains.release(records, weights, size, variable, ledger)
 
     def guarantee(self) -> Guarantee:
         """What a release will promise, before any data are touched."""
+        if self.engine != "grid":
+            return self._chains.mechanism(1, 1, "value").guarantee(copies=self.copies)
         return self._mechanism(1).guarantee(copies=self.copies)
 
-    def pseudo_posterior(self, y: Any) -> PseudoPosterior:
+    def pseudo_posterior(self, y: Any) -> PseudoPosterior | az.InferenceData:
         """The law that (phi, lambda) is drawn from, for the curator's eyes only.
 
         It is a function of the confidential records without any noise, and promises nothing.
+
+        Returns
+        -------
+        PseudoPosterior or InferenceData
+            The latter, with the variables phi and lambda, where the engine is "stan" or "pymc".
         """
-        return PseudoPosterior(self._mechanism(1).posterior(y))
+        statistic = self._statistic(y)
+        if self.engine == "grid":
+            return PseudoPosterior(self._mechanism(1).posterior(statistic))
+        return self._chains.pseudo_posterior(*self._columns(statistic))
+
+    def _statistic(self, y: Any) -> Any:
+        """The records, checked; with weights that are attached to them, a pair."""
+        records = check_records(y)
+        if self._weighting != ATTACHED:
+            return records
+        weights = self.weights
+        if callable(weights):
+            # One at a time, so that a weight can't depend on the other records.
+            alone = [np.ravel(weights(record)) for record in records.reshape(-1, 1)]
+            weights = np.concatenate(alone)
+        return records, check_weights(weights, records.size)
+
+    def _columns(self, statistic: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Records and weights, whatever these are made of; None for none."""
+        return with_weights(statistic, self._weighting)
+
+    @property
+    def _weighting(self) -> PublicWeights | str | None:
+        """How the mechanism takes the weights."""
+        if self.weights is None or isinstance(self.weights, PublicWeights):
+            return self.weights
+        return ATTACHED
+
+    @property
+    def _chains(self) -> Chains:
+        from bayesdp.synthesis.censored_chains import Chains
+
+        return Chains(
+            self.engine,
+            self.epsilon,
+            self.copies,
+            self.neighbours,
+            self.center,
+            self.prior_phi,
+            self.prior_lambda,
+            self.largest,
+        )
 
     def _mechanism(self, size: int) -> CensoredBetaMechanism:
         return CensoredBetaMechanism.calibrate(
@@ -138,4 +228,5 @@ class CensoredBetaSynthesizer:
             prior_lambda=self.prior_lambda,
             largest=self.largest,
             grid=self.grid,
+            weights=self._weighting,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,7 +173,7 @@ class PosteriorSynthesizer:
         """The censored model, for NUTS."""
         made = censored(
             self.model,
-            epsilon=_share(float(self.epsilon), self.copies),
+            epsilon=share_of(float(self.epsilon), self.copies),
             neighbours=self.neighbours,
             center=self.center,
             weights=self.weights,
@@ -195,7 +196,7 @@ class PosteriorSynthesizer:
         from bayesdp.synthesis.posterior_grid import PosteriorGrid, grid_of
 
         interval = clipping_interval(
-            _share(float(self.epsilon), self.copies),
+            share_of(float(self.epsilon), self.copies),
             check_relation(self.neighbours),
             self.center,
             is_discrete(self.model),
@@ -206,21 +207,37 @@ class PosteriorSynthesizer:
             return PosteriorGrid(tracer, terms, *interval, weights, grid)
 
     def _points(self, made: Censored) -> list[dict[str, NDArray[Any]]]:
-        """One draw of the parameters a copy, from chains that don't share anything."""
         names = [rv.name for rv in made.model.free_RVs]
-        draws = sample(
-            made.model,
-            variables=names,
-            draws=_DRAWS,
-            warmup=_WARMUP,
-            chains=max(_CHAINS, self.copies),
-            seed=int(random_words(1)[0]),
-        )
-        check_converged(draws)
-        return [
-            {name: draws.posterior[name][chain, -1] for name in names}
-            for chain in range(self.copies)
-        ]
+        return last_draws(partial(sample, made.model, variables=names), self.copies)
+
+
+def last_draws(run: Callable[..., Draws], copies: int) -> list[dict[str, NDArray[Any]]]:
+    """One draw of the parameters a copy, from chains that don't share anything.
+
+    Parameters
+    ----------
+    run : callable
+        An engine that has its model, and takes `draws`, `warmup`, `chains` and a `seed` of
+        64 bits.
+    copies : int
+        How many.
+
+    Raises
+    ------
+    EngineFailed
+        If sampling fails, or the chains clearly have not converged.
+    """
+    draws = run(
+        draws=_DRAWS,
+        warmup=_WARMUP,
+        chains=max(_CHAINS, copies),
+        seed=int(random_words(1)[0]),
+    )
+    check_converged(draws)
+    return [
+        {name: values[chain, -1] for name, values in draws.posterior.items()}
+        for chain in range(copies)
+    ]
 
 
 def check_converged(draws: Draws) -> None:
@@ -249,7 +266,7 @@ def check_converged(draws: Draws) -> None:
         )
 
 
-def _share(epsilon: float, copies: int) -> float:
+def share_of(epsilon: float, copies: int) -> float:
     """The largest float of which `copies` cost at most `epsilon` together."""
     share = epsilon / copies
     while composition.total([share] * copies) > epsilon:

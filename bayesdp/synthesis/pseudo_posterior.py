@@ -88,13 +88,13 @@ class PseudoPosterior:
 
     @property
     def censored(self) -> int:
-        """The number of records whose log density is clipped at the mean of (phi, lambda)."""
+        """The number of records whose term is clipped at the mean of (phi, lambda)."""
         phi, lam = (np.array([v]) for v in self.summary()["mean"])
         return int(self.law.log_weights(phi, lam)[1][0, 0])
 
     @cached_property
     def lipschitz(self) -> float:
-        """The largest absolute clipped log density of a record, over records and 1000 draws.
+        """The largest absolute clipped term of a record, over records and 1000 draws.
 
         It is at most the larger of the interval's ends in absolute value, and equal to it where
         a record is clipped there.
@@ -102,15 +102,18 @@ class PseudoPosterior:
         from scipy import special
 
         draws = self.sample(1000, seed=0)
-        records = self.law.records
+        records, weights = self.law.records, self.law.weights
         largest = 0.0
         for phi, lam in draws.to_numpy():
             a, b = lam * phi, lam * (1 - phi)
-            # |g| is largest at an end of the records or beside the point where g turns.
-            turn = (a - 1) / (lam - 2) if (a - 1) * (b - 1) > 0 else 0.0
-            place = np.searchsorted(records, turn)
-            y = records[np.clip([0, place - 1, place, -1 % records.size], 0, records.size - 1)]
-            g = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - special.betaln(a, b)
+            y, w = records, weights
+            if w is None:
+                # |g| is largest at an end of the records or beside the point where g turns.
+                turn = (a - 1) / (lam - 2) if (a - 1) * (b - 1) > 0 else 0.0
+                place = np.searchsorted(records, turn)
+                few = np.clip([0, place - 1, place, records.size - 1], 0, records.size - 1)
+                y, w = records[few], np.ones(few.size)
+            g = w * ((a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - special.betaln(a, b))
             largest = max(largest, float(np.abs(np.clip(g, self.law.low, self.law.high)).max()))
         return largest
 

@@ -259,7 +259,7 @@ EXAMPLES: list[Example] = [
         intractable=True,
     ),
     Example(
-        CensoredPosterior(9, 1, -1.0, 2.0, (("y", "number"),)),
+        CensoredPosterior(9, 1, -1.0, 2.0, (("y", "number"),), engine="stan"),
         [(None, None)],
         [[(1.5,)]],
         intractable=True,
@@ -274,6 +274,10 @@ EXAMPLES: list[Example] = [
         for mechanism in (
             bdp.CensoredBetaMechanism((-2.0, 2.0), 3),
             bdp.CensoredBetaMechanism((-1.0, 3.0), 3, "replace_one", prior_phi=(2, 1), n=4),
+            bdp.CensoredBetaMechanism((-2.0, 2.0), 3, weights="attached"),
+            bdp.CensoredBetaMechanism(
+                (-2.0, 2.0), 3, "replace_one", weights=bdp.PublicWeights(2, (0.1, 0.5), (1, 9))
+            ),
         )
     ),
 ]

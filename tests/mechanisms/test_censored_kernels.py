@@ -75,12 +75,14 @@ def test_the_clipped_sum_is_that_over_every_record(interval: tuple[float, float]
             size = max(1.0, lam / 10, sum(map(abs, interval)))
             exact = exact_sum(law, phi, lam)
             assert float(exact) == pytest.approx(truth, abs=1e-9 * size)
-            quick, _ = kernels.clipped_sum(y, law.sums, a, b, *interval)
+            quick, _ = kernels.clipped_sum(y, law.likelihood.sums, a, b, *interval)
             assert quick == pytest.approx(truth, abs=1e-9 * size)
 
 
 def exact_sum(law: ClippedPosterior, phi: float, lam: float) -> Fraction:
-    curve, counts = kernels.clipped_parts(law.records, law.sums, phi, lam, law.low, law.high)
+    curve, counts = kernels.clipped_parts(
+        law.records, law.likelihood.sums, phi, lam, law.low, law.high
+    )
     at_low, at_high, between, *halves = (int(v) for v in counts)
     assert at_low + at_high + between == law.records.size
     assert min(at_low, at_high, between) >= 0

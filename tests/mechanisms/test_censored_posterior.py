@@ -49,6 +49,7 @@ def test_epsilon_is_never_rounded_down():
     [
         ({"n": 0}, "n is 0"),
         ({"size": 0}, "size is 0"),
+        ({"engine": "grid"}, "engine is 'grid'"),
         ({"lower": 1.0}, "lower and upper"),
         ({"upper": math.inf}, "lower and upper"),
         ({"lower": math.nan}, "lower and upper"),

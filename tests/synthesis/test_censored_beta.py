@@ -204,8 +204,12 @@ def test_bad_data_are_refused_and_nothing_is_spent(data, message, dataset):
         ({"neighbours": "edge"}, "neighbours"),
         ({"center": math.nan}, "center"),
         ({"center": "0"}, "center"),
-        ({"engine": "stan"}, "engine is 'stan'; only 'grid'"),
-        ({"weights": [1.0, 0.5]}, "weights"),
+        ({"engine": "nuts"}, "engine is 'nuts'; it must be 'grid'"),
+        ({"weights": [1.0, -0.5]}, "weights must be"),
+        ({"weights": [1.0, math.nan]}, "weights must be"),
+        ({"weights": [[1.0, 0.5]]}, "weights must be"),
+        ({"weights": [1001.0]}, "from 0 to 1000"),
+        ({"weights": "fitted"}, "weights must be"),
         ({"prior_phi": (1.0, 0.0)}, "prior_phi"),
         ({"prior_lambda": (0.0, 1.5)}, "prior_lambda"),
         ({"largest": 0.05}, "largest"),
@@ -221,6 +225,67 @@ def test_bad_options_are_refused(options, message):
 def test_a_bad_size_is_refused_and_nothing_is_spent(size, dataset):
     with pytest.raises(bdp.InvalidInput, match="size"):
         bdp.CensoredBetaSynthesizer(epsilon=4.0).release([0.5], size=size, ledger=dataset)
+    assert dataset.remaining().epsilon == 5.0
+
+
+def by_the_record(y):
+    return np.minimum(1.0, 5 * y)
+
+
+@pytest.mark.parametrize("kind", ["vector", "function"])
+def test_weights_of_every_kind_are_the_same_release(kind, reference):
+    weights = by_the_record(reference) if kind == "vector" else by_the_record
+    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    with bdp.reproducible(1):
+        release = made.release(reference, size=20)
+    posterior = made.pseudo_posterior(reference)
+    assert release.mechanism.weights == "attached"
+    assert release.mechanism.epsilon() == made.guarantee().epsilon <= 4.0
+    assert made.guarantee().strength is bdp.Strength.PROVED
+    assert any("together with its weight" in text for text in made.guarantee().assumptions)
+    attached = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=by_the_record(reference))
+    with bdp.reproducible(1):
+        assert attached.release(reference, size=20).outputs == release.outputs
+    terms = np.sort(posterior.law.weights)
+    assert np.array_equal(terms, np.sort(by_the_record(reference)))
+    phi, lam = posterior.summary()["mean"]
+    density = by_the_record(reference) * stats.beta(lam * phi, lam * (1 - phi)).logpdf(reference)
+    assert posterior.censored == np.sum(np.abs(density) > posterior.law.high)
+    wide = bdp.CensoredBetaSynthesizer(epsilon=400.0, weights=weights).pseudo_posterior(reference)
+    largest = max(
+        np.abs(
+            by_the_record(reference) * stats.beta(lam * p, lam * (1 - p)).logpdf(reference)
+        ).max()
+        for p, lam in wide.sample(1000, seed=0).to_numpy()
+    )
+    assert wide.lipschitz == pytest.approx(largest, rel=1e-9)
+
+
+def test_a_function_sees_one_record_at_a_time(reference):
+    """What would depend on the other records gets none: y / max(y) is 1."""
+    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=lambda y: y / y.max())
+    assert np.all(made.pseudo_posterior(reference).law.weights == 1)
+
+
+def test_public_weights_are_in_the_manifest_and_assume_nothing(reference, tmp_path):
+    weights = bdp.PublicWeights(2.0, phi=(0.05, 0.5), lam=(1.0, 20.0))
+    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    release = made.release(reference, size=9)
+    assert not any("weight" in text for text in release.guarantee.assumptions)
+    release.save(tmp_path / "out")
+    assert bdp.Release.load(tmp_path / "out").mechanism.weights == weights
+    assert np.array_equal(
+        np.sort(made.pseudo_posterior(reference).law.weights), np.sort(weights(reference))
+    )
+
+
+@pytest.mark.parametrize(
+    "weights", [[0.5], [0.5, 1.0, 1.0], lambda y: np.ones(2), lambda y: -y, lambda y: "a"]
+)
+def test_weights_that_do_not_fit_are_refused_and_nothing_is_spent(weights, dataset):
+    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    with pytest.raises(bdp.InvalidInput, match="weights must be"):
+        made.release([0.25, 0.5], ledger=dataset)
     assert dataset.remaining().epsilon == 5.0
 
 

@@ -1,0 +1,171 @@
+r"""The censored beta posterior by Markov chains: Stan's or PyMC's.
+
+The law is the grid engine's without a grid: phi ~ Beta(p, q), lambda ~ Pareto(smallest, shape) cut
+off at `largest`, and every record's weighted log density clipped. Chains reach it in the limit
+only, so what they release is conditional on their draws being exact
+(`bayesdp.mechanisms.censored_posterior`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines import pymc, stan
+from bayesdp.engines.draws import Draws, to_inference_data
+from bayesdp.mechanisms import synthetic_column
+from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.mechanisms.randomness import random_words
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.release import Release
+from bayesdp.synthesis.censor import censor, check_relation, clipping_interval
+from bayesdp.synthesis.posterior import PosteriorSynthesizer, last_draws, share_of
+from bayesdp.synthesis.publish import spend_first
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pymc as pm
+
+Floats = NDArray[np.float64]
+PARAMETERS = ("phi", "lambda")
+_STAN_SEEDS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Chains:
+    """How (phi, lambda) is drawn by an engine, all of it public.
+
+    Parameters
+    ----------
+    engine : {"pymc", "stan"}
+        NUTS, by nutpie or by Stan.
+    epsilon, copies, neighbours, center, prior_phi, prior_lambda, largest
+        As for `CensoredBetaSynthesizer`.
+    """
+
+    engine: str
+    epsilon: float
+    copies: int
+    neighbours: str
+    center: float
+    prior_phi: tuple[float, float]
+    prior_lambda: tuple[float, float]
+    largest: float
+
+    @property
+    def share(self) -> float:
+        """Epsilon of a copy."""
+        return share_of(float(self.epsilon), self.copies)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """What every record's weighted log density is clipped to."""
+        return clipping_interval(self.share, check_relation(self.neighbours), self.center, False)
+
+    def mechanism(self, n: int, size: int, variable: str) -> CensoredPosterior:
+        """What a release is described by; n is in it under replace-one alone."""
+        public = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
+        columns = ((variable, "number"),)
+        return CensoredPosterior(public, size, *self.interval, columns, engine=self.engine)
+
+    def release(
+        self,
+        y: Floats,
+        weights: Floats | None,
+        size: int,
+        variable: str,
+        ledger: DatasetLedger | None,
+    ) -> Release:
+        """One draw a copy, each the last of a chain of its own, and records given it."""
+        if self.engine == "pymc":
+            return PosteriorSynthesizer(
+                self.model(y, variable),
+                self.epsilon,
+                self.copies,
+                self.neighbours,
+                self.center,
+                weights,
+                size=size,
+            ).release(ledger=ledger)
+        mechanism = self.mechanism(y.size, size, variable)
+        stan.compile_program("censored_beta")  # what can fail does so before anything is spent
+        if ledger is not None:
+            spend_first(ledger, [mechanism], self.copies)
+        points = last_draws(partial(self.by_stan, y, weights), self.copies)
+        phi, lam = (np.array([point[name] for point in points]) for name in PARAMETERS)
+        tables = synthetic_column.draw(phi, lam, size)[:, :, None].tolist()
+        return Release.of_groups(
+            {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
+        )
+
+    def pseudo_posterior(self, y: Floats, weights: Floats | None) -> az.InferenceData:
+        """Draws of phi and lambda, 4 chains of 1000, with the sampler's statistics."""
+        if self.engine == "stan":
+            run = partial(self.by_stan, y, weights)
+        else:
+            private = censor(
+                self.model(y, "value"),
+                epsilon=self.share,
+                neighbours=self.neighbours,
+                center=self.center,
+                weights=weights,
+            )
+            run = partial(pymc.sample, private, variables=PARAMETERS)
+        draws = run(draws=1000, warmup=1000, chains=4, seed=int(random_words(1)[0]))
+        low, high = self.interval
+        return to_inference_data(
+            draws,
+            dims={},
+            coords={},
+            observed_data={},
+            constant_data={"low": low, "high": high},
+            attrs={"engine": draws.engine, **draws.versions, "privacy": "none: confidential"},
+        )
+
+    def by_stan(
+        self, y: Floats, weights: Floats | None, *, draws: int, warmup: int, chains: int, seed: int
+    ) -> Draws:
+        """Draws by stan/censored_beta.stan, from a seed of 64 bits that Stan takes 31 of."""
+        return stan.sample(
+            "censored_beta",
+            self.stan_data(y, weights),
+            variables=PARAMETERS,
+            draws=draws,
+            warmup=warmup,
+            chains=chains,
+            seed=seed % _STAN_SEEDS + 1,
+        )
+
+    def stan_data(self, y: Floats, weights: Floats | None) -> dict[str, Any]:
+        """The data block of stan/censored_beta.stan."""
+        low, high = self.interval
+        return {
+            "n": y.size,
+            "y": y,
+            "weighted": int(weights is not None),
+            "weight": np.empty(0) if weights is None else weights,
+            "low": low,
+            "high": high,
+            "phi_a": self.prior_phi[0],
+            "phi_b": self.prior_phi[1],
+            "smallest": self.prior_lambda[0],
+            "shape": self.prior_lambda[1],
+            "largest": self.largest,
+            "log_densities": 0,
+        }
+
+    def model(self, y: Floats, variable: str) -> pm.Model:
+        """The model whose observed variable is censored."""
+        pm = pymc.import_pymc()
+        smallest, shape = self.prior_lambda
+        with pm.Model() as model:
+            phi = pm.Beta("phi", *self.prior_phi)
+            pareto = pm.Pareto.dist(shape, smallest)
+            lam = pm.Truncated("lambda", pareto, lower=smallest, upper=self.largest)
+            pm.Beta(variable, lam * phi, lam * (1 - phi), observed=y)
+        return model
