@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp._version import __version__
 
 if TYPE_CHECKING:
+    from bayesdp import networks
     from bayesdp.engines.mixture import BetaMixture
     from bayesdp.errors import (
         BayesDPError,
@@ -60,6 +61,7 @@ _HOME = {
     "Strength": "privacy.guarantee",
     "audit": "privacy.audit",
     "combine": "evaluation.combining",
+    "networks": "networks",
     "reproducible": "mechanisms.randomness",
     "write_report": "report.html",
 }
@@ -90,6 +92,7 @@ __all__ = [
     "__version__",
     "audit",
     "combine",
+    "networks",
     "reproducible",
     "write_report",
 ]
@@ -98,7 +101,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
-    value = getattr(import_module(f"bayesdp.{_HOME[name]}"), name)
+    home = import_module(f"bayesdp.{_HOME[name]}")
+    value = home if name == _HOME[name] else getattr(home, name)  # a room is its own home
     globals()[name] = value
     return value
 
