@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_COLLAPSED = 0.5  # share of empty or complete auxiliary graphs; on few nodes some are due
+
+
 @dataclass(frozen=True)
 class Normal:
     """Independent normal priors of coefficients.
@@ -134,7 +137,7 @@ class BayesianERGM:
         -----
         UserWarning
             If the network is empty or complete, or if auxiliary graphs were, in more than
-            one move of ten: the coefficients then go where the model is degenerate.
+            half of the moves: the coefficients then lie where the model is degenerate.
         """
         bound = bind(self.formula, network)
         for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
@@ -229,7 +232,7 @@ def _warn_of_degeneracy(network: Network, density: NDArray[np.float64]) -> None:
         )
         return
     collapsed = float(np.isin(density, (0.0, 1.0)).mean())
-    if collapsed > 0.1:
+    if collapsed > _COLLAPSED:
         warnings.warn(
             f"{collapsed:.0%} of the auxiliary graphs were empty or complete: the model is "
             "degenerate where these coefficients lie, and the posterior shouldn't be trusted; "

@@ -18,7 +18,7 @@ from bayesdp.networks.offset import offset_from
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_NUMBERS = 200_000_000
+_MOST_NUMBERS = 100_000_000
 _ITERATIONS = 100
 _FAR = 25.0  # log-odds whose probability is 1e-11: a fit this sure is suspect
 
