@@ -63,7 +63,7 @@ def _advance(
     graph: Any, model: Any, coef: Any, offset: Any, random: Any, change: Any,
     statistics: Any, steps: Any,
 ) -> Any:  # fmt: skip
-    """Steps made: all, or up to the first after which the graph must be grown."""
+    """Steps made; less than zero, their number negated, if the graph must be grown now."""
     terms = len(coef)
     dyads = number_of_dyads(graph)
     n = graph.n
@@ -103,7 +103,7 @@ def _advance(
             for t in range(terms):
                 statistics[t] += change[t]
             if full:
-                return step + 1
+                return -(step + 1)
     return steps
 
 
@@ -118,8 +118,9 @@ def run(
     change = np.empty(len(coef))
     done = 0
     while done < steps:
-        done += _advance(graph, model, coef, offset, random, change, statistics, steps - done)
-        if done < steps or graph.sizes[0] == len(graph.edges):
+        made = _advance(graph, model, coef, offset, random, change, statistics, steps - done)
+        done += abs(made)
+        if made < 0:
             graph = grown(graph)
     return graph
 

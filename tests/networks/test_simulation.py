@@ -89,6 +89,22 @@ def test_a_graph_that_grows_stays_whole(directed, bitsets):
     np.testing.assert_allclose(list(statistics(grown, "edges + triangle").values()), trace[0])
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_graph_may_become_full_with_the_last_step_of_a_run(directed):
+    """Runs of one step each: every list that fills up does so at the end of one."""
+    network = Network(40, directed=directed)
+    bound = bind("edges + triangle", network)
+    graph = graph_of(40, directed, network.edges, bitsets=False)
+    start = Start(bound, graph, np.zeros(2), NO_OFFSET)
+    theta, draws = np.array([1.5, 0.0]), 8_000
+    trace, ties, ends = start.trace(theta, np.random.default_rng(4), draws, 1, 1, True)
+    assert trace[:, 0].max() > 0.7 * network.dyads
+    for k in range(99, draws, 400):
+        drawn = network.with_edges(ties[ends[k - 1] : ends[k]])
+        found = list(statistics(drawn, "edges + triangle").values())
+        np.testing.assert_allclose(found, trace[k])
+
+
 def test_a_sparse_offset_is_the_matrix_it_stands_for():
     network = karate()
     pairs = np.random.default_rng(1).permutation(list(itertools.combinations(range(network.n), 2)))[
