@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp._version import __version__
 
 if TYPE_CHECKING:
+    from bayesdp import networks
     from bayesdp.engines.mixture import BetaMixture
     from bayesdp.errors import (
         BayesDPError,
@@ -96,6 +97,7 @@ _HOME = {
     "combine": "evaluation.combining",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "networks": "networks",
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
@@ -147,6 +149,7 @@ __all__ = [
     "combine",
     "compose",
     "distributional_delta",
+    "networks",
     "noisy_mode",
     "publish",
     "reproducible",
@@ -158,7 +161,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
-    value = getattr(import_module(f"bayesdp.{_HOME[name]}"), name)
+    home = import_module(f"bayesdp.{_HOME[name]}")
+    value = home if name == _HOME[name] else getattr(home, name)  # a room is its own home
     globals()[name] = value
     return value
 

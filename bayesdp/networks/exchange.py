@@ -1,0 +1,66 @@
+"""The exchange algorithm on coefficients: one block of it, compiled."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bayesdp.networks.compiling import kernel
+from bayesdp.networks.graph import duplicate
+from bayesdp.networks.markov import number_of_dyads, run
+from bayesdp.networks.randomness import uniform
+
+
+@kernel
+def exchange(
+    graph: Any, model: Any, offset: Any, random: Any, observed: Any, theta: Any,
+    prior: Any, guide: Any, pull: Any, noise: Any, auxiliary: Any, draws: Any, accepted: Any,
+    density: Any,
+) -> Any:  # fmt: skip
+    """One move a row of `noise`; fills `draws`, `accepted` and `density`, changes `theta`.
+
+    A move proposes theta' = c + pull (theta - c) + noise and draws an auxiliary graph y' at
+    theta' by `auxiliary` proposals from the observed graph y. It is accepted with probability
+
+        min(1, prior(theta') / prior(theta) * exp((theta' - theta) . (s(y) - s(y')))
+               * q(theta) / q(theta')),
+
+    in which the intractable constants have cancelled (Murray, Ghahramani and MacKay 2006;
+    Caimo and Friel 2011). With pull = 1 the proposal is a symmetric step and q is constant;
+    with pull < 1 and noise from N(0, (1 - pull**2) S) it is reversible under q = N(c, S).
+    Either leaves the posterior invariant where y' is an exact draw.
+
+    `prior` and `guide` are pairs of a mean and a precision matrix, of the prior and of q.
+    `density` gets each auxiliary graph's share of dyads tied.
+    """
+    terms = len(theta)
+    proposed, statistics = np.empty(terms), np.empty(terms)
+    for d in range(len(noise)):
+        for t in range(terms):
+            centre = guide[0][t]
+            proposed[t] = centre + pull[d] * (theta[t] - centre) + noise[d, t]
+            statistics[t] = observed[t]
+        log_ratio = _log_normal(proposed, prior) - _log_normal(theta, prior)
+        if pull[d] < 1.0:
+            log_ratio += _log_normal(theta, guide) - _log_normal(proposed, guide)
+        drawn = run(duplicate(graph), model, proposed, offset, random, statistics, auxiliary)
+        for t in range(terms):
+            log_ratio += (proposed[t] - theta[t]) * (observed[t] - statistics[t])
+        accepted[d] = uniform(random) < math.exp(min(log_ratio, 0.0))
+        density[d] = drawn.sizes[0] / number_of_dyads(drawn)
+        for t in range(terms):
+            if accepted[d]:
+                theta[t] = proposed[t]
+            draws[d, t] = theta[t]
+
+
+@kernel
+def _log_normal(theta: Any, law: Any) -> Any:
+    """Log density of N(mean, precision^-1) but for its constant."""
+    total = 0.0
+    for t in range(len(theta)):
+        for u in range(len(theta)):
+            total -= 0.5 * (theta[t] - law[0][t]) * law[1][t, u] * (theta[u] - law[0][u])
+    return total

@@ -1,0 +1,193 @@
+"""Formulas, as "edges + nodematch('grade') + gwesp(0.5)", and what they are on a network."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.graph import Graph, empty_graph
+from bayesdp.networks.markov import Model, add_up
+from bayesdp.networks.network import Network
+from bayesdp.networks.terms import TERMS, Coordinate
+
+
+@dataclass(frozen=True)
+class Call:
+    """A term as written."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+    named: dict[str, Any] = field(default_factory=dict)
+
+
+def parse(formula: str) -> tuple[Call, ...]:
+    """The terms of a formula, none evaluated.
+
+    Parameters
+    ----------
+    formula : str
+        Names of terms, joined by +, with numbers, strings, True, False or lists of numbers as
+        arguments; R's TRUE and FALSE and a leading ~ are taken too.
+
+    Raises
+    ------
+    InvalidInput
+        If it isn't of this form, or a term is unknown or there twice.
+    """
+    if not isinstance(formula, str) or not formula.strip(" ~"):
+        raise InvalidInput(f"formula is {formula!r}; it must be a string, as 'edges + gwesp(0.5)'")
+    try:
+        tree = ast.parse(formula.strip().removeprefix("~").strip(), mode="eval").body
+    except SyntaxError as error:
+        raise InvalidInput(
+            f"formula is {formula!r}, which can't be read: {error.msg}; write terms joined by +, "
+            "as 'edges + gwesp(0.5)'"
+        ) from None
+    calls = tuple(_call(node) for node in _summands(tree))
+    for k, call in enumerate(calls):
+        if call in calls[:k]:
+            raise InvalidInput(f"formula has {call.name!r} twice with the same arguments")
+    return calls
+
+
+def _summands(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_summands(node.left), *_summands(node.right)]
+    return [node]
+
+
+def _call(node: ast.expr) -> Call:
+    called = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(called, ast.Name):
+        raise InvalidInput(
+            f"formula has {ast.unparse(node)!r}, which isn't a term; terms are joined by + alone"
+        )
+    if called.id not in TERMS:
+        raise InvalidInput(
+            f"formula has the term {called.id!r}, which doesn't exist; "
+            f"there are {', '.join(sorted(TERMS))}"
+        )
+    if not isinstance(node, ast.Call):
+        return Call(called.id)
+    named = {str(key.arg): _argument(called.id, key.value) for key in node.keywords}
+    return Call(called.id, tuple(_argument(called.id, a) for a in node.args), named)
+
+
+def _argument(term: str, node: ast.expr) -> Any:
+    if isinstance(node, ast.Name) and node.id in ("TRUE", "FALSE"):
+        return node.id == "TRUE"
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise InvalidInput(
+            f"{term} has the argument {ast.unparse(node)}; it must be a number, a string in "
+            "quotes, True, False or a list of numbers"
+        ) from None
+
+
+@dataclass(frozen=True)
+class BoundFormula:
+    """A formula on the nodes of a network: what kernels and results need of it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One a statistic, in the order of the formula.
+    model : Model
+        For kernels.
+    at_empty : ndarray of float, shape (terms,)
+        Statistics of the graph without ties.
+    dyad_independent : bool
+        Whether all terms are: then the pseudo-likelihood is the likelihood.
+    """
+
+    names: tuple[str, ...]
+    model: Model
+    at_empty: NDArray[np.float64]
+    dyad_independent: bool
+
+    def graph(self, network: Network) -> tuple[Graph, NDArray[np.float64]]:
+        """The network for kernels, and its statistics, shape (terms,)."""
+        statistics = self.at_empty.copy()
+        empty = empty_graph(network.n, network.directed)
+        return add_up(empty, self.model, network.edges, statistics), statistics
+
+
+def bind(formula: str, network: Network) -> BoundFormula:
+    """A formula on a network.
+
+    Raises
+    ------
+    InvalidInput
+        If a term isn't defined for it, misses an argument or an attribute.
+    """
+    calls = parse(formula)
+    found = [coordinate for call in calls for coordinate in _build(call, network)]
+    names = tuple(coordinate.name for coordinate in found)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(f"formula has the statistic {twice!r} twice")
+    return BoundFormula(
+        names=names,
+        model=_model(found, network.n),
+        at_empty=np.array([coordinate.at_empty for coordinate in found]),
+        dyad_independent=all(TERMS[call.name].dyad_independent for call in calls),
+    )
+
+
+def _build(call: Call, network: Network) -> list[Coordinate]:
+    term = TERMS[call.name]
+    here = "directed" if network.directed else "undirected"
+    if not getattr(term, here):
+        allowed = (name for name, row in TERMS.items() if getattr(row, here))
+        raise InvalidInput(
+            f"the term {call.name!r} isn't defined for {here} networks; there are "
+            f"{', '.join(sorted(allowed))}"
+        )
+    try:
+        inspect.signature(term.build).bind(network, *call.arguments, **call.named)
+    except TypeError as error:
+        arguments = ", ".join(list(inspect.signature(term.build).parameters)[1:])
+        raise InvalidInput(
+            f"the term {call.name!r} has wrong arguments ({error}); it is written "
+            f"{call.name}{arguments and f'({arguments})'}"
+        ) from None
+    return term.build(network, *call.arguments, **call.named)
+
+
+def _model(found: list[Coordinate], n: int) -> Model:
+    values = [c.values for c in found if c.values is not None]
+    matrices = [c.matrix for c in found if c.matrix is not None]
+    row, next_values, next_matrix = np.zeros(len(found), dtype=np.int64), 0, 0
+    for t, coordinate in enumerate(found):
+        if coordinate.matrix is not None:
+            row[t], next_matrix = next_matrix, next_matrix + 1
+        elif coordinate.values is not None:
+            row[t], next_values = next_values, next_values + 1
+    return Model(
+        kind=np.array([c.kind for c in found], dtype=np.int64),
+        row=row,
+        parameter=np.array([c.parameter for c in found]),
+        values=np.array(values) if values else np.zeros((1, n)),
+        matrices=np.array(matrices) if matrices else np.zeros((1, 1, 1)),
+    )
+
+
+def statistics(network: Network, formula: str) -> dict[str, float]:
+    """Statistics of a network, by name, in the order of the formula.
+
+    Examples
+    --------
+    >>> from bayesdp.networks import Network, statistics
+    >>> statistics(Network(3, [[0, 1], [0, 2], [1, 2]]), "edges + triangle")
+    {'edges': 3.0, 'triangle': 1.0}
+    """
+    bound = bind(formula, network)
+    values = bound.graph(network)[1]
+    return dict(zip(bound.names, values.tolist(), strict=True))

@@ -1,0 +1,199 @@
+"""Goodness of fit: do networks drawn from a model look like the one observed?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.compiling import kernel
+from bayesdp.networks.graph import count_common, graph_of
+from bayesdp.networks.network import Network
+from bayesdp.networks.randomness import Seed, generators
+from bayesdp.networks.simulation import simulate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+UNREACHABLE = "inf"
+"""The label of pairs of nodes with no path."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One distribution, observed and in the simulated networks.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The values: degrees, numbers of shared partners, or lengths of shortest paths.
+    observed : ndarray of int, shape (values,)
+        Nodes, ties or pairs of nodes with each value.
+    simulated : ndarray of int, shape (draws, values)
+    """
+
+    labels: tuple[str, ...]
+    observed: NDArray[np.int64]
+    simulated: NDArray[np.int64]
+
+    @property
+    def p_values(self) -> NDArray[np.float64]:
+        """Of each value, two-sided: twice the smaller share of draws on either side, at most 1."""
+        low = (self.simulated <= self.observed).mean(axis=0)
+        high = (self.simulated >= self.observed).mean(axis=0)
+        return np.asarray(np.minimum(1.0, 2.0 * np.minimum(low, high)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a value: observed, the draws' minimum, mean and maximum, and p_value."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "observed": self.observed,
+                "minimum": self.simulated.min(axis=0),
+                "mean": self.simulated.mean(axis=0),
+                "maximum": self.simulated.max(axis=0),
+                "p_value": self.p_values,
+            },
+            index=pd.Index(self.labels, name="value"),
+        )
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """Distributions by name; see `goodness_of_fit`."""
+
+    distributions: Mapping[str, Distribution]
+
+    def plot(self) -> Figure:
+        """A figure: boxes of the simulated shares, a line of the observed ones."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(4.2 * len(self.distributions), 3.6), layout="constrained")
+        panels = figure.subplots(1, len(self.distributions), squeeze=False)[0]
+        for panel, (name, each) in zip(panels, self.distributions.items(), strict=True):
+            whole = np.maximum(each.simulated.sum(axis=1, keepdims=True), 1)
+            places = np.arange(len(each.labels))
+            panel.boxplot(each.simulated / whole, positions=places, widths=0.6, sym="")
+            panel.plot(places, each.observed / max(each.observed.sum(), 1), "k-", lw=1.8)
+            panel.set_xticks(places, each.labels)
+            panel.set_xlabel(name)
+            panel.set_ylabel("share")
+        return figure
+
+
+def goodness_of_fit(
+    network: Network,
+    formula: str,
+    coef: ArrayLike,
+    *,
+    draws: int = 100,
+    burn_in: int | None = None,
+    interval: int | None = None,
+    offset: Any = None,
+    seed: Seed = None,
+) -> GoodnessOfFit:
+    """Compare a network with draws of a model (Hunter, Goodreau and Handcock 2008).
+
+    Parameters
+    ----------
+    network : Network
+    formula : str
+    coef : array_like, shape (terms,) or (k, terms)
+        Estimates, or k posterior draws, each of which then draws one network.
+    draws : int
+        Networks, where `coef` is one vector.
+    burn_in, interval, offset, seed
+        As for `simulate`.
+
+    Returns
+    -------
+    GoodnessOfFit
+        "degree" (or "out-degree" and "in-degree"), "edgewise shared partners" (of the two-paths
+        i to k to j, for a tie from i to j) and "geodesic distance" (of all pairs of nodes,
+        ordered if directed).
+    """
+    given = np.array(coef, dtype=np.float64)
+    if given.ndim > 2 or not given.size:
+        raise InvalidInput(f"coef has shape {given.shape}; it must be (terms,) or (draws, terms)")
+    options: dict[str, Any] = {"burn_in": burn_in, "interval": interval, "offset": offset}
+    if given.ndim < 2:
+        drawn = simulate(network, formula, given, draws=draws, seed=seed, **options).networks[0]
+    else:
+        drawn = tuple(
+            simulate(network, formula, theta, seed=generator, **options).networks[0][0]
+            for theta, generator in zip(given, generators(seed, len(given)), strict=True)
+        )
+    observed, simulated = _counts(network), [_counts(each) for each in drawn]
+    return GoodnessOfFit(
+        {
+            name: _distribution(count, np.array([each[name] for each in simulated]))
+            for name, count in observed.items()
+        }
+    )
+
+
+def _distribution(observed: NDArray[np.int64], simulated: NDArray[np.int64]) -> Distribution:
+    """Without the values that never occur above the largest that does."""
+    ever = (observed > 0) | (simulated > 0).any(axis=0)
+    unreachable = len(observed) - 1
+    last = int(np.flatnonzero(ever[:unreachable]).max(initial=0))
+    keep = [*range(last + 1), *([unreachable] if ever[unreachable] else [])]
+    labels = tuple(UNREACHABLE if k == unreachable else str(k) for k in keep)
+    return Distribution(labels, observed[keep], simulated[:, keep])
+
+
+def _counts(network: Network) -> dict[str, NDArray[np.int64]]:
+    """Counts of values 0 to n - 1, then of unreachable pairs."""
+    n = network.n
+    graph = graph_of(n, network.directed, network.edges)
+    partners, distance = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
+    _count(graph, partners, distance, np.empty(n, dtype=np.int64))
+    degrees = {"degree": graph.degree}
+    if network.directed:
+        degrees = {"out-degree": graph.degree[:n], "in-degree": graph.degree[n:]}
+    else:
+        distance //= 2
+    counted = {name: np.bincount(each, minlength=n + 1) for name, each in degrees.items()}
+    return {**counted, "edgewise shared partners": partners, "geodesic distance": distance}
+
+
+@kernel
+def _count(graph: Any, partners: Any, distance: Any, far: Any) -> Any:
+    """Add up shared partners of ties, and shortest paths of ordered pairs by breadth first."""
+    n = graph.n
+    start = np.zeros(n + 1, dtype=np.int64)
+    for i in range(n):
+        start[i + 1] = start[i] + graph.degree[i]
+    neighbours, used = np.empty(start[n], dtype=np.int64), start[:n].copy()
+    for e in range(graph.sizes[0]):
+        a, b = np.int64(graph.edges[e, 0]), np.int64(graph.edges[e, 1])
+        partners[count_common(graph, a, graph.inward + b)] += 1
+        neighbours[used[a]] = b
+        used[a] += 1
+        if graph.inward == 0:
+            neighbours[used[b]] = a
+            used[b] += 1
+    queue = np.empty(n, dtype=np.int64)
+    for source in range(n):
+        far[:] = n
+        far[source] = 0
+        queue[0] = source
+        head, tail = 0, 1
+        while head < tail:
+            i = queue[head]
+            head += 1
+            if i != source:
+                distance[far[i]] += 1
+            for p in range(start[i], start[i + 1]):
+                j = neighbours[p]
+                if far[j] == n:
+                    far[j] = far[i] + 1
+                    queue[tail] = j
+                    tail += 1
+        distance[n] += n - tail

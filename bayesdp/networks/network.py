@@ -1,0 +1,286 @@
+"""A simple graph with attributes of its nodes and dyads, and where it may come from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Network:
+    """A simple graph: no loops, no tie twice.
+
+    Parameters
+    ----------
+    nodes : int or sequence of hashable
+        How many, or their labels.
+    edges : array_like of int, shape (ties, 2)
+        Pairs of node numbers from 0; the order within a pair counts only if directed.
+        `from_edges` takes labels instead.
+    directed : bool
+    attributes : mapping of str to array_like, shape (n,)
+        Of nodes. None or NaN is missing, and refused by a term that uses it.
+    dyad_attributes : mapping of str to array_like, shape (n, n)
+        Numbers for `edgecov`; symmetric if undirected. The diagonal isn't read.
+
+    Raises
+    ------
+    InvalidInput
+        If there is a loop, a tie twice, a node number or a shape that isn't allowed.
+    """
+
+    nodes: Any
+    edges: Any = ()
+    directed: bool = False
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    dyad_attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "nodes", _checked_nodes(self.nodes))
+        put(self, "edges", _checked_edges(self.edges, self.nodes, self.directed))
+        put(self, "attributes", _checked_attributes(self.attributes, self.n))
+        matrices = {
+            name: _checked_matrix(name, value, self.n, self.directed)
+            for name, value in self.dyad_attributes.items()
+        }
+        put(self, "dyad_attributes", matrices)
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
+
+    @property
+    def dyads(self) -> int:
+        """Number of pairs that may be tied; ordered pairs if directed."""
+        pairs = self.n * (self.n - 1)
+        return pairs if self.directed else pairs // 2
+
+    @property
+    def density(self) -> float:
+        """Share of the dyads that are tied."""
+        return len(self.edges) / self.dyads
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        return f"Network({self.n:,} nodes, {len(self.edges):,} ties, {kind})"
+
+    def __eq__(self, other: object) -> bool:
+        """Same labels, ties and direction; attributes aren't compared."""
+        return (
+            isinstance(other, Network)
+            and self.directed == other.directed
+            and tuple(self.nodes) == tuple(other.nodes)
+            and np.array_equal(self.edges, other.edges)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def with_edges(self, edges: ArrayLike) -> Network:
+        """The same nodes and attributes with other ties, as pairs of node numbers."""
+        return Network(self.nodes, edges, self.directed, self.attributes, self.dyad_attributes)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[tuple[Hashable, Hashable]],
+        *,
+        nodes: Iterable[Hashable] | None = None,
+        directed: bool = False,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Network:
+        """A network from pairs of labels.
+
+        `nodes` gives all labels in order, isolates too; without it they are those of the
+        edges, in the order they first appear. A mapping as an attribute is read by label.
+        """
+        pairs = [tuple(edge) for edge in edges]
+        for pair in pairs:
+            if len(pair) != 2:
+                raise InvalidInput(f"edges has {pair!r}; each must be a pair of nodes")
+        found = [label for pair in pairs for label in pair]
+        labels = list(dict.fromkeys(found) if nodes is None else nodes)
+        number = {label: i for i, label in enumerate(labels)}
+        unknown = [label for label in found if label not in number]
+        if unknown:
+            raise InvalidInput(f"edges name {unknown[0]!r}, which isn't among the nodes; add it")
+        values = {
+            name: [given.get(label) for label in labels] if isinstance(given, Mapping) else given
+            for name, given in (attributes or {}).items()
+        }
+        return cls(labels, [[number[a], number[b]] for a, b in pairs], directed, values)
+
+    @classmethod
+    def from_networkx(cls, graph: networkx.Graph) -> Network:
+        """A network from networkx: nodes in its order, directed if it is, with its attributes."""
+        names = dict.fromkeys(name for _, data in graph.nodes(data=True) for name in data)
+        return cls.from_edges(
+            ((a, b) for a, b, *_ in graph.edges),
+            nodes=graph.nodes,
+            directed=graph.is_directed(),
+            attributes={str(name): dict(graph.nodes(data=name)) for name in names},
+        )
+
+    @classmethod
+    def from_adjacency(
+        cls,
+        matrix: Any,
+        *,
+        nodes: Sequence[Hashable] | None = None,
+        directed: bool = False,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Network:
+        """A network from a matrix of zeros and ones, dense, of scipy.sparse, or a DataFrame.
+
+        A DataFrame's index gives the labels. An undirected one must be symmetric.
+        """
+        import pandas as pd
+        from scipy import sparse
+
+        if isinstance(matrix, pd.DataFrame):
+            if nodes is None:
+                nodes = list(matrix.index)
+            if list(matrix.index) != list(matrix.columns):
+                raise InvalidInput("matrix has other labels in its columns than in its index")
+            matrix = matrix.to_numpy()
+        entries = sparse.coo_array(matrix)
+        entries.sum_duplicates()
+        if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+            raise InvalidInput(f"matrix has shape {entries.shape}; it must be square")
+        entries.eliminate_zeros()
+        if not (entries.data == 1).all():
+            raise InvalidInput("matrix must hold zeros and ones; a tie is there once or not at all")
+        rows, columns = entries.coords
+        if not directed:
+            upper = rows < columns
+            mirrored = {*zip(rows[~upper].tolist(), columns[~upper].tolist(), strict=True)}
+            if {(b, a) for a, b in mirrored if a != b} != {
+                *zip(rows[upper].tolist(), columns[upper].tolist(), strict=True)
+            }:
+                raise InvalidInput("matrix isn't symmetric; make it so, or say directed=True")
+            upper |= rows == columns
+            rows, columns = rows[upper], columns[upper]
+        labels: Any = entries.shape[0] if nodes is None else nodes
+        return cls(labels, np.column_stack([rows, columns]), directed, attributes or {})
+
+    @classmethod
+    def from_pandas(
+        cls,
+        edges: pd.DataFrame,
+        nodes: pd.DataFrame | None = None,
+        *,
+        source: str = "source",
+        target: str = "target",
+        directed: bool = False,
+    ) -> Network:
+        """A network from a table of ties and, if given, one of nodes.
+
+        The nodes' index has the labels, its columns the attributes.
+        """
+        for column in (source, target):
+            if column not in edges.columns:
+                raise InvalidInput(
+                    f"edges has no column {column!r}; it has {', '.join(map(str, edges.columns))}"
+                )
+        attributes = {} if nodes is None else {str(c): nodes[c].to_numpy() for c in nodes.columns}
+        return cls.from_edges(
+            zip(edges[source], edges[target], strict=True),
+            nodes=None if nodes is None else list(nodes.index),
+            directed=directed,
+            attributes=attributes,
+        )
+
+    def to_networkx(self) -> networkx.Graph:
+        """A networkx Graph, or DiGraph if directed, with the attributes of nodes."""
+        import networkx as nx
+
+        graph = nx.DiGraph() if self.directed else nx.Graph()
+        columns = {name: values.tolist() for name, values in self.attributes.items()}
+        for i, label in enumerate(self.nodes):
+            graph.add_node(label, **{name: values[i] for name, values in columns.items()})
+        graph.add_edges_from((self.nodes[a], self.nodes[b]) for a, b in self.edges.tolist())
+        return graph
+
+    def to_adjacency(self) -> NDArray[np.int8]:
+        """The matrix of zeros and ones, shape (n, n)."""
+        matrix = np.zeros((self.n, self.n), dtype=np.int8)
+        matrix[self.edges[:, 0], self.edges[:, 1]] = 1
+        return matrix if self.directed else matrix | matrix.T
+
+
+def _checked_nodes(nodes: Any) -> Sequence[Hashable]:
+    if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
+        nodes = range(int(nodes))
+    elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
+        raise InvalidInput(f"nodes is {nodes!r}; it must be a whole number or a list of labels")
+    labels = nodes if isinstance(nodes, range) else tuple(nodes)
+    if len(labels) < 2:
+        raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
+    if not isinstance(labels, range) and len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InvalidInput(f"nodes has {twice!r} twice; each node needs its own label")
+    return labels
+
+
+def _checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
+    """Sorted pairs, the lower number first if undirected."""
+    given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"edges has shape {given.shape} and type {given.dtype}; it must be pairs of node "
+            "numbers, shape (ties, 2); Network.from_edges takes labels"
+        )
+    pairs = given.astype(np.int64)
+    n = len(nodes)
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
+        raise InvalidInput(f"edges has a node number outside 0 to {n - 1}")
+    loops = pairs[:, 0] == pairs[:, 1]
+    if loops.any():
+        label = nodes[int(pairs[loops][0, 0])]
+        raise InvalidInput(f"edges ties {label!r} to itself; loops aren't allowed: take them out")
+    if not directed:
+        pairs = np.sort(pairs, axis=1)
+    keys = np.sort(pairs[:, 0] * n + pairs[:, 1])
+    twice = keys[1:] == keys[:-1]
+    if twice.any():
+        a, b = divmod(int(keys[1:][twice][0]), n)
+        raise InvalidInput(
+            f"edges ties {nodes[a]!r} and {nodes[b]!r} twice; multiple ties "
+            "aren't allowed: keep one"
+        )
+    return np.column_stack(np.divmod(keys, n)).astype(np.int32)
+
+
+def _checked_attributes(attributes: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
+    checked = {}
+    for name, given in attributes.items():
+        values = np.asarray(given)
+        if values.shape != (n,):
+            raise InvalidInput(
+                f"attribute {name!r} has shape {values.shape}; it must be one value a node, {(n,)}"
+            )
+        checked[name] = values
+    return checked
+
+
+def _checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.float64]:
+    matrix = np.array(given, dtype=np.float64)
+    if matrix.shape != (n, n):
+        raise InvalidInput(f"dyad attribute {name!r} has shape {matrix.shape}; it must be {(n, n)}")
+    np.fill_diagonal(matrix, 0.0)
+    if not np.isfinite(matrix).all() or not (directed or np.array_equal(matrix, matrix.T)):
+        raise InvalidInput(
+            f"dyad attribute {name!r} must be finite, and symmetric in an undirected network"
+        )
+    return matrix

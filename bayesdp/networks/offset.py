@@ -1,0 +1,114 @@
+"""A fixed number added to the log-odds of each dyad, from a matrix or a sparse list."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.compiling import inlined
+
+
+class Offset(NamedTuple):
+    """Log-odds added to dyads; `NO_OFFSET`, or made by `offset_from`.
+
+    Attributes
+    ----------
+    matrix : ndarray of float, shape (n, n) or (0, 0)
+        One number a dyad, if given whole.
+    constant : float
+        Else: what a dyad that isn't listed has.
+    start : ndarray of int64, shape (n + 1,) or (0,)
+        Where node i's list begins in `node` and `value`, sorted by node.
+    """
+
+    matrix: NDArray[np.float64]
+    constant: float
+    start: NDArray[np.int64]
+    node: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def _offset(matrix: NDArray[np.float64], constant: float = 0.0) -> Offset:
+    return Offset(
+        matrix, constant, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
+    )
+
+
+NO_OFFSET = _offset(np.empty((0, 0)))
+
+
+@inlined
+def dyad_offset(offset: Any, i: Any, j: Any) -> Any:
+    """The number of the dyad from i to j; i < j if undirected."""
+    if len(offset.matrix):
+        return offset.matrix[i, j]
+    if len(offset.start) == 0:
+        return offset.constant
+    low, high = offset.start[i], offset.start[i + 1]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if offset.node[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end and offset.node[low] == j:
+        return offset.value[low]
+    return offset.constant
+
+
+def offset_from(
+    given: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None, n: int, directed: bool
+) -> Offset:
+    """The offset as kernels read it.
+
+    Parameters
+    ----------
+    given : array_like of shape (n, n), or (pairs, values, constant), or None
+        A matrix, symmetric if undirected, whose diagonal isn't read; or pairs of node numbers,
+        shape (k, 2), their values, shape (k,), and the value of every other dyad.
+
+    Raises
+    ------
+    InvalidInput
+        If the shape, a node number or a value isn't allowed.
+    """
+    if given is None:
+        return NO_OFFSET
+    if isinstance(given, tuple):
+        return _sparse(*given, n=n, directed=directed)
+    matrix = np.array(given, dtype=np.float64)
+    if matrix.shape != (n, n) or not np.isfinite(matrix[~np.eye(n, dtype=bool)]).all():
+        raise InvalidInput(
+            f"offset has shape {matrix.shape}; it must be a finite matrix of shape {(n, n)}, or "
+            "(pairs, values, constant)"
+        )
+    np.fill_diagonal(matrix, 0.0)
+    if not directed and not np.array_equal(matrix, matrix.T):
+        raise InvalidInput("offset isn't symmetric; in an undirected network it must be")
+    return _offset(matrix)
+
+
+def _sparse(
+    pairs: ArrayLike, values: ArrayLike, constant: float, *, n: int, directed: bool
+) -> Offset:
+    dyads = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    value = np.array(values, dtype=np.float64)
+    if value.shape != (len(dyads),) or not np.isfinite(np.append(value, constant)).all():
+        raise InvalidInput(
+            f"offset lists {len(dyads)} pairs and values of shape {value.shape}; there must be "
+            "one finite value a pair, and a finite constant"
+        )
+    if dyads.size and (dyads.min() < 0 or dyads.max() >= n or (dyads[:, 0] == dyads[:, 1]).any()):
+        raise InvalidInput(f"offset's pairs must be of two different nodes from 0 to {n - 1}")
+    if not directed:
+        dyads.sort(axis=1)
+    order = np.lexsort((dyads[:, 1], dyads[:, 0]))
+    dyads, value = dyads[order], value[order]
+    if (np.diff(dyads[:, 0] * n + dyads[:, 1]) == 0).any():
+        raise InvalidInput("offset lists a dyad twice; give each one value")
+    start = np.searchsorted(dyads[:, 0], np.arange(n + 1)).astype(np.int64)
+    return Offset(np.empty((0, 0)), float(constant), start, dyads[:, 1].copy(), value)

@@ -1,0 +1,203 @@
+"""Draw graphs, or the trace of their statistics, from an exponential random graph model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.compiling import kernel
+from bayesdp.networks.formula import BoundFormula, bind
+from bayesdp.networks.graph import duplicate
+from bayesdp.networks.markov import run
+from bayesdp.networks.network import Network
+from bayesdp.networks.offset import Offset, offset_from
+from bayesdp.networks.randomness import Seed, generators, state_from
+
+T = TypeVar("T")
+_FEWEST, _MOST = 1_000, 100_000_000
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Draws of a model.
+
+    Attributes
+    ----------
+    terms : tuple of str
+    statistics : ndarray of float, shape (chains, draws, terms)
+        The trace.
+    networks : tuple of tuple of Network
+        One tuple a chain, one network a draw; empty tuples where they weren't kept.
+    """
+
+    terms: tuple[str, ...]
+    statistics: NDArray[np.float64]
+    networks: tuple[tuple[Network, ...], ...]
+
+
+def simulate(
+    network_or_n: Network | int,
+    formula: str,
+    coef: ArrayLike,
+    *,
+    draws: int = 1,
+    chains: int = 1,
+    burn_in: int | None = None,
+    interval: int | None = None,
+    offset: Any = None,
+    keep_networks: bool = True,
+    seed: Seed = None,
+) -> Simulation:
+    """Draw networks with probability proportional to exp(coef . statistics + offsets).
+
+    Parameters
+    ----------
+    network_or_n : Network or int
+        Where the chains start, with the nodes' attributes; or the number of nodes of an
+        undirected network, started without ties.
+    formula : str
+        As for `parse`.
+    coef : array_like, shape (terms,)
+    draws, chains : int
+        Draws kept of each chain; chains run in parallel threads.
+    burn_in, interval : int or None
+        Proposals before the first draw and between draws; None for twice the number of dyads,
+        at least 1,000, and a tenth of that.
+    offset : array_like of shape (n, n), or (pairs, values, constant), or None
+        Fixed numbers added to the log-odds of the dyads.
+    keep_networks : bool
+        False keeps the trace alone.
+    seed : int, numpy Generator or None
+        The same seed gives the same draws, whatever the number of processors.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument isn't allowed.
+    """
+    network = network_or_n if isinstance(network_or_n, Network) else Network(network_or_n)
+    bound = bind(formula, network)
+    theta = check_coefficients(coef, bound)
+    check_at_least_one("draws", draws)
+    check_at_least_one("chains", chains)
+    first, between = default_steps(network, burn_in), between_steps(network, interval)
+    start = Start.of(bound, network, offset)
+
+    def chain(generator: np.random.Generator) -> tuple[NDArray[np.float64], tuple[Network, ...]]:
+        trace, edges, ends = start.trace(theta, generator, draws, first, between, keep_networks)
+        kept = np.split(edges, ends[:-1]) if keep_networks else []
+        return trace, tuple(network.with_edges(part) for part in kept)
+
+    drawn = in_threads(chain, generators(seed, chains))
+    return Simulation(bound.names, np.array([d[0] for d in drawn]), tuple(d[1] for d in drawn))
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where chains start: a graph that none of them changes."""
+
+    bound: BoundFormula
+    graph: Any
+    statistics: NDArray[np.float64]
+    offset: Offset
+
+    @classmethod
+    def of(cls, bound: BoundFormula, network: Network, offset: Any = None) -> Start:
+        """From a network."""
+        return cls(bound, *bound.graph(network), offset_from(offset, network.n, network.directed))
+
+    def trace(
+        self,
+        theta: NDArray[np.float64],
+        generator: np.random.Generator,
+        draws: int,
+        burn_in: int,
+        interval: int,
+        keep: bool = False,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
+        """Statistics of the draws, shape (draws, terms); all their ties; where each's end."""
+        result: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]] = _trace(
+            self.graph, self.bound.model, theta, self.offset, state_from(generator),
+            self.statistics, draws, burn_in, interval, keep,
+        )  # fmt: skip
+        return result
+
+
+@kernel
+def _trace(
+    graph: Any, model: Any, coef: Any, offset: Any, random: Any, statistics: Any,
+    draws: Any, burn_in: Any, interval: Any, keep: Any,
+) -> Any:  # fmt: skip
+    graph = duplicate(graph)
+    current = statistics.copy()
+    trace = np.empty((draws, len(coef)))
+    ends = np.zeros(draws, dtype=np.int64)
+    ties = np.empty((1024 if keep else 0, 2), dtype=np.int32)
+    used = 0
+    for d in range(draws):
+        graph = run(graph, model, coef, offset, random, current, burn_in if d == 0 else interval)
+        for t in range(len(coef)):
+            trace[d, t] = current[t]
+        if keep:
+            more = used + graph.sizes[0]
+            if more > len(ties):
+                ties = _longer(ties, used, 2 * more)
+            for e in range(graph.sizes[0]):
+                ties[used + e, 0], ties[used + e, 1] = graph.edges[e, 0], graph.edges[e, 1]
+            used = more
+        ends[d] = used
+    return trace, ties[:used], ends
+
+
+@kernel
+def _longer(ties: Any, used: Any, size: Any) -> Any:
+    longer = np.empty((size, 2), dtype=np.int32)
+    for e in range(used):
+        longer[e, 0], longer[e, 1] = ties[e, 0], ties[e, 1]
+    return longer
+
+
+def in_threads(work: Callable[[np.random.Generator], T], each: Sequence[Any]) -> list[T]:
+    """Results of the work on each item, in order; kernels run without the GIL."""
+    if len(each) == 1:
+        return [work(each[0])]
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(work, each))
+
+
+def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
+    """The coefficients as an array, one finite number a statistic, else InvalidInput."""
+    theta = np.array(coef, dtype=np.float64).reshape(-1)
+    if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
+        raise InvalidInput(
+            f"coef is {np.asarray(coef).tolist()}; it must be {len(bound.names)} finite numbers, "
+            f"for {', '.join(bound.names)}"
+        )
+    return theta
+
+
+def default_steps(network: Network, given: int | None, name: str = "burn_in") -> int:
+    """Proposals that forget where a chain started: twice the number of dyads, from 1,000."""
+    if given is not None:
+        return check_at_least_one(name, given)
+    steps = max(_FEWEST, 2 * network.dyads)
+    if steps > _MOST:
+        raise InvalidInput(
+            f"{name} isn't given, and its default, twice the number of dyads, is {steps:,}; "
+            "give a number, some hundred times the number of ties"
+        )
+    return steps
+
+
+def between_steps(network: Network, interval: int | None) -> int:
+    """Proposals between draws: a tenth of what `default_steps` has, from 1,000."""
+    if interval is not None:
+        return check_at_least_one("interval", interval)
+    return min(max(_FEWEST, network.dyads // 5), _MOST)

@@ -1,0 +1,259 @@
+"""The terms there are, one row each, and what each becomes on a network.
+
+Definitions and directed conventions are those of R's ergm 4. A term is a list of coordinates:
+one statistic each, of which `change_statistics` knows the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.networks import change_statistics as change
+from bayesdp.networks.network import Network
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One statistic of a term on a network.
+
+    Attributes
+    ----------
+    name : str
+        The term and its arguments, joined by points.
+    kind : int
+        Which change statistic.
+    parameter : float
+        Its number.
+    values : ndarray of float, shape (n,), or None
+        One number a node, or one a count of partners or ties.
+    matrix : ndarray of float, shape (n, n), or None
+        A dyad covariate.
+    at_empty : float
+        The statistic of the graph without ties.
+    """
+
+    name: str
+    kind: int
+    parameter: float = 0.0
+    values: NDArray[np.float64] | None = None
+    matrix: NDArray[np.float64] | None = None
+    at_empty: float = 0.0
+
+
+Builder = Callable[..., list[Coordinate]]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A row of the registry.
+
+    Attributes
+    ----------
+    build : callable
+        From a network and the arguments written in a formula to coordinates.
+    undirected, directed : bool
+        Where it is defined.
+    dyad_independent : bool
+        Whether its change at one dyad never depends on the others.
+    """
+
+    build: Builder
+    undirected: bool = True
+    directed: bool = True
+    dyad_independent: bool = False
+
+
+def attribute_of(network: Network, name: Any) -> NDArray[Any]:
+    """Values of a node attribute, none missing and not all the same."""
+    if not isinstance(name, str) or name not in network.attributes:
+        known = ", ".join(sorted(map(repr, network.attributes))) or "none"
+        raise InvalidInput(f"the network's nodes have no attribute {name!r}; they have: {known}")
+    values = network.attributes[name]
+    missing = [v is None or (isinstance(v, float) and v != v) for v in values.tolist()]
+    if any(missing):
+        first = network.nodes[missing.index(True)]
+        raise InvalidInput(
+            f"attribute {name!r} is missing for {sum(missing)} of {network.n} nodes, {first!r} "
+            "first; fill it in or leave those nodes out"
+        )
+    if len(set(values.tolist())) == 1:
+        raise InvalidInput(
+            f"attribute {name!r} is the same for all nodes; its terms would repeat edges"
+        )
+    return np.asarray(values)
+
+
+def _numbers(network: Network, name: Any) -> NDArray[np.float64]:
+    values = attribute_of(network, name)
+    if values.dtype.kind not in "biuf" and not all(is_number(v) for v in values.tolist()):
+        raise InvalidInput(f"attribute {name!r} isn't numeric; nodecov and absdiff need numbers")
+    numbers = values.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise InvalidInput(f"attribute {name!r} isn't finite; nodecov and absdiff need it to be")
+    return numbers
+
+
+def _levels(network: Network, name: Any) -> tuple[list[Any], NDArray[np.float64]]:
+    """Sorted levels, and each node's as a number."""
+    values = attribute_of(network, name).tolist()
+    try:
+        levels = sorted(set(values))
+    except TypeError:
+        levels = sorted(set(values), key=str)
+    number = {level: float(k) for k, level in enumerate(levels)}
+    return levels, np.array([number[value] for value in values])
+
+
+def _edges(network: Network) -> list[Coordinate]:
+    return [Coordinate("edges", change.EDGES)]
+
+
+def _mutual(network: Network) -> list[Coordinate]:
+    return [Coordinate("mutual", change.MUTUAL)]
+
+
+def _nodematch(network: Network, attribute: str, diff: bool = False) -> list[Coordinate]:
+    if not isinstance(diff, bool):
+        raise InvalidInput(f"nodematch's diff is {diff!r}; it must be True or False")
+    levels, codes = _levels(network, attribute)
+    name = f"nodematch.{attribute}"
+    if not diff:
+        return [Coordinate(name, change.NODEMATCH, values=codes)]
+    return [
+        Coordinate(f"{name}.{level}", change.NODEMATCH_LEVEL, float(k), codes)
+        for k, level in enumerate(levels)
+    ]
+
+
+def _nodefactor(network: Network, attribute: str) -> list[Coordinate]:
+    levels, codes = _levels(network, attribute)
+    return [
+        Coordinate(f"nodefactor.{attribute}.{level}", change.NODEFACTOR, float(k), codes)
+        for k, level in enumerate(levels)
+        if k > 0
+    ]
+
+
+def _nodecov(network: Network, attribute: str) -> list[Coordinate]:
+    values = _numbers(network, attribute)
+    return [Coordinate(f"nodecov.{attribute}", change.NODECOV, values=values)]
+
+
+def _absdiff(network: Network, attribute: str) -> list[Coordinate]:
+    values = _numbers(network, attribute)
+    return [Coordinate(f"absdiff.{attribute}", change.ABSDIFF, values=values)]
+
+
+def _edgecov(network: Network, attribute: str) -> list[Coordinate]:
+    if attribute not in network.dyad_attributes:
+        known = ", ".join(sorted(map(repr, network.dyad_attributes))) or "none"
+        raise InvalidInput(
+            f"the network has no dyad attribute {attribute!r}; it has: {known}; give it as "
+            "Network(..., dyad_attributes={name: matrix})"
+        )
+    matrix = network.dyad_attributes[attribute]
+    return [Coordinate(f"edgecov.{attribute}", change.EDGECOV, matrix=matrix)]
+
+
+def _counts(term: str, given: Any, least: int) -> list[int]:
+    each = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    for k in each:
+        if isinstance(k, bool) or not isinstance(k, int) or k < least:
+            raise InvalidInput(
+                f"{term}'s k is {k!r}; it must be a whole number from {least}, or a list of them"
+            )
+    return each
+
+
+def _degree(network: Network, k: int | Sequence[int]) -> list[Coordinate]:
+    n = network.n
+    return [
+        Coordinate(f"degree.{d}", change.DEGREE, float(d), at_empty=float(n if d == 0 else 0))
+        for d in _counts("degree", k, 0)
+    ]
+
+
+def _kstar(network: Network, k: int | Sequence[int]) -> list[Coordinate]:
+    """A node of degree d gains C(d, k - 1) stars with its next tie."""
+    sizes = _counts("kstar", k, 1)
+    if any(network.n > 1000 and size > 20 for size in sizes):
+        raise InvalidInput("kstar of more than 20 ties on more than 1,000 nodes isn't offered")
+    return [
+        Coordinate(
+            f"kstar.{size}",
+            change.BY_DEGREE,
+            values=np.array([float(comb(d, size - 1)) for d in range(network.n)]),
+        )
+        for size in sizes
+    ]
+
+
+def _triangle(network: Network) -> list[Coordinate]:
+    return [Coordinate("triangle", change.TRIANGLE)]
+
+
+def _powers(term: str, decay: Any, fixed: Any, n: int) -> NDArray[np.float64]:
+    """(1 - exp(-decay))**m for m = 0, ..., n - 1."""
+    if not is_number(decay) or not 0 <= decay < 700:
+        raise InvalidInput(f"{term}'s decay is {decay!r}; it must be a number from 0 to 700")
+    if fixed is not True:
+        raise InvalidInput(f"{term} with fixed = {fixed!r} isn't offered: the decay is fixed")
+    return np.asarray(np.power(-np.expm1(-float(decay)), np.arange(n)), dtype=np.float64)
+
+
+def _gwesp(network: Network, decay: float, fixed: bool = True) -> list[Coordinate]:
+    powers = _powers("gwesp", decay, fixed, network.n)
+    return [Coordinate(f"gwesp.{decay}", change.GWESP, float(np.exp(decay)), powers)]
+
+
+def _gwdsp(network: Network, decay: float, fixed: bool = True) -> list[Coordinate]:
+    powers = _powers("gwdsp", decay, fixed, network.n)
+    return [Coordinate(f"gwdsp.{decay}", change.GWDSP, values=powers)]
+
+
+def _gwdegree(network: Network, decay: float, fixed: bool = True) -> list[Coordinate]:
+    powers = _powers("gwdegree", decay, fixed, network.n)
+    return [Coordinate(f"gwdegree.{decay}", change.BY_DEGREE, values=powers)]
+
+
+def _isolates(network: Network) -> list[Coordinate]:
+    return [Coordinate("isolates", change.ISOLATES, at_empty=float(network.n))]
+
+
+def _concurrent(network: Network) -> list[Coordinate]:
+    return [Coordinate("concurrent", change.CONCURRENT)]
+
+
+TERMS: dict[str, Term] = {
+    "edges": Term(_edges, dyad_independent=True),
+    "mutual": Term(_mutual, undirected=False),
+    "nodematch": Term(_nodematch, dyad_independent=True),
+    "nodefactor": Term(_nodefactor, dyad_independent=True),
+    "nodecov": Term(_nodecov, dyad_independent=True),
+    "absdiff": Term(_absdiff, dyad_independent=True),
+    "edgecov": Term(_edgecov, dyad_independent=True),
+    "degree": Term(_degree, directed=False),
+    "kstar": Term(_kstar, directed=False),
+    "triangle": Term(_triangle),
+    "gwesp": Term(_gwesp),
+    "gwdsp": Term(_gwdsp),
+    "gwdegree": Term(_gwdegree, directed=False),
+    "isolates": Term(_isolates),
+    "concurrent": Term(_concurrent, directed=False),
+}
+"""Name of each term to its row.
+
+Directed: nodefactor and nodecov add up both ends of a tie; gwesp and gwdsp count outgoing
+two-paths (R's OTP), i to k to j for the pair (i, j); triangle counts transitive and cyclic
+triples; isolates have no tie in either direction; the terms of degree, kstar, gwdegree and
+concurrent are refused, since R has them for in- and out-degrees apart. In the first of a
+node attribute's sorted levels, nodefactor has its base.
+"""

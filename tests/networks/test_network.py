@@ -1,0 +1,122 @@
+"""Where networks come from, what they refuse, and where they go."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import bayesdp as bdp
+from bayesdp.networks import Network
+from bayesdp.networks.graph import BITSET_BYTES, duplicate, graph_of
+from tests.networks.oracles import florentine, karate
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_every_source_gives_the_same_network(directed):
+    rng = np.random.default_rng(1)
+    a = np.triu(rng.random((9, 9)) < 0.3, 1).astype(int)
+    a = (a | np.tril(rng.random((9, 9)) < 0.3, -1)) if directed else a | a.T
+    pairs = np.argwhere(a if directed else np.triu(a))
+    from_edges = Network.from_edges(map(tuple, pairs.tolist()), nodes=range(9), directed=directed)
+    table = pd.DataFrame(pairs, columns=["from", "to"])
+    nodes = pd.DataFrame({"age": range(9)}, index=range(9))
+    others = [
+        Network(9, pairs[::-1], directed),
+        Network.from_adjacency(a, directed=directed),
+        Network.from_adjacency(sparse.csr_array(a), directed=directed),
+        Network.from_adjacency(pd.DataFrame(a), directed=directed),
+        Network.from_pandas(table, nodes, source="from", target="to", directed=directed),
+        Network.from_networkx(from_edges.to_networkx()),
+    ]
+    for other in others:
+        assert other == from_edges
+        np.testing.assert_array_equal(other.to_adjacency(), a)
+    assert others[4].attributes["age"].tolist() == list(range(9))
+    assert {*from_edges.to_networkx().edges} == {*map(tuple, pairs.tolist())}
+
+
+def test_real_networks_keep_their_attributes():
+    club = karate()
+    assert (club.n, len(club.edges), set(club.attributes)) == (34, 78, {"club"})
+    back = club.to_networkx()
+    assert back.nodes[33]["club"] == "Officer"
+    assert repr(florentine()) == "Network(16 nodes, 20 ties, undirected)"
+    assert florentine().density == 20 / 120
+
+
+REFUSED = [
+    (lambda: Network(3, [[0, 0]]), "to itself"),
+    (lambda: Network(3, [[0, 1], [1, 0]]), "twice"),
+    (lambda: Network(3, [[0, 3]]), "outside 0 to 2"),
+    (lambda: Network(3, [[0.5, 1]]), "pairs of node numbers"),
+    (lambda: Network(1), "at least 2"),
+    (lambda: Network("abc"), "nodes is"),
+    (lambda: Network(["a", "a"]), "'a' twice"),
+    (lambda: Network(3, attributes={"x": [1, 2]}), "one value a node"),
+    (lambda: Network(2, dyad_attributes={"d": [[0, 1], [2, 0]]}), "symmetric"),
+    (lambda: Network(2, dyad_attributes={"d": [[0, np.nan], [np.nan, 0]]}), "finite"),
+    (lambda: Network(2, dyad_attributes={"d": [0, 1]}), "shape"),
+    (lambda: Network.from_edges([("a", "b"), ("a", "a")]), "'a' to itself"),
+    (lambda: Network.from_edges([("a", "b"), ("b", "a")]), "twice"),
+    (lambda: Network.from_edges([("a", "b")], nodes=["a"]), "'b', which isn't among"),
+    (lambda: Network.from_edges([("a", "b", "c")]), "pair"),
+    (lambda: Network.from_networkx(nx.MultiGraph([(0, 1), (0, 1)])), "twice"),
+    (lambda: Network.from_adjacency([[0, 1], [0, 0]]), "isn't symmetric"),
+    (lambda: Network.from_adjacency([[1, 1], [1, 0]]), "to itself"),
+    (lambda: Network.from_adjacency([[0, 2], [2, 0]]), "zeros and ones"),
+    (lambda: Network.from_adjacency([[0, 1, 0], [1, 0, 0]]), "square"),
+    (lambda: Network.from_pandas(pd.DataFrame({"a": [1], "b": [2]})), "no column 'source'"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_what_is_not_a_simple_graph_is_refused(make, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        make()
+
+
+def test_both_directions_are_two_ties_of_a_directed_network():
+    assert len(Network(3, [[0, 1], [1, 0]], directed=True).edges) == 2
+
+
+@given(
+    n=st.integers(2, 12),
+    directed=st.booleans(),
+    density=st.floats(0, 1),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=30, deadline=None)
+def test_bitsets_and_lists_hold_the_same_graph(n, directed, density, seed):
+    a = np.random.default_rng(seed).random((n, n)) < density
+    pairs = Network(
+        n, np.argwhere(a & ~np.eye(n, dtype=bool) if directed else np.triu(a, 1)), directed
+    ).edges
+    bits, lists = (graph_of(n, directed, pairs, bitsets=b) for b in (True, False))
+    np.testing.assert_array_equal(bits.degree, lists.degree)
+    for row in range(len(bits.degree)):
+        words = bits.bits[row]
+        members = [k for k in range(n) if int(words[k // 64]) >> (k % 64) & 1]
+        first = lists.start[row]
+        assert lists.pool[first : first + lists.degree[row]].tolist() == members
+    assert bits.sizes[0] == lists.sizes[0] == len(pairs)
+
+
+def test_a_hundred_thousand_nodes_fit():
+    rng = np.random.default_rng(1)
+    pairs = np.unique(np.sort(rng.integers(0, 100_000, (500_000, 2)), axis=1), axis=0)
+    network = Network(100_000, pairs[pairs[:, 0] < pairs[:, 1]])
+    graph = graph_of(network.n, False, network.edges)
+    assert len(graph.bits) == 0
+    assert sum(part.nbytes for part in duplicate(graph)[2:]) < 64 << 20
+    np.testing.assert_array_equal(
+        graph.degree, np.bincount(network.edges.ravel(), minlength=100_000)
+    )
+
+
+def test_the_choice_of_storage_is_by_memory():
+    small, large = (graph_of(n, False, np.empty((0, 2), np.int32)) for n in (5_760, 6_000))
+    assert 0 < small.bits.nbytes <= BITSET_BYTES
+    assert large.bits.nbytes == 0
