@@ -133,7 +133,8 @@ def run_study(
     InvalidInput
         If the journal is of another study.
     """
-    done = _opened(journal, {"bayesdp": __version__, "seed": seed, "records": records})
+    design = {"shapes": SHAPES, "epsilons": EPSILONS, "downscaled": DOWNSCALED}
+    done = _opened(journal, {"bayesdp": __version__, "seed": seed, "records": records, **design})
     missing = [k for k in range(replicates) if k not in done]
     with _runner(min(processes or os.cpu_count() or 1, max(len(missing), 1))) as run:
         finished = replicates - len(missing)
@@ -152,7 +153,7 @@ def _opened(journal: Path, study: dict[str, Any]) -> dict[int, list[dict[str, An
         whole, newline, _ = journal.read_bytes().rpartition(b"\n")
         lines = whole.split(b"\n") if newline else []
         if lines:
-            if json.loads(lines[0]) != study:
+            if lines[0] != json.dumps(study).encode():
                 raise InvalidInput(
                     f"{str(journal)!r} holds replicates of another study, "
                     f"{lines[0].decode()}; delete it, or choose another folder to write"
