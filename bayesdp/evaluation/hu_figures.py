@@ -17,7 +17,7 @@ from bayesdp.evaluation.hu_study import DOWNSCALED, EPSILONS, SHAPES, Outcome
 from bayesdp.evaluation.reproduction import COLOURS, Figure, Table, Value
 
 WEIGHTED = ("Weighted", "Weighted-e", "Censor_w")
-PROVED = ("Censor_uw", "PH")
+PROVED = {"Censor_uw": "DP, add/remove-one", "PH": "DP, replace-one"}
 ALL = (*WEIGHTED, *PROVED)
 _INK, _SOFT = COLOURS["ink"][0], COLOURS["soft"][0]
 _STYLE: dict[Any, Any] = {
@@ -158,7 +158,7 @@ def colour(synthesizer: str) -> str:
 def _draw(study: Study, plan: Plan) -> tuple[str, bytes]:
     count = len(plan.panels)
     with mpl.rc_context({**_STYLE, "svg.hashsalt": f"figure{plan.number}"}):
-        canvas = Canvas(figsize=(7.2, 1.0 + 1.9 * count), layout="constrained")
+        canvas = Canvas(figsize=(7.2, 1.1 + 2.0 * count), layout="constrained")
         grid = canvas.subplots(count, 1, sharey=plan.truth is not None, squeeze=False)
         for axes, panel in zip(grid[:, 0], plan.panels, strict=True):
             _panel(axes, study, plan, panel)
@@ -180,7 +180,8 @@ def _panel(axes: Axes, study: Study, plan: Plan, panel: Panel) -> None:
     for k, synthesizer in enumerate(plan.synthesizers):
         drawn = np.array(values(study, plan, panel, synthesizer))
         _violin(axes, k, drawn, colour(synthesizer))
-    axes.set_xticks(range(len(plan.synthesizers)), plan.synthesizers)
+    labels = [f"{name}\n{PROVED.get(name, 'not DP')}" for name in plan.synthesizers]
+    axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0, labelcolor=_INK)
     axes.set_xlim(-0.6, len(plan.synthesizers) - 0.4)
     scaled = "" if plan.panels != _BY_FACTOR else f", weights times {factor:g}"

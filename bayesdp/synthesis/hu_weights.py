@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 _RISKS = ("linear", "softmax", "logistic")
 _POINTS = 64  # of the grid along each axis: at least four a standard deviation
 _NATS = 25.0  # below the highest point, where a normal posterior has less than 1e-10 of its mass
-_CHUNK = 32  # parameters at a time, whose terms fit a cache
+_CHUNK = 1 << 16  # terms at a time, which fit a cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +197,12 @@ def _places() -> Floats:
 def _terms(
     logs: Floats, phi: Floats, lam: Floats, interval: tuple[float, float] | None
 ) -> Iterator[Floats]:
-    """Weighted log densities, `_CHUNK` parameters after another; each shape (parameters, n)."""
+    """Weighted log densities, about `_CHUNK` at a time; each shape (parameters, n)."""
     a, b = lam * phi, lam * (1 - phi)
     curves = np.stack([a - 1, b - 1, -special.betaln(a, b)], axis=1)
-    for start in range(0, phi.size, _CHUNK):
-        part = curves[start : start + _CHUNK, :, None]
+    step = max(_CHUNK // logs.shape[1], 1)
+    for start in range(0, phi.size, step):
+        part = curves[start : start + step, :, None]
         terms = part[:, 0] * logs[0]
         terms += part[:, 1] * logs[1]
         terms += part[:, 2] * logs[2]
