@@ -56,12 +56,12 @@ CHOICES = (
 """What is left open, what was taken, and why."""
 
 PROMISES = (
-    ("Unweighted", "none", "twice its Lipschitz bound, on these data", "false"),
+    ("Unweighted", "add/remove-one", "twice its Lipschitz bound, on these data", "false"),
     ("Weighted", "add/remove-one", "twice its Lipschitz bound, asymptotically", "false"),
     ("Weighted-e", "add/remove-one", "ε, asymptotically", "false"),
     ("Censor_w", "add/remove-one", "ε", "false: not differentially private"),
     ("Censor_uw", "add/remove-one", "ε (Figure 1's legend: asymptotically)", "true, proved"),
-    ("PH", "replace-one", "ε", "true, proved; under add/remove-one ε/2"),
+    ("PH", "replace-one", "ε", "true, proved; n is public"),
 )
 
 Progress = Callable[[str, float], None]
