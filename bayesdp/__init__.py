@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
+    from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
@@ -73,6 +74,7 @@ _HOME = {
     "ExponentialMechanism": "mechanisms.exponential",
     "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
+    "HuComparators": "synthesis.hu_comparators",
     "InvalidInput": "errors",
     "InvalidRelease": "errors",
     "LaplaceMechanism": "mechanisms.laplace",
@@ -124,6 +126,7 @@ __all__ = [
     "ExponentialMechanism",
     "GaussianMechanism",
     "Guarantee",
+    "HuComparators",
     "InvalidInput",
     "InvalidRelease",
     "LaplaceMechanism",

@@ -225,6 +225,13 @@ def test_reproduce_charest(bayesdp, place):
     assert (place / "c" / "index.html").is_file()
 
 
+def test_reproduce_hu(bayesdp, place):
+    status, out, _ = bayesdp("reproduce hu --replicates 2 --out h")
+    assert status == 0
+    assert "not differentially private" in " ".join(out.split())
+    assert (place / "h" / "index.html").is_file()
+
+
 def test_reproduce_zheng(bayesdp, place):
     status, out, _ = bayesdp("reproduce zheng --out z")
     assert status == 0

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from functools import partial
 
 from bayesdp.errors import InvalidInput
-from bayesdp.evaluation import charest, zheng
+from bayesdp.evaluation import charest, hu, zheng
 from bayesdp.evaluation.reproduction import Reproduction
 
 PAPERS: dict[str, Callable[..., Reproduction]] = {
     "charest": charest.reproduce,
+    "hu": hu.reproduce,
     "zheng": zheng.reproduce,
 }
-SIMULATED = {"charest"}
+SIMULATED = {"charest", "hu"}
 """Those with a number of replicates to choose."""
 
 

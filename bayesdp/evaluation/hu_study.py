@@ -1,0 +1,213 @@
+"""The simulation of Hu, Williams and Savitsky (2025): what each replicate yields.
+
+A replicate is 2000 confidential records from Beta(0.5, 3), each synthesizer fitted to them, and
+one set of synthetic records, as many, from each. Replicate k of a seed is the same whatever the
+number of replicates, the number of processes and the order, so that a study can be continued.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp._version import __version__
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.randomness import generator, reproducible
+from bayesdp.synthesis.hu_comparators import FittedComparator, HuComparators
+
+SHAPES = (0.5, 3.0)
+"""Of the beta distribution of the records."""
+EPSILONS = (5.0, 4.0, 3.0)
+DOWNSCALED = (4.0, 0.965)
+"""The epsilon of the downscaled synthesizers, and the factor. See `bayesdp.evaluation.hu`."""
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one synthesizer yielded in one replicate.
+
+    Attributes
+    ----------
+    synthesizer : str
+        Its published name.
+    epsilon, factor : float
+        What it was asked for; a factor below 1 is downscaling.
+    lipschitz : float or None
+        The largest Lipschitz bound of a record; None for PH, which has none.
+    removed, censored : int
+        Records whose weight was set to 0, and whose log-likelihood was clipped at a draw.
+    q15, median, q90, mean : float
+        Of the synthetic records.
+    max_ecdf : float
+        Largest distance of their empirical distribution function from the confidential records'.
+    """
+
+    synthesizer: str
+    epsilon: float
+    factor: float
+    lipschitz: float | None
+    removed: int
+    censored: int
+    q15: float
+    median: float
+    q90: float
+    mean: float
+    max_ecdf: float
+
+
+def replicate(seed: int, index: int, records: int) -> list[Outcome]:
+    """Simulate confidential records, and fit and draw from every synthesizer."""
+    own = int(np.random.default_rng([seed, index]).integers(1 << 63))
+    with reproducible(own):
+        y = np.clip(generator().beta(*SHAPES, records), 2.0**-1022, 1 - 2.0**-53)
+        comparators = HuComparators(y)
+        found = [_fitted(y, comparators.unweighted, e, 1.0) for e in EPSILONS]
+        for epsilon, factor in [*((e, 1.0) for e in EPSILONS), DOWNSCALED]:
+            weighted = comparators.weighted(epsilon, factor)
+            for fitted in (
+                weighted,
+                comparators.truncated(weighted, epsilon),
+                comparators.clipped(weighted, epsilon),
+            ):
+                found.append(_fitted(y, fitted, epsilon, factor))
+        for epsilon in EPSILONS:
+            found.append(_fitted(y, comparators.censor_uw(epsilon), epsilon, 1.0))
+            drawn, _ = comparators.perturbed_histogram(epsilon, records)
+            found.append(Outcome("PH", epsilon, 1.0, None, 0, 0, *utilities(drawn, y)))
+    return found
+
+
+def _fitted(y: Floats, fitted: FittedComparator, epsilon: float, factor: float) -> Outcome:
+    counts = fitted.lipschitz, fitted.removed, fitted.censored
+    return Outcome(fitted.name, epsilon, factor, *counts, *utilities(fitted.synthetic(y.size), y))
+
+
+def utilities(synthetic: Floats, confidential: Floats) -> tuple[float, float, float, float, float]:
+    """15th percentile, median, 90th percentile, mean, and distance from the confidential ECDF."""
+    low, middle, high = np.quantile(synthetic, [0.15, 0.5, 0.9])
+    both = np.concatenate([synthetic, confidential])
+    first, second = (
+        np.searchsorted(np.sort(x), both, side="right") / x.size for x in (synthetic, confidential)
+    )
+    distance = np.abs(first - second).max()
+    return float(low), float(middle), float(high), float(synthetic.mean()), float(distance)
+
+
+def run_study(
+    journal: Path,
+    *,
+    replicates: int,
+    seed: int,
+    records: int,
+    processes: int | None = None,
+    tell: Progress = lambda what, done: None,
+) -> list[list[Outcome]]:
+    """Outcomes of the replicates from 0 on; those in the journal already aren't repeated.
+
+    Parameters
+    ----------
+    journal : Path
+        A file to which each replicate is added, and synced to the disk, when it is done.
+    replicates, seed, records : int
+    processes : int, optional
+        By default one a core; 1 runs in this process.
+    tell : callable
+        Told what is being done and the fraction done.
+
+    Raises
+    ------
+    InvalidInput
+        If the journal is of another study.
+    """
+    design = {"shapes": SHAPES, "epsilons": EPSILONS, "downscaled": DOWNSCALED}
+    done = _opened(journal, {"bayesdp": __version__, "seed": seed, "records": records, **design})
+    missing = [k for k in range(replicates) if k not in done]
+    with _runner(min(processes or os.cpu_count() or 1, max(len(missing), 1))) as run:
+        finished = replicates - len(missing)
+        tell(f"{finished} of {replicates} replicates", finished / replicates)
+        for index, outcomes in run([(seed, k, records) for k in missing]):
+            done[index] = [asdict(outcome) for outcome in outcomes]
+            _append(journal, {"replicate": index, "outcomes": done[index]})
+            finished += 1
+            tell(f"{finished} of {replicates} replicates", finished / replicates)
+    return [[Outcome(**row) for row in done[k]] for k in range(replicates)]
+
+
+def _opened(journal: Path, study: dict[str, Any]) -> dict[int, list[dict[str, Any]]]:
+    """The replicates in a journal, made if there is none; a last line cut off is removed."""
+    if journal.exists():
+        whole, newline, _ = journal.read_bytes().rpartition(b"\n")
+        lines = whole.split(b"\n") if newline else []
+        if lines:
+            if lines[0] != json.dumps(study).encode():
+                raise InvalidInput(
+                    f"{str(journal)!r} holds replicates of another study, "
+                    f"{lines[0].decode()}; delete it, or choose another folder to write"
+                )
+            with journal.open("r+b") as file:
+                file.truncate(len(whole) + 1)
+                os.fsync(file.fileno())
+            rows = [json.loads(line) for line in lines[1:]]
+            return {row["replicate"]: row["outcomes"] for row in rows}
+        journal.unlink()
+    _append(journal, study)
+    return {}
+
+
+def _append(journal: Path, row: dict[str, Any]) -> None:
+    with journal.open("ab") as file:
+        file.write(json.dumps(row).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+Task = tuple[int, int, int]
+Run = Callable[[Sequence[Task]], Iterator[tuple[int, list[Outcome]]]]
+
+
+@contextmanager
+def _runner(processes: int) -> Iterator[Run]:
+    """Yield a function from tasks to their results as they come, with the tasks' indices."""
+    if processes == 1:
+        yield lambda tasks: ((task[1], replicate(*task)) for task in tasks)
+        return
+    # Forking a process with threads, as one with a progress bar is, isn't safe.
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent)
+
+    def run(tasks: Sequence[Task]) -> Iterator[tuple[int, list[Outcome]]]:
+        waiting: dict[Future[list[Outcome]], int] = {
+            pool.submit(replicate, *task): task[1] for task in tasks
+        }
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+
+    try:
+        yield run
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """A killed parent can't end its workers, so they watch it."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
