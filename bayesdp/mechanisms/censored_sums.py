@@ -119,6 +119,12 @@ class WeightedRecords:
         t1, t2 = censored_kernels.logs(self.records)
         return t1, t2
 
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        """Sums of weighted logarithms' sizes, and of weights."""
+        t1, t2 = self._logs
+        return float(self.weights @ -(t1 + t2)), float(self.weights.sum())
+
     def exact(self, phi: float, lam: float) -> Fraction:
         """The clipped sum at (phi, lambda), exactly."""
         scale = unit_scale(self.low, self.high)
@@ -159,10 +165,8 @@ class WeightedRecords:
             *self._logs, self.weights, np.stack(curves, 1), np.stack(planes, 1), prior,
             self.low, self.high,
         )  # fmt: skip
-        t1, t2 = self._logs
-        logs = self.weights @ (np.abs(t1) + np.abs(t2))
-        n = self.records.size
-        size = (lam[1] + 2) * logs + self.weights.sum() * _shape_size(lam[1])
+        (logs, weight), n = self._sizes, self.records.size
+        size = (lam[1] + 2) * logs + weight * _shape_size(lam[1])
         size += n * (abs(self.low) + abs(self.high))
         return bounds + (2.0**-45 + 2.0**-52 * (1024 + n / 1024)) * size, guesses
 

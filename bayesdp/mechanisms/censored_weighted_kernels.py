@@ -49,27 +49,27 @@ def weighted_bounds(t1, t2, w, curves, planes, prior, low, high):
     `curves` has those of the centre and of the corners, shape (blocks, 5, 3), and `planes` the
     centre's tangent plane at the corners, shape (blocks, 4, 3).
     """
-    n = t1.size
-    bounds, guesses = np.empty(len(curves)), np.empty((len(curves), 5))
-    term, sums, chunk = np.empty(9), np.empty(9), np.empty(9)
-    for k in range(len(curves)):
-        sums[:] = 0.0
-        for start in range(0, n, _CHUNK):
-            chunk[:] = 0.0
-            for i in range(start, min(start + _CHUNK, n)):
-                for m in range(5):
-                    curve = curves[k, m]
-                    term[m] = w[i] * (curve[0] * t1[i] + curve[1] * t2[i] - curve[2])
-                at_high = term[0] >= high
-                for m in range(4):
-                    plane = planes[k, m]
-                    v = w[i] * (plane[0] * t1[i] + plane[1] * t2[i] - plane[2])
-                    term[5 + m] = high if at_high else max(v, low)
-                for m in range(5):
-                    chunk[m] += min(max(term[m], low), high)
-                for m in range(5, 9):
-                    chunk[m] += term[m]
-            sums += chunk
-        guesses[k] = sums[:5]
-        bounds[k] = min((sums[5:] + prior[k]).max(), n * high + prior[k].max())
-    return bounds, guesses
+    n, blocks = t1.size, len(curves)
+    corner = np.ascontiguousarray(curves.transpose(1, 2, 0))  # so that blocks are innermost
+    plane = np.ascontiguousarray(planes.transpose(1, 2, 0))
+    centre = np.empty(blocks)
+    sums, chunk = np.zeros((9, blocks)), np.empty((9, blocks))
+    for start in range(0, n, _CHUNK):
+        chunk[:] = 0.0
+        for i in range(start, min(start + _CHUNK, n)):
+            x1, x2, x = t1[i], t2[i], w[i]
+            for k in range(blocks):
+                v = x * (corner[0, 0, k] * x1 + corner[0, 1, k] * x2 - corner[0, 2, k])
+                centre[k] = v
+                chunk[0, k] += min(max(v, low), high)
+            for m in range(4):
+                for k in range(blocks):
+                    v = corner[1 + m, 0, k] * x1 + corner[1 + m, 1, k] * x2 - corner[1 + m, 2, k]
+                    chunk[1 + m, k] += min(max(x * v, low), high)
+                    u = plane[m, 0, k] * x1 + plane[m, 1, k] * x2 - plane[m, 2, k]
+                    chunk[5 + m, k] += high if centre[k] >= high else max(x * u, low)
+        sums += chunk
+    bounds = np.empty(blocks)
+    for k in range(blocks):
+        bounds[k] = min((sums[5:, k] + prior[k]).max(), n * high + prior[k].max())
+    return bounds, sums[:5].T.copy()

@@ -187,7 +187,7 @@ class CensoredBetaSynthesizer:
         weights = self.weights
         if callable(weights):
             # One at a time, so that a weight can't depend on the other records.
-            alone = [np.ravel(weights(record)) for record in records.reshape(-1, 1)]
+            alone = [np.ravel(weights(record.copy())) for record in records.reshape(-1, 1)]
             weights = np.concatenate(alone)
         return records, check_weights(weights, records.size)
 

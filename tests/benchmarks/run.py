@@ -540,8 +540,8 @@ def censored_engines() -> None:
             made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
             ours = seconds(lambda made=made: made.release(y))
             line(f"grid release, n = 2,000{what}", f"{1e3 * ours:.0f} ms",
-                 f"faster than the supplement's {supplement:.1f} s",
-                 supplement / ours, "200 x")  # fmt: skip
+                 f"faster than the supplement's {supplement:.1f} s", supplement / ours,
+                 "200 x")  # fmt: skip
             line(f"grid release, n = 2,000{what}", f"{1e3 * ours:.0f} ms",
                  f"faster than this program's {took:.1f} s", took / ours, "-")  # fmt: skip
 
