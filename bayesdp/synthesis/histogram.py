@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.cells import Axis, counted
 from bayesdp.mechanisms.histogram import PerturbedHistogram
-from bayesdp.mechanisms.randomness import generator
+from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -200,7 +201,8 @@ class PerturbedHistogramSynthesizer:
                 "size is missing; the number of records is confidential, so choose one, for "
                 "example the sum of the released counts"
             )
-        random = generator() if seed is None else np.random.default_rng(seed)
+        with nullcontext() if seed is None else reproducible(seed):
+            random = generator()
         return [
             pd.DataFrame(mechanism.synthetic(output, wanted, random)) for output in release.outputs
         ]
