@@ -10,15 +10,42 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.gaussian_noise import gaussian_profile
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import GaussianNoise
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
+
+
+def _profile(
+    mechanism: AdditiveNoise, *, copies: int = 1, neighbours: Neighbours | None = None
+) -> Profile:
+    """The privacy profile of `copies` independent copies: `gaussian_profile`."""
+    return gaussian_profile(
+        GaussianNoise(mechanism.noise.scale),
+        mechanism.moved(neighbours),
+        mechanism.dimension or 1,
+        check_at_least_one("copies", copies),
+        mechanism.width if mechanism.bounding == "truncated" else None,
+    )
+
+
+def _rho(
+    mechanism: AdditiveNoise, *, copies: int = 1, neighbours: Neighbours | None = None
+) -> float:
+    """Zero-concentrated privacy of `copies` copies: sensitivity^2 / (2 scale^2) each, rounded up.
+
+    A truncated law has that of its pure epsilon, epsilon^2 / 2 (Bun and Steinke 2016).
+    """
+    copies = check_at_least_one("copies", copies)
+    if mechanism.bounding == "truncated":
+        ratio = _profile(mechanism, neighbours=neighbours).pure_epsilon
+    else:
+        ratio = mechanism.moved(neighbours) / float(mechanism.noise.scale)
+    return math.nextafter(copies * ratio * ratio / 2 * (1 + 2.0**-50), math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +97,8 @@ class GaussianMechanism(AdditiveNoise):
     norm: ClassVar[str] = "L2"
     law: ClassVar[type[GaussianNoise]] = GaussianNoise
     source: ClassVar[str] = "bayesdp.mechanisms.gaussian_noise; Canonne, Kamath and Steinke (2020)"
-
-    def __post_init__(self) -> None:
-        self._standardise()
-
-    @classmethod
-    def calibrate(
-        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
-    ) -> GaussianMechanism:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
-        return calibrated(cls, epsilon, delta, copies, **parameters)
-
-    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies: `gaussian_profile`."""
-        return _profile(self, copies, neighbours)
-
-    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float:
-        """Zero-concentrated privacy of `copies` copies: sensitivity^2 / (2 scale^2) each."""
-        return _rho(self, copies, neighbours)
+    profile = _profile
+    rho = _rho
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,41 +140,5 @@ class DiscreteGaussianMechanism(AdditiveNoise):
     norm: ClassVar[str] = "L2"
     law: ClassVar[type[GaussianNoise]] = GaussianNoise
     source: ClassVar[str] = "bayesdp.mechanisms.gaussian_noise; Canonne, Kamath and Steinke (2020)"
-
-    def __post_init__(self) -> None:
-        self._standardise()
-
-    @classmethod
-    def calibrate(
-        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
-    ) -> DiscreteGaussianMechanism:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
-        return calibrated(cls, epsilon, delta, copies, **parameters)
-
-    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies: `gaussian_profile`."""
-        return _profile(self, copies, neighbours)
-
-    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float:
-        """Zero-concentrated privacy of `copies` copies: sensitivity^2 / (2 scale^2) each."""
-        return _rho(self, copies, neighbours)
-
-
-def _profile(mechanism: AdditiveNoise, copies: int, neighbours: Neighbours | None) -> Profile:
-    return gaussian_profile(
-        GaussianNoise(mechanism.noise.scale),
-        mechanism.moved(neighbours),
-        mechanism.dimension or 1,
-        check_at_least_one("copies", copies),
-        mechanism.width if mechanism.bounding == "truncated" else None,
-    )
-
-
-def _rho(mechanism: AdditiveNoise, copies: int, neighbours: Neighbours | None) -> float:
-    """Rounded up. A truncated law has that of its pure epsilon, epsilon^2 / 2 (Bun and Steinke)."""
-    copies = check_at_least_one("copies", copies)
-    if mechanism.bounding == "truncated":
-        ratio = _profile(mechanism, 1, neighbours).pure_epsilon
-    else:
-        ratio = mechanism.moved(neighbours) / float(mechanism.noise.scale)
-    return math.nextafter(copies * ratio * ratio / 2 * (1 + 2.0**-50), math.inf)
+    profile = _profile
+    rho = _rho

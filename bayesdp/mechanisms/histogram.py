@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.cells import Axis, check_axes, drawn, table
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, laplace_profile
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
 
 _SENSITIVITY = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
 
@@ -66,6 +64,7 @@ class PerturbedHistogram(AdditiveNoise):
     source: ClassVar[str] = "bayesdp.mechanisms.histogram; Dwork, McSherry, Nissim and Smith (2006)"
     bounds: ClassVar[tuple[int, None]] = (0, None)
     bounding: ClassVar[str] = "inflated"
+    profile = laplace_profile
 
     def __post_init__(self) -> None:
         if self.cells is None:
@@ -80,13 +79,6 @@ class PerturbedHistogram(AdditiveNoise):
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def calibrate(
-        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
-    ) -> PerturbedHistogram:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
-        return calibrated(cls, epsilon, delta, copies, **parameters)
-
     @property
     def sensitivity(self) -> float:
         """L1 sensitivity of the counts under `neighbours`: 1, or 2 under replace-one."""
@@ -96,10 +88,6 @@ class PerturbedHistogram(AdditiveNoise):
     def dimension(self) -> int:
         """The number of cells."""
         return self.cells
-
-    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies: `laplace_profile`."""
-        return laplace_profile(self, copies, neighbours)
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts; with axes, a structured array that shows their cells too."""

@@ -15,15 +15,34 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise
 from bayesdp.mechanisms.pure_noise import laplace_divergence, pure_profile, truncated_laplace, up
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
+
+
+def laplace_profile(
+    mechanism: AdditiveNoise, *, copies: int = 1, neighbours: Neighbours | None = None
+) -> Profile:
+    """The privacy profile of `copies` independent copies of Laplace noise.
+
+    Exact for one copy of a scalar that isn't truncated. Where the sensitivity is the whole story:
+    with bounds, the profile without them, which inflating can only lower.
+    """
+    copies = check_at_least_one("copies", copies)
+    steps, noise = int(mechanism.moved(neighbours)), LaplaceNoise(mechanism.noise.scale)
+    d = mechanism.dimension or 1
+    if mechanism.bounding == "truncated":
+        epsilon = truncated_laplace(noise, steps, d, mechanism.width)
+        return pure_profile(epsilon, copies, up(copies * Fraction(epsilon)))
+    total = up(copies * steps / noise.scale)
+    if copies == d == 1 and not math.isinf(total):
+        return Profile(lambda at: laplace_divergence(noise, steps, at), total)
+    return pure_profile(up(steps / noise.scale), copies, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +93,7 @@ class LaplaceMechanism(AdditiveNoise):
     norm: ClassVar[str] = "L1"
     law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
     source: ClassVar[str] = "bayesdp.mechanisms.laplace; Dwork, McSherry, Nissim and Smith (2006)"
-
-    def __post_init__(self) -> None:
-        self._standardise()
-
-    @classmethod
-    def calibrate(
-        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
-    ) -> LaplaceMechanism:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
-        return calibrated(cls, epsilon, delta, copies, **parameters)
-
-    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies: `laplace_profile`."""
-        return laplace_profile(self, copies, neighbours)
+    profile = laplace_profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,37 +133,4 @@ class DiscreteLaplaceMechanism(AdditiveNoise):
     norm: ClassVar[str] = "L1"
     law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
     source: ClassVar[str] = "bayesdp.mechanisms.laplace; Ghosh, Roughgarden and Sundararajan (2009)"
-
-    def __post_init__(self) -> None:
-        self._standardise()
-
-    @classmethod
-    def calibrate(
-        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
-    ) -> DiscreteLaplaceMechanism:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
-        return calibrated(cls, epsilon, delta, copies, **parameters)
-
-    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of `copies` independent copies: `laplace_profile`."""
-        return laplace_profile(self, copies, neighbours)
-
-
-def laplace_profile(
-    mechanism: AdditiveNoise, copies: int, neighbours: Neighbours | None
-) -> Profile:
-    """The profile of Laplace noise: exact for one copy of a scalar that isn't truncated.
-
-    Where the sensitivity is the whole story: with bounds, the profile without them, which
-    inflating can only lower.
-    """
-    copies = check_at_least_one("copies", copies)
-    steps, noise = int(mechanism.moved(neighbours)), LaplaceNoise(mechanism.noise.scale)
-    d = mechanism.dimension or 1
-    if mechanism.bounding == "truncated":
-        epsilon = truncated_laplace(noise, steps, d, mechanism.width)
-        return pure_profile(epsilon, copies, up(copies * Fraction(epsilon)))
-    total = up(copies * steps / noise.scale)
-    if copies == d == 1 and not math.isinf(total):
-        return Profile(lambda at: laplace_divergence(noise, steps, at), total)
-    return pure_profile(up(steps / noise.scale), copies, total)
+    profile = laplace_profile

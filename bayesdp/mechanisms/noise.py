@@ -8,9 +8,8 @@ beyond a bound to the bound (boundary-inflated truncation), post-processing that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import noise_outputs
+from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.lattice import lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise_fields import check_fields
 from bayesdp.mechanisms.noise_laws import Noise
@@ -88,10 +88,16 @@ class AdditiveNoise:
         """
         return self.bounding != "truncated" and self.step <= 1
 
-    def _standardise(self) -> None:
-        """Validate the fields and put them in their standard form."""
+    def __post_init__(self) -> None:
         for name, value in check_fields(self).items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
+    ) -> Self:
+        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
+        return calibrated(cls, epsilon, delta, copies, **parameters)
 
     @property
     def ends(self) -> tuple[int | None, int | None]:
@@ -271,30 +277,12 @@ class AdditiveNoise:
 
     # What is written down, and what an audit tries.
 
-    def pairs(self) -> list[tuple[Any, Any]]:
-        """Neighbouring statistics, as the lattice points that they are rounded to.
-
-        At each bound, where the worst are, and in the middle; one component moves as far as it
-        can, or, where truncation makes that worse, all move by about the same.
-        """
-        return noise_outputs.worst_pairs(self)
-
-    def outputs(self) -> NDArray[Any] | None:
-        """All outputs, first axis, where the bounds leave at most 100,000; else None."""
-        return noise_outputs.all_outputs(self)
-
-    def check_output(self, output: Any) -> Any:
-        """Return `output` as a Python number or a tuple of them, or raise InvalidInput."""
-        return noise_outputs.check_output(self, output)
+    pairs = noise_outputs.worst_pairs
+    outputs = noise_outputs.all_outputs
+    check_output = noise_outputs.check_output
+    encode = noise_outputs.encode
+    decode = noise_outputs.decode
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released numbers; shape (dimension,), or (1,) for a scalar."""
         return np.atleast_1d(output)
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a component: columns copy, component, value."""
-        return noise_outputs.encode(self, outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote, rows in any order."""
-        return noise_outputs.decode(self, columns)

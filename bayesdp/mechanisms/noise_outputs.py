@@ -31,7 +31,11 @@ def all_outputs(mechanism: AdditiveNoise) -> NDArray[Any] | None:
 
 
 def worst_pairs(mechanism: AdditiveNoise) -> list[tuple[Any, Any]]:
-    """See `AdditiveNoise.pairs`."""
+    """Neighbouring statistics, as the lattice points that they are rounded to.
+
+    At each bound, where the worst are, and in the middle; one component moves as far as it can,
+    or, where truncation makes that worse, all move by about the same.
+    """
     low, high = mechanism.ends
     d, budget = mechanism.dimension or 1, math.floor(mechanism.moved())
     # Where rounding can push every component over a boundary, it does.
