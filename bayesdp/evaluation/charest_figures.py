@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from bayesdp.evaluation.charest_study import LEVEL, ONES, PRIOR, RECORDS, real_posterior
+from bayesdp.evaluation.drawing import STYLE, render
 from bayesdp.evaluation.reproduction import COLOURS, Figure, Table, Value
 from bayesdp.inference.binomial import BinomialModel
 from bayesdp.release import Release
@@ -23,22 +23,6 @@ _RULE, _POSTERIOR, _NAIVE, _INK, _SOFT, _GRID = (
 _DASHED = (0, (4, 3))
 _TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, LEVEL, 1.0)
 _NAME: dict[str, Any] = {"va": "top", "ha": "center"}
-_STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # matplotlib brings it along: the same drawing everywhere
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.labelsize": 8.5,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.titlecolor": _INK,
-    "axes.edgecolor": _SOFT,
-    "xtick.color": _SOFT,
-    "ytick.color": _SOFT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "svg.fonttype": "path",
-}
 
 
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
@@ -101,7 +85,7 @@ def _draw_coverage(table: Table) -> tuple[str, bytes]:
     """A row a true p, a column a number of copies; coverage against epsilon in each panel."""
     truths: dict[Value, str] = {0.25: "p = 0.25", 0.5: "p = 0.5", "prior": "average over uniform p"}
     copies = [int(m) for m in sorted(set(table.numbers("M")))]
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": "figure1"}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "figure1"}):
         canvas = Canvas(figsize=(7.2, 6.2), layout="constrained")
         grid = canvas.subplots(len(truths), len(copies), sharex=True, sharey=True)
         for panel, (p, m) in zip(grid.flat, itertools.product(truths, copies), strict=True):
@@ -120,7 +104,7 @@ def _draw_coverage(table: Table) -> tuple[str, bytes]:
         _dress_coverage(grid)
         canvas.supxlabel("ε of all copies together", fontsize=8.5)
         canvas.supylabel("coverage of the 95% interval", fontsize=8.5)
-        return _render(canvas)
+        return render(canvas)
 
 
 def _dress_coverage(grid: Any) -> None:
@@ -135,12 +119,12 @@ def _dress_coverage(grid: Any) -> None:
 
 
 def _draw_posteriors(boxes: Sequence[Box], table: Table, real_sd: float) -> tuple[str, bytes]:
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": "figure2"}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": "figure2"}):
         canvas = Canvas(figsize=(7.2, 3.6), layout="constrained")
         left, right = canvas.subplots(1, 2, width_ratios=[1.4, 1])
         _draw_boxes(left, boxes)
         _draw_spreads(right, table, real_sd)
-        return _render(canvas)
+        return render(canvas)
 
 
 def _draw_boxes(axes: Axes, boxes: Sequence[Box]) -> None:
@@ -180,11 +164,3 @@ def _draw_spreads(axes: Axes, table: Table, real_sd: float) -> None:
     axes.set_ylim(0, None)
     axes.set_xlabel("M")
     axes.set_title("b  Posterior sd over many releases", loc="left")
-
-
-def _render(canvas: Canvas) -> tuple[str, bytes]:
-    """The drawing as SVG, the same bytes every time, and as PNG."""
-    svg, png = io.StringIO(), io.BytesIO()
-    canvas.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    canvas.savefig(png, format="png", dpi=200)
-    return svg.getvalue(), png.getvalue()

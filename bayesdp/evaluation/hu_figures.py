@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -13,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
+from bayesdp.evaluation.drawing import STYLE, render
 from bayesdp.evaluation.hu_study import DOWNSCALED, EPSILONS, SHAPES, Outcome
 from bayesdp.evaluation.reproduction import COLOURS, Figure, Table, Value
 
@@ -20,21 +19,6 @@ WEIGHTED = ("Weighted", "Weighted-e", "Censor_w")
 PROVED = {"Censor_uw": "DP, add/remove-one", "PH": "DP, replace-one"}
 ALL = (*WEIGHTED, *PROVED)
 _INK, _SOFT = COLOURS["ink"][0], COLOURS["soft"][0]
-_STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # matplotlib brings it along: the same drawing everywhere
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
-    "axes.titlecolor": _INK,
-    "axes.edgecolor": _SOFT,
-    "xtick.color": _SOFT,
-    "ytick.color": _SOFT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "svg.fonttype": "path",
-}
 _WIDTH = 0.8
 
 Study = Sequence[Sequence[Outcome]]
@@ -157,13 +141,13 @@ def colour(synthesizer: str) -> str:
 
 def _draw(study: Study, plan: Plan) -> tuple[str, bytes]:
     count = len(plan.panels)
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": f"figure{plan.number}"}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": f"figure{plan.number}"}):
         canvas = Canvas(figsize=(7.2, 1.1 + 2.0 * count), layout="constrained")
         grid = canvas.subplots(count, 1, sharey=plan.truth is not None, squeeze=False)
         for axes, panel in zip(grid[:, 0], plan.panels, strict=True):
             _panel(axes, study, plan, panel)
         canvas.supylabel(plan.words, fontsize=8.5)
-        return _render(canvas)
+        return render(canvas)
 
 
 def _panel(axes: Axes, study: Study, plan: Plan, panel: Panel) -> None:
@@ -197,11 +181,3 @@ def _violin(axes: Axes, place: int, drawn: np.ndarray, shade: str) -> None:
             part.set(facecolor=shade, edgecolor=shade, alpha=0.45, linewidth=0.8)
     axes.vlines(place, low, high, color=shade, linewidth=2.6)
     axes.hlines(middle, place - 0.16, place + 0.16, color=_INK, linewidth=1.6)
-
-
-def _render(canvas: Canvas) -> tuple[str, bytes]:
-    """The drawing as SVG, the same bytes every time, and as PNG."""
-    svg, png = io.StringIO(), io.BytesIO()
-    canvas.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    canvas.savefig(png, format="png", dpi=200)
-    return svg.getvalue(), png.getvalue()
