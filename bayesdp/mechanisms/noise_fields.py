@@ -62,11 +62,11 @@ def check_public_n(n: Any, neighbours: Neighbours) -> int | None:
     return check_at_least_one("n", n, "or None if confidential")
 
 
-def check_positive(name: str, value: Any) -> float:
+def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> float:
     """Return `value` as a float if it is a positive finite number, else raise InvalidInput."""
     if not (is_number(value) and 0 < value <= sys.float_info.max):
         raise InvalidInput(
-            f"{name} is {value!r}; it must be a positive finite number, in the statistic's unit"
+            f"{name} is {value!r}; it must be a positive finite number, in the {unit}"
         )
     return float(value)
 

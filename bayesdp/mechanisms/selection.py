@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.utilities import check_utilities
 from bayesdp.privacy.composition import repeated
@@ -69,7 +70,7 @@ class Selection:
     source: ClassVar[str]
 
     def __post_init__(self) -> None:
-        sensitivity = check_epsilon(self.sensitivity, "sensitivity")
+        sensitivity = check_positive("sensitivity", self.sensitivity, "utilities' unit")
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "candidates", _check_candidates(self.candidates))
