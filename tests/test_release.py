@@ -243,6 +243,15 @@ def test_disjoint_groups_have_the_largest_rho_if_all_have_one():
     assert joint_guarantee([plain, noisy], 1, 1e-6).rho is None
 
 
+def test_disjoint_groups_are_no_surer_than_the_least_sure():
+    sure = bdp.ConjugateRelease("bernoulli", "synthetic_one", 5, (1.0, 1.0), size=9)
+    less = bdp.ConjugateRelease("bernoulli", "parameter_draw", 5, (50.0, 50.0))
+    both = joint_guarantee([sure, less], 1, 1e-3)
+    assert both.epsilon == sure.guarantee(delta=1e-3).epsilon
+    assert both.strength is bdp.Strength.CONDITIONAL
+    assert set(less.guarantee(delta=1e-3).assumptions) < set(both.assumptions)
+
+
 def test_a_seeded_release_has_no_rho():
     with bdp.reproducible(1):
         seeded = bdp.publish(bdp.DiscreteGaussianMechanism(3.0), 7, delta=1e-6)

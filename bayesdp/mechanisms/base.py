@@ -17,7 +17,8 @@ from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
-from bayesdp.privacy.composition import one_record_moves
+from bayesdp.privacy.accounting import least_sure, merged
+from bayesdp.privacy.composition import one_record_moves, parallel
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -107,36 +108,40 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
             "the groups' mechanisms promise under different relations: "
             f"{', '.join(sorted({g.neighbours.value for g in each}))}; choose one"
         )
-    worst = max(each, key=lambda guarantee: guarantee.epsilon)
-    spent = max(guarantee.delta for guarantee in each)
     known = [guarantee.rho for guarantee in each if guarantee.rho is not None]
-    rho = max(known) if len(known) == len(each) else None
-    if worst.neighbours is not Neighbours.REPLACE_ONE:
-        return dataclasses.replace(worst, delta=spent, rho=rho, assumptions=_merged(each))
+    together = dataclasses.replace(
+        max(each, key=lambda guarantee: guarantee.epsilon),
+        epsilon=parallel([guarantee.epsilon for guarantee in each]),
+        delta=max(guarantee.delta for guarantee in each),
+        strength=least_sure(each),
+        assumptions=merged(each),
+        rho=max(known) if len(known) == len(each) else None,
+    )
+    if together.neighbours is not Neighbours.REPLACE_ONE:
+        return together
     if mechanisms[0].n is not None:
         note = (
             "Each record's group and the group sizes are public and not protected: the promise "
             "is about a record's answer, within its group."
         )
-        return dataclasses.replace(worst, delta=spent, rho=rho, assumptions=_merged(each, note))
+        return dataclasses.replace(together, assumptions=(note, *together.assumptions))
     half, moved = delta / 2, Neighbours.ADD_REMOVE
     addition = [m.guarantee(copies=copies, neighbours=moved, delta=half) for m in mechanisms]
     removal = [m.removal_guarantee(copies=copies, delta=half) for m in mechanisms]
     note = "A record's answer and its group are both protected: it may move to any listed group."
     return dataclasses.replace(
-        worst,
+        together,
         epsilon=one_record_moves(
             *([g.epsilon for g in part] for part in (each, addition, removal))
         ),
-        delta=max(spent, max(g.delta for g in addition) + max(g.delta for g in removal)),
+        delta=max(together.delta, max(g.delta for g in addition) + max(g.delta for g in removal)),
         rho=None,
-        assumptions=_merged(each, note, "The list of groups was chosen without the data."),
+        assumptions=(
+            note,
+            "The list of groups was chosen without the data.",
+            *together.assumptions,
+        ),
     )
-
-
-def _merged(guarantees: Sequence[Guarantee], *notes: str) -> tuple[str, ...]:
-    """The notes, then every mechanism's assumptions, each once."""
-    return (*notes, *dict.fromkeys(a for g in guarantees for a in g.assumptions))
 
 
 REGISTRY: dict[str, type[Any]] = {

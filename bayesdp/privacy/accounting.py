@@ -109,11 +109,17 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
         epsilon=epsilon,
         delta=total_delta,
         neighbours=relation,
-        strength=max((promise.strength for promise in promises), key=STRENGTHS.index),
+        strength=least_sure(promises),
         assumptions=merged(promises),
         source=source,
         rho=rho if uncovered == 0 and math.isfinite(rho) else None,
     )
+
+
+def least_sure(promises: Iterable[Guarantee]) -> Strength:
+    """The strength of the least sure of them; PROVED of none."""
+    strengths = (promise.strength for promise in promises)
+    return max(strengths, key=STRENGTHS.index, default=Strength.PROVED)
 
 
 def merged(promises: Iterable[Guarantee]) -> tuple[str, ...]:

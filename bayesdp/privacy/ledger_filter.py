@@ -70,7 +70,7 @@ from typing import NamedTuple
 
 from bayesdp.errors import BudgetExceeded, InvalidInput
 from bayesdp.privacy import accounting, composition, conversions
-from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger_chain import Budget, Entry
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.relations import convert
@@ -167,11 +167,7 @@ def together(budget: Budget, entries: Sequence[Entry], delta: float | None) -> G
         epsilon=sums.epsilon,
         delta=min(sums.delta, 1.0),
         neighbours=budget.neighbours,
-        strength=max(
-            (promise.strength for promise in promises),
-            key=accounting.STRENGTHS.index,
-            default=Strength.PROVED,
-        ),
+        strength=accounting.least_sure(promises),
         assumptions=accounting.merged(promises),
         source=SOURCE,
     )
