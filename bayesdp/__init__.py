@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
     from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -83,6 +84,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
     "PerturbedHistogramSynthesizer": "synthesis.histogram",
@@ -135,6 +137,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",
     "PerturbedHistogramSynthesizer",

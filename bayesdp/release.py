@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
-from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.base import Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.guarantee import Guarantee, Strength
 
@@ -88,7 +88,7 @@ class Release:
     @classmethod
     def of(
         cls,
-        mechanism: Mechanism,
+        mechanism: Mechanism | Declared,
         outputs: Sequence[Any],
         *,
         variable: str = "value",
@@ -98,8 +98,9 @@ class Release:
 
         Parameters
         ----------
-        mechanism : Mechanism
-            How each output was randomised, with its public parameters.
+        mechanism : Mechanism or Declared
+            How each output was randomised, with its public parameters. What is declared without
+            the data's shape, as `bdp.EdgeFlip(epsilon=3.0)`, takes it from the first output.
         outputs : sequence
             One output per copy.
         variable : str
@@ -112,6 +113,10 @@ class Release:
         InvalidInput
             If there is no output, or the mechanism can't have released one of them.
         """
+        if isinstance(mechanism, Declared):
+            if not len(outputs):
+                raise InvalidInput("outputs is empty; give one output per copy")
+            mechanism = mechanism.mechanism_like(outputs[0])
         return cls.of_groups({None: (mechanism, outputs)}, by=None, variable=variable, delta=delta)
 
     @classmethod
@@ -226,7 +231,7 @@ class Release:
     def fingerprint(self) -> str:
         """SHA-256 of what was released and how; the same for a saved and loaded copy."""
         content = [
-            [part.group, MechanismEntry.of(part.mechanism).model_dump(), list(part.outputs)]
+            [part.group, MechanismEntry.of(part.mechanism).model_dump(), _listed(part)]
             for part in self.parts
         ]
         return hashlib.sha256(json.dumps([self.by, content]).encode()).hexdigest()
@@ -264,3 +269,11 @@ class Release:
         from bayesdp.release_folder import read
 
         return read(Path(folder))
+
+
+def _listed(part: Part) -> dict[str, list[Any]]:
+    """The outputs as lists, a name a column."""
+    import numpy as np
+
+    encoded = part.mechanism.encode(part.outputs)
+    return {name: np.asarray(column).tolist() for name, column in encoded.items()}

@@ -92,6 +92,14 @@ class Mechanism(Protocol):
         """The copies that `encode` wrote."""
 
 
+@runtime_checkable
+class Declared(Protocol):
+    """A way to release whose mechanism follows from the shape of what it is applied to."""
+
+    def mechanism_like(self, example: Any) -> Mechanism:
+        """The mechanism that releases outputs of this one's shape."""
+
+
 def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0) -> Guarantee:
     """What releases from disjoint groups promise together at `delta`, `copies` from each.
 

@@ -1,12 +1,34 @@
-"""Networks: graphs, exponential random graph models, and their samplers; nothing of privacy."""
+"""Networks: graphs, exponential random graph models, and their samplers; nothing of privacy.
 
-from bayesdp.networks.bayesian import BayesianERGM, Normal
-from bayesdp.networks.formula import statistics
-from bayesdp.networks.goodness_of_fit import GoodnessOfFit, goodness_of_fit
-from bayesdp.networks.maximum_likelihood import fit_mle
-from bayesdp.networks.network import Network
-from bayesdp.networks.pseudolikelihood import Fit, fit_mple
-from bayesdp.networks.simulation import Simulation, simulate
+Names are loaded when first used: a release of a graph needs no sampler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bayesdp.networks.bayesian import BayesianERGM
+    from bayesdp.networks.formula import statistics
+    from bayesdp.networks.goodness import GoodnessOfFit, goodness_of_fit
+    from bayesdp.networks.maximum_likelihood import fit_mle
+    from bayesdp.networks.network import Network
+    from bayesdp.networks.prior import Normal
+    from bayesdp.networks.pseudolikelihood import Fit, fit_mple
+    from bayesdp.networks.simulation import Simulation, simulate
+
+_HOME = {
+    "BayesianERGM": "bayesian",
+    "Fit": "pseudolikelihood",
+    "GoodnessOfFit": "goodness",
+    "Network": "network",
+    "Normal": "prior",
+    "Simulation": "simulation",
+    "fit_mle": "maximum_likelihood",
+    "fit_mple": "pseudolikelihood",
+    "goodness_of_fit": "goodness",
+    "simulate": "simulation",
+    "statistics": "formula",
+}
 
 __all__ = [
     "BayesianERGM",
@@ -21,3 +43,15 @@ __all__ = [
     "simulate",
     "statistics",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bayesdp.networks' has no attribute {name!r}")
+    value = getattr(import_module(f"bayesdp.networks.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,6 +17,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.networks.chain import Plan
 from bayesdp.networks.formula import BoundFormula, bind, parse
 from bayesdp.networks.network import Network
+from bayesdp.networks.prior import Normal
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps, in_threads
@@ -27,47 +28,6 @@ if TYPE_CHECKING:
 
 
 _COLLAPSED = 0.5  # share of empty or complete auxiliary graphs; on few nodes some are due
-
-
-@dataclass(frozen=True)
-class Normal:
-    """Independent normal priors of coefficients.
-
-    Parameters
-    ----------
-    mean, sd : float or array_like of shape (terms,)
-        One for all terms, or one a term; each sd above zero.
-
-    Raises
-    ------
-    InvalidInput
-        If a number isn't finite or an sd isn't above zero.
-    """
-
-    mean: Any = 0.0
-    sd: Any = 5.0
-
-    def __post_init__(self) -> None:
-        for name, value in (("mean", self.mean), ("sd", self.sd)):
-            numbers = np.asarray(value)
-            if numbers.ndim > 1 or numbers.dtype.kind not in "iuf":
-                raise InvalidInput(f"{name} is {value!r}; it must be a number or one a term")
-            if not np.isfinite(numbers).all() or (name == "sd" and not (numbers > 0).all()):
-                raise InvalidInput(
-                    f"{name} is {value!r}; it must be finite{', and above zero' * (name == 'sd')}"
-                )
-
-    def of(self, terms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and sd of each term, shapes (terms,)."""
-        both = []
-        for name, value in (("mean", self.mean), ("sd", self.sd)):
-            numbers = np.asarray(value, dtype=np.float64)
-            if numbers.ndim and numbers.shape != (terms,):
-                raise InvalidInput(
-                    f"the prior's {name} has {len(numbers)} numbers; the formula has {terms} terms"
-                )
-            both.append(np.broadcast_to(numbers, (terms,)).copy())
-        return both[0], both[1]
 
 
 @dataclass(frozen=True)

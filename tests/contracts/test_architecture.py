@@ -16,11 +16,11 @@ PACKAGE = ROOT / "bayesdp"
 # Each room may import from those named, from itself, and from the modules at the top.
 MAY_IMPORT = {
     "privacy": set(),
-    "mechanisms": {"privacy"},
-    "release": {"privacy", "mechanisms"},
-    "synthesis": {"privacy", "mechanisms", "release", "engines"},
+    "mechanisms": {"privacy", "networks"},
+    "release": {"privacy", "mechanisms", "networks"},
+    "synthesis": {"privacy", "mechanisms", "release", "engines", "networks"},
     "engines": {"privacy", "mechanisms", "release"},
-    "inference": {"privacy", "mechanisms", "release", "engines"},
+    "inference": {"privacy", "mechanisms", "release", "engines", "networks"},
     "evaluation": {
         "privacy",
         "mechanisms",
@@ -28,6 +28,7 @@ MAY_IMPORT = {
         "synthesis",
         "engines",
         "inference",
+        "networks",
         "report",
     },
     "networks": set(),

@@ -1,0 +1,152 @@
+r"""What was seen of a graph that is hidden, as a log-likelihood that a chain can follow.
+
+    log L(x)  =  sum over ties d of x: offset_d
+               + sum_k log h_k(seen_k - s_k(x))
+               + sum_i log h(seen_i - degree_i(x))      + a constant
+
+A dyad's offset is log Pr[seen | tie] - log Pr[seen | no tie] where each dyad was seen on its own;
+the statistics s_k and the degrees were seen with independent noise of law h. Every part changes
+by little when one tie does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+
+Law = Literal["laplace", "gaussian"]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenStatistics:
+    """Statistics of a formula, seen with noise.
+
+    Attributes
+    ----------
+    formula : str
+    values : ndarray of float, shape (statistics,)
+        As seen.
+    scale : ndarray of float, shape (statistics,)
+        h(u) is proportional to exp(-|u| / scale), or exp(-(u / scale)**2 / 2).
+    law : {"laplace", "gaussian"}
+    granularity : ndarray of float, shape (statistics,)
+        The statistic was rounded to a multiple of it before the noise; 0 for not at all.
+    """
+
+    formula: str
+    values: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    law: Law = "laplace"
+    granularity: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SeenDegrees:
+    """Every node's degree, seen with independent noise.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (n,), or (2, n) if directed
+        Degrees; out-degrees and in-degrees.
+    scale : float
+    law : {"laplace", "gaussian"}
+    """
+
+    values: NDArray[np.float64]
+    scale: float
+    law: Law = "laplace"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that was seen of one hidden graph; the parts are independent given it.
+
+    Attributes
+    ----------
+    n : int
+        Number of nodes.
+    directed : bool
+    ties : ndarray of int, shape (k, 2)
+        Dyads more likely tied than others, sorted and once each: where a chain looks first.
+    offset : ndarray of float, shape (k,)
+        Of those dyads.
+    constant : float
+        The offset of every dyad that isn't listed.
+    matrix : ndarray of float, shape (n, n), or None
+        Offsets of all dyads, where those not listed differ; then `offset` and `constant`
+        aren't read.
+    statistics : tuple of SeenStatistics
+    degrees : tuple of SeenDegrees
+    """
+
+    n: int
+    directed: bool
+    ties: NDArray[np.int64]
+    offset: NDArray[np.float64]
+    constant: float = 0.0
+    matrix: NDArray[np.float64] | None = None
+    statistics: tuple[SeenStatistics, ...] = ()
+    degrees: tuple[SeenDegrees, ...] = ()
+
+    @classmethod
+    def of_statistics(cls, n: int, directed: bool, *seen: SeenStatistics) -> Evidence:
+        """Of statistics alone."""
+        return cls(n, directed, np.empty((0, 2), np.int64), np.empty(0), statistics=seen)
+
+    @classmethod
+    def of_degrees(cls, n: int, directed: bool, *seen: SeenDegrees) -> Evidence:
+        """Of degrees alone."""
+        return cls(n, directed, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
+
+
+def together(parts: Sequence[Evidence]) -> Evidence:
+    """Independent evidence about one graph, as one: offsets add up, the rest is joined.
+
+    Raises
+    ------
+    InvalidInput
+        If the parts are of graphs of other sizes or kinds.
+    """
+    first = parts[0]
+    if any((part.n, part.directed) != (first.n, first.directed) for part in parts):
+        raise InvalidInput("evidence is of graphs with other numbers of nodes, or directions")
+    if len(parts) == 1:
+        return first
+    keys = np.unique(np.concatenate([part.ties @ [first.n, 1] for part in parts]))
+    ties = np.column_stack(np.divmod(keys, first.n))
+    offset = np.zeros(len(keys))
+    for part in parts:
+        extra = np.full(len(keys), part.constant)
+        extra[np.searchsorted(keys, part.ties @ [first.n, 1])] = part.offset
+        offset += extra
+    whole = None
+    if any(part.matrix is not None for part in parts):
+        whole = sum((_whole(part) for part in parts), np.zeros((first.n, first.n)))
+    return Evidence(
+        first.n,
+        first.directed,
+        ties,
+        offset,
+        float(sum(part.constant for part in parts)),
+        whole,
+        tuple(seen for part in parts for seen in part.statistics),
+        tuple(seen for part in parts for seen in part.degrees),
+    )
+
+
+def _whole(part: Evidence) -> NDArray[Any]:
+    """The offsets as a matrix."""
+    if part.matrix is not None:
+        return part.matrix
+    matrix = np.full((part.n, part.n), part.constant)
+    matrix[part.ties[:, 0], part.ties[:, 1]] = part.offset
+    if not part.directed:
+        matrix[part.ties[:, 1], part.ties[:, 0]] = part.offset
+    np.fill_diagonal(matrix, 0.0)
+    return matrix

@@ -1,0 +1,81 @@
+"""What a network may be made of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+
+
+def checked_nodes(nodes: Any) -> Sequence[Hashable]:
+    """Labels of at least two nodes, each once."""
+    if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
+        nodes = range(int(nodes))
+    elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
+        raise InvalidInput(f"nodes is {nodes!r}; it must be a whole number or a list of labels")
+    labels = nodes if isinstance(nodes, range) else tuple(nodes)
+    if len(labels) < 2:
+        raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
+    if not isinstance(labels, range) and len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InvalidInput(f"nodes has {twice!r} twice; each node needs its own label")
+    return labels
+
+
+def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
+    """Sorted pairs, the lower number first if undirected."""
+    given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"edges has shape {given.shape} and type {given.dtype}; it must be pairs of node "
+            "numbers, shape (ties, 2); Network.from_edges takes labels"
+        )
+    pairs = given.astype(np.int64)
+    n = len(nodes)
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
+        raise InvalidInput(f"edges has a node number outside 0 to {n - 1}")
+    loops = pairs[:, 0] == pairs[:, 1]
+    if loops.any():
+        label = nodes[int(pairs[loops][0, 0])]
+        raise InvalidInput(f"edges ties {label!r} to itself; loops aren't allowed: take them out")
+    if not directed:
+        pairs = np.sort(pairs, axis=1)
+    keys = np.sort(pairs[:, 0] * n + pairs[:, 1])
+    twice = keys[1:] == keys[:-1]
+    if twice.any():
+        a, b = divmod(int(keys[1:][twice][0]), n)
+        raise InvalidInput(
+            f"edges ties {nodes[a]!r} and {nodes[b]!r} twice; multiple ties "
+            "aren't allowed: keep one"
+        )
+    return np.column_stack(np.divmod(keys, n)).astype(np.int32)
+
+
+def checked_attributes(attributes: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
+    """One value a node."""
+    checked = {}
+    for name, given in attributes.items():
+        values = np.asarray(given)
+        if values.shape != (n,):
+            raise InvalidInput(
+                f"attribute {name!r} has shape {values.shape}; it must be one value a node, {(n,)}"
+            )
+        checked[name] = values
+    return checked
+
+
+def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.float64]:
+    """One finite number a dyad; the diagonal is zero."""
+    matrix = np.array(given, dtype=np.float64)
+    if matrix.shape != (n, n):
+        raise InvalidInput(f"dyad attribute {name!r} has shape {matrix.shape}; it must be {(n, n)}")
+    np.fill_diagonal(matrix, 0.0)
+    if not np.isfinite(matrix).all() or not (directed or np.array_equal(matrix, matrix.T)):
+        raise InvalidInput(
+            f"dyad attribute {name!r} must be finite, and symmetric in an undirected network"
+        )
+    return matrix

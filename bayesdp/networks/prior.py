@@ -1,0 +1,52 @@
+"""Priors of coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Independent normal priors of coefficients.
+
+    Parameters
+    ----------
+    mean, sd : float or array_like of shape (terms,)
+        One for all terms, or one a term; each sd above zero.
+
+    Raises
+    ------
+    InvalidInput
+        If a number isn't finite or an sd isn't above zero.
+    """
+
+    mean: Any = 0.0
+    sd: Any = 5.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("mean", self.mean), ("sd", self.sd)):
+            numbers = np.asarray(value)
+            if numbers.ndim > 1 or numbers.dtype.kind not in "iuf":
+                raise InvalidInput(f"{name} is {value!r}; it must be a number or one a term")
+            if not np.isfinite(numbers).all() or (name == "sd" and not (numbers > 0).all()):
+                raise InvalidInput(
+                    f"{name} is {value!r}; it must be finite{', and above zero' * (name == 'sd')}"
+                )
+
+    def of(self, terms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and sd of each term, shapes (terms,)."""
+        both = []
+        for name, value in (("mean", self.mean), ("sd", self.sd)):
+            numbers = np.asarray(value, dtype=np.float64)
+            if numbers.ndim and numbers.shape != (terms,):
+                raise InvalidInput(
+                    f"the prior's {name} has {len(numbers)} numbers; the formula has {terms} terms"
+                )
+            both.append(np.broadcast_to(numbers, (terms,)).copy())
+        return both[0], both[1]
