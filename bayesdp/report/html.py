@@ -12,10 +12,10 @@ import jinja2
 import numpy as np
 
 from bayesdp._version import __version__
+from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.report.axis import Axis, axis_over
-from bayesdp.report.diagnostics import LARGEST_RHAT, SMALLEST_ESS
 from bayesdp.report.summary import Density, Estimate, Group, Summary, summarize
 from bayesdp.storage import check_target, whole_folder
 

@@ -1,0 +1,76 @@
+"""Whether Markov chains sampled a posterior well enough to use it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.draws import import_arviz
+
+LARGEST_RHAT = 1.01
+SMALLEST_ESS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How well one number's posterior was sampled.
+
+    `error` is the Monte Carlo standard error of the mean; the others are None for
+    independent draws, `rhat` also for a single chain.
+    """
+
+    error: float
+    rhat: float | None = None
+    ess_bulk: float | None = None
+    ess_tail: float | None = None
+
+
+def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
+    """Of the draws of one number, shape (chains, draws)."""
+    # Fewer than 4 draws, or draws that never move, have no diagnostics: NaN fails them.
+    if x.shape[1] < 4 or np.ptp(x) == 0:
+        return Sampling(math.nan, math.nan, math.nan, math.nan)
+    az, p = import_arviz(), {"p": x}
+    return Sampling(
+        error=float(az.mcse(p)["p"]),
+        rhat=float(az.rhat(p)["p"]) if len(x) > 1 else None,
+        ess_bulk=float(az.ess(p, method="bulk")["p"]),
+        ess_tail=float(az.ess(p, method="tail")["p"]),
+    )
+
+
+def problems(
+    sampling: Sequence[Sampling], divergences: int | None, *, of: str = "groups", nuts: bool = True
+) -> Iterator[str]:
+    """What speaks against Markov chains' draws, in words; a NaN counts as too bad.
+
+    Parameters
+    ----------
+    sampling : sequence of Sampling
+        One a number.
+    divergences : int or None
+        Divergent transitions; None where none were recorded.
+    of : str
+        What the numbers belong to.
+    nuts : bool
+        Whether divergences are due.
+    """
+    if any(one.rhat is None for one in sampling):
+        yield "R-hat compares chains, and only one was run"
+    elif bad := sum(not one.rhat <= LARGEST_RHAT for one in sampling):  # type: ignore[operator]
+        yield f"R-hat is above {LARGEST_RHAT}{_where(bad, len(sampling), of)}"
+    for name in ("bulk", "tail"):
+        if bad := sum(not getattr(one, f"ess_{name}") >= SMALLEST_ESS for one in sampling):
+            yield f"{name} ESS is under {SMALLEST_ESS}{_where(bad, len(sampling), of)}"
+    if nuts and divergences is None:
+        yield "divergent transitions weren't recorded"
+    elif divergences:
+        yield f"{divergences} divergent transition{'s' if divergences > 1 else ''}"
+
+
+def _where(bad: int, size: int, of: str) -> str:
+    return f" in {bad} of {size} {of}" if size > 1 else ""
