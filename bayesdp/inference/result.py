@@ -55,16 +55,18 @@ def inference_data(
         coords=coords,
         observed_data={"outputs": outputs},
         constant_data=constant,
-        attrs={
-            "bayesdp_version": __version__,
-            **model,
-            "engine": drawn.engine,
-            "engine_reason": reason,
-            "engine_versions": json.dumps(dict(drawn.versions)),
-            "guarantee": str(release.guarantee),
-            "release": release.fingerprint,
-        },
+        attrs={**_about(drawn, release), **model, "engine_reason": reason},
     )
+
+
+def _about(drawn: Draws, release: Release) -> dict[str, str]:
+    return {
+        "bayesdp_version": __version__,
+        "engine": drawn.engine,
+        "engine_versions": json.dumps(dict(drawn.versions)),
+        "guarantee": str(release.guarantee),
+        "release": release.fingerprint,
+    }
 
 
 def group_coordinate(release: Release) -> list[Any]:
@@ -83,3 +85,29 @@ def _public_parameters(release: Release) -> dict[str, Any]:
         for name, value in mechanisms[0].items()
         if value is not None
     }
+
+
+def network_inference_data(
+    drawn: Draws,
+    release: Release,
+    *,
+    dims: Mapping[str, list[str]],
+    coords: Mapping[str, Any],
+    attrs: Mapping[str, str],
+) -> az.InferenceData:
+    """The same from a release of graphs, which are observed as the columns that hold them."""
+    encoded = release.mechanism.encode(release.outputs)
+    observed = {f"output_{name}": np.asarray(column) for name, column in encoded.items()}
+    constant = {
+        name: value[0]
+        for name, value in _public_parameters(release).items()
+        if value.dtype.kind in "biufU"
+    }
+    return to_inference_data(
+        drawn,
+        dims={**dims, **dict.fromkeys(observed, ["row"])},
+        coords=coords,
+        observed_data=observed,
+        constant_data=constant,
+        attrs={**_about(drawn, release), **attrs},
+    )

@@ -25,6 +25,9 @@ from bayesdp.privacy.neighbours import Neighbours
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from bayesdp.networks.evidence import Evidence
+    from bayesdp.networks.network import Network
+
 
 @runtime_checkable
 class Mechanism(Protocol):
@@ -90,6 +93,17 @@ class Mechanism(Protocol):
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """The copies that `encode` wrote."""
+
+
+@runtime_checkable
+class NetworkMechanism(Protocol):
+    """What a mechanism of graphs has beside: its law, as a chain over hidden graphs reads it."""
+
+    def evidence(self, output: Any) -> Evidence:
+        """What an output says of the graph; InvalidInput where its law can't be followed."""
+
+    def public_nodes(self, output: Any) -> Network:
+        """The nodes, with their labels and public attributes, without ties."""
 
 
 @runtime_checkable
