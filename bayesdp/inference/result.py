@@ -105,7 +105,7 @@ def network_inference_data(
     }
     return to_inference_data(
         drawn,
-        dims={**dims, **dict.fromkeys(observed, ["row"])},
+        dims={**dims, **{name: ["row"] for name in observed}},
         coords=coords,
         observed_data=observed,
         constant_data=constant,
