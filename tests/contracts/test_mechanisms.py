@@ -17,6 +17,7 @@ from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import REGISTRY, Mechanism
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.networks import Network
 from bayesdp.privacy.profile import hockey_stick
 
 
@@ -263,6 +264,25 @@ EXAMPLES: list[Example] = [
         [(None, None)],
         [[(1.5,)]],
         intractable=True,
+    ),
+    Example(
+        bdp.NoisyDegreesMechanism(0.5, 2),
+        [(Network(2), Network(2, [(0, 1)]))],
+        plane(range(-14, 16)),
+    ),
+    Example(
+        bdp.NoisyDegreesMechanism(0.7, ("a", "b")),
+        [(Network(["a", "b"]), Network(["a", "b"], [(0, 1)]))],
+        plane(range(-20, 22)),
+        delta=0.01,
+    ),
+    Example(
+        bdp.NoisyDegreesMechanism(0.2, 2, directed=True),
+        [
+            (Network(2, [], True), Network(2, [(0, 1)], True)),
+            (Network(2, [(1, 0)], True), Network(2, [(0, 1), (1, 0)], True)),
+        ],
+        np.array(list(itertools.product(range(-5, 7), repeat=4))),
     ),
     *(
         Example(
