@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -52,9 +54,11 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.noisy_triangles import NoisyTriangles
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -84,6 +88,8 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "NoisyTriangles": "synthesis.noisy_triangles",
+    "NoisyTrianglesMechanism": "mechanisms.noisy_triangles",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
@@ -95,6 +101,8 @@ _HOME = {
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
+    "TruncatedStatistics": "synthesis.truncated_statistics",
+    "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
     "censor": "synthesis.censor",
@@ -137,6 +145,8 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "NoisyTriangles",
+    "NoisyTrianglesMechanism",
     "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",
@@ -148,6 +158,8 @@ __all__ = [
     "Release",
     "ReleaseExists",
     "Strength",
+    "TruncatedStatistics",
+    "TruncatedStatisticsMechanism",
     "__version__",
     "audit",
     "average_case_delta",

@@ -15,8 +15,10 @@ from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
 from bayesdp.privacy.guarantee import Guarantee
@@ -167,6 +169,8 @@ REGISTRY: dict[str, type[Any]] = {
         ConjugateRelease,
         CensoredBetaMechanism,
         CensoredPosterior,
+        NoisyTrianglesMechanism,
+        TruncatedStatisticsMechanism,
     )
 }
 
