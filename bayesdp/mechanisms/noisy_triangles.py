@@ -2,29 +2,20 @@ r"""Triangles of a graph with Cauchy noise, as wide as the graph itself and thos
 
 One tie among n nodes can decide n - 2 triangles, but in most graphs none decides nearly so many.
 So the noise follows the smooth sensitivity S of the graph (Nissim, Raskhodnikova and Smith 2007;
-`bayesdp.mechanisms.triangle_sensitivity`), with c = S / alpha:
+`bayesdp.mechanisms.triangle_sensitivity`): with T triangles and c = S / alpha,
 
-    output = round(T + c * Cauchy), of density h(x) / c, h(x) = 1 / (pi (1 + x^2)).
+    output = round(T + c * Cauchy).
 
-Privacy. Let two graphs differ in one tie, with T, c and T', c'. Two moves lead from one density
-to the other.
+Privacy. Between graphs that differ in one tie, |T - T'| is at most the local sensitivity of
+either, so at most S and S', and |log(S' / S)| <= beta. For such pairs
+`bayesdp.mechanisms.cauchy_noise` proves that the log ratio of the densities never exceeds epsilon,
+with the alpha that it gives: pure epsilon-DP. Rounding is post-processing, and so is cutting off at
+2^52 on either side, to keep outputs among exact floats.
 
-* Sliding by T' - T at scale c: |d log h / dx| = 2 |x| / (1 + x^2) <= 1, so the log ratio is at most
-  |T' - T| / c <= S / c = alpha, as |T' - T| is at most the local sensitivity, and S is at least
-  that.
-* Dilating from c to c' = c exp(u): with v = (x / c)^2 the log ratio is
-  u + log((1 + v exp(-2 u)) / (1 + v)). The fraction lies between 1 and exp(-2 u), so the log ratio
-  between -|u| and |u|; and |u| <= beta, as S is smooth: S <= exp(beta) S', and the other way.
-
-Together alpha + beta = epsilon, with delta = 0. (The paper's general bound for this density needs
-a scale of 6 S / epsilon; this is 2 S / epsilon with alpha = beta.) Rounding is post-processing, and
-so is cutting off at 2^52 on either side, to keep outputs among exact floats.
-
-As it runs. S, c and alpha are floats. With u = 2^-53, c is within a relative
-(3 beta + log(n) + 11) u of S / alpha (`Triangles.smooth_sensitivity`), and log(n) < 14. So sliding
-costs at most alpha (1 + (4 beta + 30) u) and dilating at most beta + (8 beta + 60) u; alpha is
-taken that much below epsilon - beta, by (1 + beta) 2^-46 of both kinds. The draw is
-exact for that c (`bayesdp.mechanisms.cauchy_noise`), and so is the law.
+As it runs. S, c and alpha are floats, and c is within a relative (5 epsilon + 45) 2^-53 of
+S / alpha (`Triangles.smooth_sensitivity`, where log(n) < 14). A scale that much off costs that much
+more, once for each graph; alpha is that of an epsilon smaller by (1 + epsilon) 2^-46, which is
+more. The draw is exact for that c, and so is the law.
 
 Neighbours by node differ in up to n - 1 ties: by group privacy (n - 1) epsilon holds, which is
 rarely of use.
@@ -43,7 +34,13 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cauchy_noise import cauchy_draw, cauchy_log_pmf, cauchy_log_upper
+from bayesdp.mechanisms.cauchy_noise import (
+    cauchy_draw,
+    cauchy_log_pmf,
+    cauchy_log_upper,
+    largest_alpha,
+    suitable_beta,
+)
 from bayesdp.mechanisms.pure_noise import pure_profile
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.triangle_sensitivity import triangles
@@ -56,7 +53,8 @@ Pair = tuple[Network, Network]
 FURTHEST = 2**52
 """Outputs beyond it, on either side, are cut off there."""
 _MOST_NODES = 1_000_000
-_LEAST, _LARGEST = 1e-6, 300.0  # of alpha and beta: beyond, rounding or underflow would show
+_LEAST, _LARGEST = 1e-6, 20.0  # of epsilon: below rounding shows, above there is no noise
+_MARGIN = 1e-9  # from beta to 0 and to epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +66,12 @@ class NoisyTrianglesMechanism:
     Parameters
     ----------
     epsilon : float
-        Of one copy, under EDGE: graphs on the same public nodes that differ in one tie.
+        Of one copy, under EDGE: graphs on the same public nodes that differ in one tie. From
+        1e-6 to 20.
     beta : float, optional
-        What of epsilon pays for the scale's own dependence on the graph; the rest pays for the
-        count's. Each from 1e-6 to 300. By default half.
+        How fast the noise's scale may change, in log, from a graph to its neighbours: a larger
+        one follows the graph more closely, and leaves less of epsilon for the count. By default
+        the larger of epsilon / sqrt(2) and log(2 cosh(epsilon) - 1).
     nodes : int, optional
         Their public number, from 3 to 1,000,000: other graphs are then refused, and a promise
         under NODE can be stated.
@@ -97,12 +97,16 @@ class NoisyTrianglesMechanism:
 
     def __post_init__(self) -> None:
         epsilon = check_epsilon(self.epsilon)
-        beta = epsilon / 2 if self.beta is None else self.beta
-        parts = (beta, epsilon - beta) if is_number(beta) else (0.0,)
-        if not all(_LEAST <= part <= _LARGEST for part in parts):
+        if not _LEAST <= epsilon <= _LARGEST:
             raise InvalidInput(
-                f"epsilon is {epsilon!r} and beta {beta!r}; beta must be from {_LEAST} to "
-                f"{_LARGEST}, and epsilon - beta too; leave beta out for half of epsilon"
+                f"epsilon is {epsilon!r}; for noise by smooth sensitivity it must be from "
+                f"{_LEAST} to {_LARGEST}"
+            )
+        beta = suitable_beta(epsilon) if self.beta is None else self.beta
+        if not (is_number(beta) and _MARGIN <= beta <= epsilon - _MARGIN):
+            raise InvalidInput(
+                f"beta is {beta!r}; it must lie between 0 and epsilon = {epsilon!r}, or be None "
+                "for one that suits epsilon"
             )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "beta", float(beta))
@@ -111,9 +115,8 @@ class NoisyTrianglesMechanism:
 
     @property
     def alpha(self) -> float:
-        """What of epsilon pays for the count's dependence on a tie: epsilon - beta, but a hair."""
-        hair = (1 + self.beta) * 2.0**-46
-        return (self.epsilon - self.beta) * (1 - hair) - hair
+        """Smooth sensitivity over scale: the largest that keeps epsilon, less a hair."""
+        return largest_alpha(self.epsilon - (1 + self.epsilon) * 2.0**-46, self.beta)
 
     def scale(self, statistic: Any) -> float:
         """Half-width c of the noise that the graph gets: confidential, like the graph."""

@@ -24,7 +24,8 @@ class NoisyTriangles:
     epsilon : float
         Of each copy, under EDGE: two graphs on the same public nodes that differ in one tie.
     beta : float, optional
-        What of epsilon pays for the noise's width; by default half.
+        How fast the noise's width may change from a graph to its neighbours, in log, between 0
+        and epsilon; None for one that suits epsilon.
 
     Raises
     ------
