@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+    from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -54,9 +56,11 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
+    from bayesdp.synthesis.noisy_triangles import NoisyTriangles
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -88,6 +92,8 @@ _HOME = {
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
+    "NoisyTriangles": "synthesis.noisy_triangles",
+    "NoisyTrianglesMechanism": "mechanisms.noisy_triangles",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
@@ -99,6 +105,8 @@ _HOME = {
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
+    "TruncatedStatistics": "synthesis.truncated_statistics",
+    "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
     "censor": "synthesis.censor",
@@ -143,6 +151,8 @@ __all__ = [
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
+    "NoisyTriangles",
+    "NoisyTrianglesMechanism",
     "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",
@@ -154,6 +164,8 @@ __all__ = [
     "Release",
     "ReleaseExists",
     "Strength",
+    "TruncatedStatistics",
+    "TruncatedStatisticsMechanism",
     "__version__",
     "audit",
     "average_case_delta",

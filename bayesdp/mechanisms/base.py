@@ -16,8 +16,10 @@ from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMecha
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
 from bayesdp.privacy.guarantee import Guarantee
@@ -183,6 +185,8 @@ REGISTRY: dict[str, type[Any]] = {
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,
+        NoisyTrianglesMechanism,
+        TruncatedStatisticsMechanism,
     )
 }
 
