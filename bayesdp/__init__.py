@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.dp_ergm import DPERGM
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
@@ -69,6 +70,7 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DPERGM": "synthesis.dp_ergm",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
@@ -110,6 +112,7 @@ _HOME = {
 }
 
 __all__ = [
+    "DPERGM",
     "Audit",
     "BayesDPError",
     "BetaBinomialMechanism",
