@@ -1,4 +1,4 @@
-"""What is wrong with the published calibrations of `dp_ergm_published`, for a reader of a promise."""
+"""What is wrong with the calibrations of `dp_ergm_published`, for the reader of a promise."""
 
 _EVERY_BIN = (
     "False in general: every bin is perturbed with all of epsilon, as if bins depended on "
