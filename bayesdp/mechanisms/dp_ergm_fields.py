@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.privacy.guarantee import check_epsilon
 
@@ -68,6 +69,11 @@ def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
         )
     if not 2 <= made["draws"] <= MOST_DRAWS:
         raise InvalidInput(f"draws is {m.draws}; it must be from 2 to {MOST_DRAWS:,}")
+    if m.method == "sphc" and 2 * made["draws"] / made["epsilon"] > LARGEST_SCALE:
+        raise InvalidInput(
+            f"epsilon is {m.epsilon}, with draws {m.draws}: their noise exceeds 64 bits; take a "
+            "larger epsilon"
+        )
     return made
 
 

@@ -70,6 +70,11 @@ class DPERGM:
     of the power of the likelihood that a small epsilon leaves (`DPERGMMechanism.power`), which
     draws estimates towards the middle of the grid.
 
+    On 205 nodes with 316 ties, edges + nodematch of 4 groups, at epsilon = 1 and a scale of 0.5,
+    coefficients by "sdd" have standard deviations of 0.19 and 0.28, where the likelihood's are 0.08
+    and 0.11; by "sphc" they are all but uniform, with 0.86 and 0.87. One tie may change gwesp by
+    some 2 n, so that with it "sdd" too is all but uniform there.
+
     Examples
     --------
     >>> import bayesdp as bdp

@@ -268,6 +268,7 @@ GRID = {"centre": (-1.0,), "scale": (1.0,)}
         ({"reach": 0.0}, "reach is 0"),
         ({"draws": 1}, "draws is 1"),
         ({"draws": 10**8}, "draws is"),
+        ({"method": "sphc", "epsilon": 1e-13}, "64 bits"),
         ({"correlation": 1.0}, "correlation is 1"),
         ({"attributes": "grade"}, "attributes is 'grade'"),
         ({"burn_in": 0}, "burn_in is 0"),
