@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.dp_ergm import DPERGM
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
@@ -75,6 +76,7 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DPERGM": "synthesis.dp_ergm",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
@@ -122,6 +124,7 @@ _HOME = {
 }
 
 __all__ = [
+    "DPERGM",
     "Audit",
     "BayesDPError",
     "BetaBinomialMechanism",

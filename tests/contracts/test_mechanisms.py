@@ -17,6 +17,7 @@ from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import REGISTRY, Mechanism
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.networks import Network
 from bayesdp.privacy.profile import hockey_stick
 
@@ -151,6 +152,7 @@ RESPONSES = [
     (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
     (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
 ]
+DIRECTED = bdp.networks.Network(["a", "b", "c"], [[0, 1], [1, 0]], True, {"g": ["x", "y", "x"]})
 EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
@@ -324,6 +326,26 @@ EXAMPLES: list[Example] = [
                 plane(range(-9, 12)),
             ),
         )
+    ),
+    Example(
+        DPERGMMechanism("edges", 0.7, 4, False, (1.0,), centre=(-1.0,), scale=(0.5,)),
+        [(None, None)],
+        [bdp.networks.Network(4, ties) for ties in ([], [[0, 1]], [[0, 1], [2, 3]])],
+        intractable=True,
+    ),
+    Example(
+        bdp.DPERGM(
+            "edges + nodematch('g')", 0.7, "sphc", prior=bdp.Normal(0, 2), attributes=("g",)
+        ).mechanism_like(DIRECTED),
+        [(None, None)],
+        [DIRECTED, DIRECTED.with_edges([[1, 0]])],
+        intractable=True,
+    ),
+    Example(
+        DPERGMMechanism("edges", 1.0, 4, False, (1.0,), "sdd_mc", "published"),
+        [(None, None)],
+        [bdp.networks.Network(4, [[0, 1]])],
+        intractable=True,
     ),
 ]
 each = pytest.mark.parametrize(
