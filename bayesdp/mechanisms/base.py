@@ -11,6 +11,7 @@ from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -167,6 +168,7 @@ REGISTRY: dict[str, type[Any]] = {
         ConjugateRelease,
         CensoredBetaMechanism,
         CensoredPosterior,
+        EdgeFlipMechanism,
     )
 }
 
