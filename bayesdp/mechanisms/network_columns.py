@@ -38,9 +38,8 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
 
 def check_attribute_names(attributes: Any) -> tuple[str, ...]:
     """Names of node attributes as a tuple, each once, else InvalidInput."""
-    names = () if isinstance(attributes, str) or attributes is None else tuple(attributes)
-    proper = all(isinstance(name, str) and name for name in names)
-    if isinstance(attributes, str) or not proper or len(set(names)) < len(names):
+    names = tuple(attributes) if isinstance(attributes, list | tuple) else (None,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise InvalidInput(
             f"attributes is {attributes!r}; it must be names of node attributes, each once, for "
             'example ("grade",)'

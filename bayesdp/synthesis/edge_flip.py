@@ -124,4 +124,6 @@ class EdgeFlip:
         """The mechanism for graphs of as many nodes, directed if this one is."""
         network = as_network(example)
         tie, gap = (self.tie, self.gap) if self.epsilon is None else symmetric(self.epsilon)
-        return EdgeFlipMechanism(network.n, tie, gap, network.directed, tuple(self.attributes))
+        return EdgeFlipMechanism(
+            network.n, tie, gap, bool(network.directed), tuple(self.attributes)
+        )
