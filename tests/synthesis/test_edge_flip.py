@@ -95,7 +95,7 @@ def test_what_is_not_named_never_crosses(tmp_path):
         for file in folder.iterdir():
             assert b"confidential-word" not in file.read_bytes()
             assert b"diagnosis" not in file.read_bytes()
-    with pytest.raises(bdp.InvalidInput, match="names 'class'.*'diagnosis', 'grade'"):
+    with pytest.raises(bdp.InvalidInput, match=r"names 'class'.*'diagnosis', 'grade'"):
         bdp.EdgeFlip(epsilon=1.0, attributes=("class",)).release(graph)
 
 
@@ -154,11 +154,11 @@ def test_it_is_reproducible_and_then_promises_nothing():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "nothing is given; give either epsilon, or both"),
-        ({"epsilon": 1.0, "tie": 0.9}, "epsilon and tie is given"),
-        ({"epsilon": 1.0, "tie": 0.9, "gap": 0.1}, "epsilon and tie and gap"),
-        ({"tie": 0.9}, "tie is given; give either"),
-        ({"gap": 0.1}, "gap is given; give either"),
+        ({}, "given: nothing; give either epsilon, or both"),
+        ({"epsilon": 1.0, "tie": 0.9}, "given: epsilon, tie; give"),
+        ({"epsilon": 1.0, "tie": 0.9, "gap": 0.1}, "given: epsilon, tie, gap;"),
+        ({"tie": 0.9}, "given: tie; give either"),
+        ({"gap": 0.1}, "given: gap; give either"),
         ({"epsilon": 0}, "epsilon is 0"),
         ({"epsilon": -1.0}, "positive"),
         ({"epsilon": math.inf}, "finite"),
