@@ -10,7 +10,7 @@ and the proofs.
 The draw. Ties are answered one by one. Of dyads without one, those released as ties are found
 by exact geometric steps over the others (`geometric`), so that the work is in proportion to the
 ties there are and the ties released, not to the dyads. Probabilities are floats, which are binary
-fractions, and the draws have exactly these.
+fractions, and the draws have exactly these. How long a draw takes isn't protected.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class EdgeFlipMechanism:
 
         Two graphs on the same public nodes differ in one dyad's tie; or, under "node", in those
         of any dyads of one node. At delta = 0 exact; at a larger one, exact for one copy under
-        edge neighbours.
+        edge neighbours, and else a bound, which takes every dyad for the dearest.
 
         Raises
         ------

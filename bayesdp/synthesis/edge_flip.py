@@ -65,8 +65,8 @@ class EdgeFlip:
         if given not in ((True, False, False), (False, True, True)):
             named = [n for n, there in zip(("epsilon", "tie", "gap"), given, strict=True) if there]
             raise InvalidInput(
-                f"given: {', '.join(named) or 'nothing'}; give either epsilon, or both tie and gap, "
-                "the probabilities that a tie, and a dyad without one, is released as a tie"
+                f"given: {', '.join(named) or 'nothing'}; give either epsilon, or both tie and "
+                "gap, the probabilities that a tie, and a dyad without one, is released as a tie"
             )
         if self.epsilon is not None:
             symmetric(check_epsilon(self.epsilon))
