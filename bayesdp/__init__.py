@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.dp_ergm import DPERGM
+    from bayesdp.synthesis.edge_flip import EdgeFlip
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
@@ -79,6 +81,8 @@ _HOME = {
     "DPERGM": "synthesis.dp_ergm",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
+    "EdgeFlip": "synthesis.edge_flip",
+    "EdgeFlipMechanism": "mechanisms.edge_flip",
     "EngineFailed": "errors",
     "ExponentialMechanism": "mechanisms.exponential",
     "GaussianMechanism": "mechanisms.gaussian",
@@ -139,6 +143,8 @@ __all__ = [
     "Count",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "EdgeFlip",
+    "EdgeFlipMechanism",
     "EngineFailed",
     "ExponentialMechanism",
     "GaussianMechanism",

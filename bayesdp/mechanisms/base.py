@@ -12,6 +12,7 @@ from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -189,6 +190,7 @@ REGISTRY: dict[str, type[Any]] = {
         NoisyTrianglesMechanism,
         TruncatedStatisticsMechanism,
         DPERGMMechanism,
+        EdgeFlipMechanism,
     )
 }
 

@@ -145,6 +145,29 @@ def two_tails(statistic: bdp.networks.Network) -> float:
     return float(noise.sf(40.5 - count) + noise.sf(40.5 + count))
 
 
+def edge_neighbours(mechanism: Any) -> list[tuple[Any, Any]]:
+    """All graphs, and each with any one dyad's tie added."""
+    graphs = list(mechanism.outputs())
+    return [
+        (one, other)
+        for one, other in itertools.permutations(graphs, 2)
+        if len(other.edges) == len(one.edges) + 1
+        and {*map(tuple, one.edges.tolist())} < {*map(tuple, other.edges.tolist())}
+    ]
+
+
+def as_numbers(outputs: Any) -> np.ndarray:
+    """Outputs as one array, graphs by their matrices."""
+    return np.array([z.to_adjacency() if hasattr(z, "to_adjacency") else z for z in outputs])
+
+
+OF_EACH = ((0, 0.9, 0.8), (0.75, 0, 0.6), (0.5, 0.95, 0))  # probabilities a dyad
+FLIPS = [
+    (bdp.EdgeFlipMechanism(3, 0.75, 0.25), 0.0),
+    (bdp.EdgeFlipMechanism(3, 0.9, 0.02, attributes=("grade",)), 0.0),
+    (bdp.EdgeFlipMechanism(2, 0.7, 0.1, directed=True), 0.1),
+    (bdp.EdgeFlipMechanism(3, OF_EACH, 0.3, directed=True), 0.0),
+]
 RESPONSES = [
     (bdp.RandomizedResponse.binary(1.0), 0.0),
     (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
@@ -261,6 +284,7 @@ EXAMPLES: list[Example] = [
         for m in CHOICES
     ),
     *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
+    *(Example(m, edge_neighbours(m), m.outputs(), delta) for m, delta in FLIPS),
     Example(
         CensoredPosterior(None, 2, -0.7, 0.0, (("y[0]", "number"), ("k", "integer"))),
         [(None, None)],
@@ -412,14 +436,14 @@ def test_its_sampler_follows_its_law(example: Example, secure: bool):
     skip_intractable(example)
     if example.continuous:
         pytest.skip("a density; its own tests compare distribution functions")
-    outputs = np.asarray(example.outputs)
+    outputs = as_numbers(example.outputs)
     for i, statistic in enumerate(example.statistics[:: max(1, len(example.pairs) // 2)]):
         if secure:
             drawn = example.mechanism.release(statistic, copies=20_000)
         else:
             with bdp.reproducible(i):
                 drawn = example.mechanism.release(statistic, copies=20_000)
-        values, times = np.unique(np.asarray(drawn), axis=0, return_counts=True)
+        values, times = np.unique(as_numbers(drawn), axis=0, return_counts=True)
         number = {np.asarray(v).tobytes(): k for v, k in zip(values, times, strict=True)}
         seen = np.array([number.get(z.astype(values.dtype).tobytes(), 0) for z in outputs])
         expected = np.exp(law(example, statistic)) * len(drawn)
