@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         MissingDependency,
         ReleaseExists,
     )
-    from bayesdp.evaluation.combining import Combined, combine
+    from bayesdp.evaluation.combining import combine, combine_all
+    from bayesdp.evaluation.combining_nested import CombinedNested, combine_nested
+    from bayesdp.evaluation.combining_results import Combined, CombinedVector
+    from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
@@ -75,7 +78,9 @@ _HOME = {
     "BudgetExceeded": "errors",
     "CensoredBetaMechanism": "mechanisms.censored_beta",
     "CensoredBetaSynthesizer": "synthesis.censored_beta",
-    "Combined": "evaluation.combining",
+    "Combined": "evaluation.combining_results",
+    "CombinedNested": "evaluation.combining_nested",
+    "CombinedVector": "evaluation.combining_results",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "DPERGM": "synthesis.dp_ergm",
@@ -85,6 +90,7 @@ _HOME = {
     "EdgeFlipMechanism": "mechanisms.edge_flip",
     "EngineFailed": "errors",
     "ExponentialMechanism": "mechanisms.exponential",
+    "FTest": "evaluation.combining_tests",
     "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "HuComparators": "synthesis.hu_comparators",
@@ -117,8 +123,11 @@ _HOME = {
     "average_case_delta": "mechanisms.conjugate_average",
     "censor": "synthesis.censor",
     "combine": "evaluation.combining",
+    "combine_all": "evaluation.combining",
+    "combine_nested": "evaluation.combining_nested",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "likelihood_ratio_test": "evaluation.combining_tests",
     "networks": "networks",
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
@@ -139,6 +148,8 @@ __all__ = [
     "CensoredBetaMechanism",
     "CensoredBetaSynthesizer",
     "Combined",
+    "CombinedNested",
+    "CombinedVector",
     "ConjugateRelease",
     "Count",
     "DiscreteGaussianMechanism",
@@ -147,6 +158,7 @@ __all__ = [
     "EdgeFlipMechanism",
     "EngineFailed",
     "ExponentialMechanism",
+    "FTest",
     "GaussianMechanism",
     "Guarantee",
     "HuComparators",
@@ -180,8 +192,11 @@ __all__ = [
     "average_case_delta",
     "censor",
     "combine",
+    "combine_all",
+    "combine_nested",
     "compose",
     "distributional_delta",
+    "likelihood_ratio_test",
     "networks",
     "noisy_mode",
     "publish",
