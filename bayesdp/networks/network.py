@@ -97,6 +97,36 @@ class Network:
         """The same nodes and attributes with other ties, as pairs of node numbers."""
         return Network(self.nodes, edges, self.directed, self.attributes, self.dyad_attributes)
 
+    def in_label_order(self) -> Network:
+        """The same network with its nodes sorted by label; node numbers change with them.
+
+        An order in which labels were first seen in ties tells of the ties; this one doesn't.
+
+        Raises
+        ------
+        InvalidInput
+            If the labels can't be sorted.
+        """
+        if isinstance(self.nodes, range):
+            return self
+        try:
+            order = sorted(range(self.n), key=self.nodes.__getitem__)
+        except TypeError as error:
+            raise InvalidInput(
+                "the nodes' labels can't be sorted: make them all text, or all numbers"
+            ) from error
+        if order == list(range(self.n)):
+            return self
+        place = np.empty(self.n, dtype=np.int64)
+        place[order] = np.arange(self.n)
+        return Network(
+            [self.nodes[i] for i in order],
+            place[self.edges],
+            self.directed,
+            {name: values[order] for name, values in self.attributes.items()},
+            {name: m[np.ix_(order, order)] for name, m in self.dyad_attributes.items()},
+        )
+
     @classmethod
     def from_edges(
         cls,

@@ -8,8 +8,8 @@ from typing import Any
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.dp_ergm_fields import check_correlation, check_method
-from bayesdp.mechanisms.network_columns import public_part
-from bayesdp.networks.network import Network, as_network
+from bayesdp.mechanisms.network_columns import confidential, public_part
+from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -132,8 +132,8 @@ class DPERGM:
         from bayesdp.mechanisms.ergm_sensitivity import edge_sensitivities
         from bayesdp.networks.formula import bind
 
-        empty = public_part(as_network(network), tuple(self.attributes)).with_edges(())
-        self._check_attributes(as_network(network))
+        empty = public_part(confidential(network), tuple(self.attributes)).with_edges(())
+        self._check_attributes(confidential(network))
         bound = bind(self.formula, empty)
         terms = len(bound.names)
         prior = None
@@ -194,7 +194,7 @@ class DPERGM:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        network = as_network(graph)
+        network = confidential(graph)
         mechanism = self.mechanism_like(network)
         return publish(mechanism, network, copies=copies, variable="tie", ledger=ledger)
 
