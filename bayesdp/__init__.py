@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.noisy_statistics import NoisyStatistics
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
@@ -84,6 +86,8 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "NoisyStatistics": "synthesis.noisy_statistics",
+    "NoisyStatisticsMechanism": "mechanisms.noisy_statistics",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
@@ -137,6 +141,8 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "NoisyStatistics",
+    "NoisyStatisticsMechanism",
     "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",

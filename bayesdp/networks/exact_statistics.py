@@ -26,9 +26,6 @@ from bayesdp.networks.formula import bind, coordinates, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.terms import Coordinate
 
-KERNEL_LIMIT = 2**53
-"""Integer statistics that are added up as floats are exact below it."""
-
 
 def exact_statistics(network: Network, formula: str) -> tuple[Fraction, ...]:
     """Statistics of a network, in the order of the formula, without rounding.
