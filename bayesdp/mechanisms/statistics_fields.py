@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
@@ -20,7 +18,7 @@ from bayesdp.mechanisms.statistics_frame import (
     frame,
     nodes_of,
 )
-from bayesdp.mechanisms.statistics_promise import relation_of
+from bayesdp.mechanisms.statistics_promise import check_relation
 from bayesdp.networks.network_checks import checked_nodes
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -34,7 +32,7 @@ PUBLIC = ("formula", "nodes", "directed", "attributes", "max_degree")
 
 def check_fields(mechanism: NoisyStatisticsMechanism) -> dict[str, Any]:
     """The mechanism's parameters, validated, in their standard form."""
-    relation = relation_of(mechanism, None)
+    relation = check_relation(mechanism.neighbours)
     check_noise(mechanism.noise)
     made = public_frame(**{name: getattr(mechanism, name) for name in PUBLIC})
     scales = tuple(
@@ -44,7 +42,7 @@ def check_fields(mechanism: NoisyStatisticsMechanism) -> dict[str, Any]:
         steps = default_granularity(made, scales, relation is Neighbours.NODE)
     else:
         given = _one_each("granularity", mechanism.granularity, made)
-        steps = tuple(check_granularity(g, 1.0, 1.0) for g in given if g is not None)
+        steps = tuple(check_granularity(math.nan if g is None else g, 1.0, 1.0) for g in given)
         _check_steps(made, steps)
     for scale, step in zip(scales, steps, strict=True):
         check_scale_in_steps(scale, step)
@@ -101,7 +99,7 @@ def _check_steps(made: Frame, steps: Sequence[float]) -> None:
 
 
 def _one_each(name: str, given: Any, made: Frame) -> tuple[Any, ...]:
-    values = tuple(np.atleast_1d(np.asarray(given, dtype=object)).tolist())
+    values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(values) != len(made.names):
         raise InvalidInput(
             f"{name} is {given!r}; it must be {len(made.names)} numbers, for "

@@ -124,6 +124,7 @@ def _edge_pairs(
     degrees = {0, 1, 2, 3, most - 1} & set(range(most))
     ordered = itertools.permutations if network.directed else itertools.combinations
     for i, j in ordered(_ends(network), 2):
+        yield _graph(network, []), _graph(network, [(i, j)])
         others = [k for k in range(network.n) if k not in (i, j)]
         for degree in sorted(degrees):
             ties = [(end, k) for end in (i, j) for k in others[:degree]]

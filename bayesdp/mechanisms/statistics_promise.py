@@ -42,14 +42,19 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 
 
-def relation_of(mechanism: NoisyStatisticsMechanism, neighbours: str | None) -> Neighbours:
-    """The relation asked for, `edge` or `node`; the mechanism's own if none is."""
-    relation = check_neighbours(mechanism.neighbours if neighbours is None else neighbours)
+def check_relation(neighbours: str) -> Neighbours:
+    """The relation, `edge` or `node`, or InvalidInput."""
+    relation = check_neighbours(neighbours)
     if relation not in (Neighbours.EDGE, Neighbours.NODE):
         raise InvalidInput(
             f"neighbours is {relation.value!r}; statistics of a graph have 'edge' and 'node'"
         )
     return relation
+
+
+def relation_of(mechanism: NoisyStatisticsMechanism, neighbours: str | None) -> Neighbours:
+    """The relation asked for; the mechanism's own if none is."""
+    return check_relation(mechanism.neighbours if neighbours is None else neighbours)
 
 
 def cost(mechanism: NoisyStatisticsMechanism, neighbours: Neighbours | None = None) -> Fraction:

@@ -18,10 +18,10 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noise_fields import check_positive, scale_range
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.statistics_fields import PUBLIC, check_noise, public_frame
-from bayesdp.mechanisms.statistics_promise import term_costs
+from bayesdp.mechanisms.statistics_promise import check_relation, term_costs
 from bayesdp.networks.formula import parse
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
 
 
@@ -68,7 +68,7 @@ def calibrated(
     each = check_weights(parameters["formula"], weights)
     check_noise_delta(noise, delta)
     frame = public_frame(**{name: parameters[name] for name in PUBLIC if name in parameters})
-    node = check_neighbours(parameters.get("neighbours", "edge")) is Neighbours.NODE
+    node = check_relation(parameters.get("neighbours", "edge")) is Neighbours.NODE
     scales = [float(most) or 1.0 for most in frame.sensitivities(node)]
     shape = NoisyStatisticsMechanism(scales=scales, **parameters)
     costs = [float(cost) for cost in term_costs(shape)]

@@ -11,10 +11,10 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.statistics_fields import check_noise
 from bayesdp.mechanisms.statistics_frame import check_formula, columns_of, nodes_of
+from bayesdp.mechanisms.statistics_promise import check_relation
 from bayesdp.mechanisms.statistics_scales import calibrated, check_noise_delta, check_weights
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.guarantee import check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.synthesis.publish import publish
 
 if TYPE_CHECKING:
@@ -93,11 +93,7 @@ class NoisyStatistics:
         check_noise_delta(self.noise, self.delta)
         if self.max_degree is not None:
             check_at_least_one("max_degree", self.max_degree, "or None for any degrees")
-        relation = check_neighbours(self.neighbours)
-        if relation not in (Neighbours.EDGE, Neighbours.NODE):
-            raise InvalidInput(
-                f"neighbours is {relation.value!r}; statistics of a graph have 'edge' and 'node'"
-            )
+        check_relation(self.neighbours)
 
     def release(
         self,
