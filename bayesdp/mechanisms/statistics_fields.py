@@ -14,7 +14,6 @@ from bayesdp.mechanisms.statistics_frame import (
     LARGEST,
     Frame,
     check_columns,
-    columns_of,
     frame,
     nodes_of,
 )
@@ -49,7 +48,7 @@ def check_fields(mechanism: NoisyStatisticsMechanism) -> dict[str, Any]:
     return {
         "scales": scales,
         "nodes": nodes_of(made.network),
-        "attributes": columns_of(made.network, list(made.network.attributes)),
+        "attributes": check_columns(mechanism.attributes, made.network.n),
         "granularity": steps,
         "neighbours": relation,
     }

@@ -136,7 +136,7 @@ RESPONSES = [
     (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
     (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
 ]
-LEVELS = (("g", ("a", "b", "a", "b")), ("x", (1, -2, None, 3)))
+LEVELS = (("g", ("a", "b", "a", "b")), ("x", (1.0, -2.5, None, 3.0)))
 STATISTICS = [
     (bdp.NoisyStatisticsMechanism("edges", (0.4,), 4), np.arange(-14, 21)[:, None], 0.0),
     (
