@@ -165,13 +165,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
                 f"the network is {kinds[network.directed]}, the mechanism {kinds[self.directed]}; "
                 "give it directed=" + str(network.directed)
             )
-        place = {label: i for i, label in enumerate(network.nodes)}
-        if place.keys() != set(self.labels):
-            raise InvalidInput(
-                f"the network's {network.n} nodes aren't the mechanism's {len(self.labels)}, by "
-                "their labels; give it nodes=network.nodes"
-            )
-        return degrees(network)[..., [place[label] for label in self.labels]].ravel()
+        return degrees(network.in_order(self.labels)).ravel()
 
     def pairs(self) -> list[tuple[Network, Network]]:
         """No tie, and one: all neighbours' degrees differ as much."""

@@ -115,11 +115,7 @@ class Frame:
         if network.directed != self.network.directed:
             kind = "directed" if self.network.directed else "undirected"
             raise InvalidInput(f"the statistic must be a graph that is {kind}, as the mechanism's")
-        if tuple(network.nodes) != tuple(self.network.nodes):
-            raise InvalidInput(
-                "the statistic must be a graph on the mechanism's nodes, with the same labels in "
-                f"the same order; it has {network.n} nodes, the mechanism {self.network.n}"
-            )
+        network = network.in_order(self.network.nodes)
         if self.max_degree is not None and np.any(degrees(network) > self.max_degree):
             raise InvalidInput(
                 f"max_degree is {self.max_degree}, but a node of this graph has more ties: the "

@@ -110,17 +110,32 @@ class Network:
         if isinstance(self.nodes, range):
             return self
         try:
-            order = sorted(range(self.n), key=self.nodes.__getitem__)
+            return self.in_order(sorted(self.nodes))
         except TypeError as error:
             raise InvalidInput(
                 "the nodes' labels can't be sorted: make them all text, or all numbers"
             ) from error
-        if order == list(range(self.n)):
+
+    def in_order(self, nodes: Iterable[Hashable]) -> Network:
+        """The same network with its nodes in the order of these labels, which must be its own.
+
+        Raises
+        ------
+        InvalidInput
+            If they are others.
+        """
+        labels = tuple(nodes)
+        if labels == tuple(self.nodes):
             return self
-        place = np.empty(self.n, dtype=np.int64)
-        place[order] = np.arange(self.n)
+        number = {label: i for i, label in enumerate(self.nodes)}
+        if len(labels) != self.n or number.keys() != set(labels):
+            raise InvalidInput(
+                f"the network's {self.n} nodes aren't the {len(labels)} wanted, by their labels"
+            )
+        order = np.array([number[label] for label in labels])
+        place = np.argsort(order)
         return Network(
-            [self.nodes[i] for i in order],
+            labels,
             place[self.edges],
             self.directed,
             {name: values[order] for name, values in self.attributes.items()},

@@ -129,7 +129,7 @@ class DPERGM:
             If the formula isn't defined on these nodes with these attributes, or the grid is
             missing or too large.
         """
-        from bayesdp.mechanisms.ergm_sensitivity import edge_sensitivities
+        from bayesdp.mechanisms.dp_ergm_draws import edge_sensitivities
         from bayesdp.networks.formula import bind
 
         empty = public_part(confidential(network), tuple(self.attributes)).with_edges(())
@@ -145,7 +145,8 @@ class DPERGM:
             for given, default in zip((self.centre, self.scale), own, strict=True)
         )
         return DPERGMMechanism(
-            self.formula, self.epsilon, empty.n, empty.directed, edge_sensitivities(bound, empty),
+            self.formula, self.epsilon, empty.n, empty.directed,
+            edge_sensitivities(self.formula, empty),
             self.method, self.calibration, centre, scale, prior, self.bins, self.reach, self.draws,
             self.correlation, tuple(self.attributes), self.burn_in,
         )  # fmt: skip

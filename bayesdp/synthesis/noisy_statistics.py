@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.network_columns import confidential
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.statistics_fields import check_noise
 from bayesdp.mechanisms.statistics_frame import check_formula, columns_of, nodes_of
 from bayesdp.mechanisms.statistics_promise import check_relation
 from bayesdp.mechanisms.statistics_scales import calibrated, check_noise_delta, check_weights
-from bayesdp.networks.network import Network, as_network
+from bayesdp.networks.network import Network
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish
 
@@ -131,7 +132,7 @@ class NoisyStatistics:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        network = as_network(graph)
+        network = confidential(graph)
         return publish(
             self.mechanism_like(network),
             network,
@@ -155,7 +156,7 @@ class NoisyStatistics:
                 "don't say how many nodes there are, nor their attributes; give Release.of the "
                 "mechanism, declared.mechanism_like(Network(nodes, attributes=...))"
             )
-        network = as_network(example)
+        network = confidential(example)
         return calibrated(
             epsilon=self.epsilon,
             delta=self.delta,
