@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+    from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
     from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
+    from bayesdp.synthesis.noisy_statistics import NoisyStatistics
     from bayesdp.synthesis.noisy_triangles import NoisyTriangles
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
@@ -104,6 +106,8 @@ _HOME = {
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
+    "NoisyStatistics": "synthesis.noisy_statistics",
+    "NoisyStatisticsMechanism": "mechanisms.noisy_statistics",
     "NoisyTriangles": "synthesis.noisy_triangles",
     "NoisyTrianglesMechanism": "mechanisms.noisy_triangles",
     "Normal": "networks.prior",
@@ -172,6 +176,8 @@ __all__ = [
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
+    "NoisyStatistics",
+    "NoisyStatisticsMechanism",
     "NoisyTriangles",
     "NoisyTrianglesMechanism",
     "Normal",

@@ -18,6 +18,7 @@ from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMecha
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
@@ -191,6 +192,7 @@ REGISTRY: dict[str, type[Any]] = {
         TruncatedStatisticsMechanism,
         DPERGMMechanism,
         EdgeFlipMechanism,
+        NoisyStatisticsMechanism,
     )
 }
 

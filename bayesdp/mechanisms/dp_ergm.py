@@ -34,13 +34,14 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.dp_ergm_faults import faults
 from bayesdp.mechanisms.dp_ergm_fields import check_fields, rounded_up
 from bayesdp.mechanisms.network_columns import (
+    confidential,
     decode_networks,
     encode_networks,
     public_part,
     tie_records,
 )
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.networks.network import Network, as_network
+from bayesdp.networks.network import Network
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -219,7 +220,7 @@ class DPERGMMechanism:
         return network
 
     def _own(self, given: Any, what: str) -> Network:
-        network = public_part(as_network(given), self.attributes)
+        network = public_part(confidential(given), self.attributes)
         if (network.n, network.directed) != (self.nodes, self.directed):
             kind = "directed" if self.directed else "undirected"
             raise InvalidInput(

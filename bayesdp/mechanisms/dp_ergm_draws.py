@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.dp_ergm_fields import rounded_up
 from bayesdp.mechanisms.dp_ergm_grid import CoefficientGrid, likelihood_range
 from bayesdp.mechanisms.dp_ergm_published import published_points
-from bayesdp.mechanisms.ergm_sensitivity import edge_sensitivities
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.networks.bayesian import BayesianERGM
+from bayesdp.networks.exact_statistics import exact_statistics
 from bayesdp.networks.formula import BoundFormula, bind
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizing_constant import log_constants
 from bayesdp.networks.prior import Normal
+from bayesdp.networks.sensitivity import largest_changes
 from bayesdp.networks.simulation import default_steps, simulate
 
 if TYPE_CHECKING:
@@ -25,6 +27,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 _FORGETFUL = 10  # times what a simulation takes by default: it costs no privacy
 _WIDEST = 2.0**50
+
+
+def edge_sensitivities(formula: str, empty: Network) -> tuple[float, ...]:
+    """The largest change of each statistic when one dyad's tie changes, rounded up.
+
+    Raises
+    ------
+    InvalidInput
+        If a statistic never changes: its coefficient would be the prior's.
+    """
+    each = [
+        rounded_up(max(s)) for m in largest_changes(formula, empty) for s in zip(*m, strict=True)
+    ]
+    if 0 in each:
+        name = bind(formula, empty).names[each.index(0)]
+        raise InvalidInput(f"{name} never changes with a tie on {empty.n} nodes; leave it out")
+    return tuple(each)
 
 
 def bound_on(mechanism: DPERGMMechanism, empty: Network) -> BoundFormula:
@@ -36,7 +55,7 @@ def bound_on(mechanism: DPERGMMechanism, empty: Network) -> BoundFormula:
         If they aren't, the formula isn't defined there, or the grid is too wide.
     """
     bound = bind(mechanism.formula, empty)
-    found, declared = edge_sensitivities(bound, empty), mechanism.sensitivities
+    found, declared = edge_sensitivities(mechanism.formula, empty), mechanism.sensitivities
     if len(found) != len(declared) or np.any(np.array(found) > declared):
         raise InvalidInput(
             f"sensitivities is {declared}; on these nodes they are {found}: make the mechanism by "
@@ -83,7 +102,7 @@ def corrected_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -
     """Coefficients, shape (copies, terms), whose epsilon `dp_ergm_grid` proves."""
     empty = network.with_edges(())
     grid = public_grid(mechanism, empty)
-    statistics = bound_on(mechanism, empty).graph(network)[1]
+    statistics = exact_statistics(network, mechanism.formula)
     if mechanism.method == "sdd":
         return grid.sdd(statistics, mechanism.cost, copies)
     return grid.sphc(statistics, mechanism.epsilon, mechanism.draws, copies)

@@ -17,7 +17,7 @@ common to all cells and cancels. What is left of x is
 
 SDD: the exponential mechanism
 ------------------------------
-If one tie changes statistic t by D_t at most (`ergm_sensitivity`), all u change by at most
+If one tie changes statistic t by D_t at most (`networks.sensitivity`), all u change by at most
 
     D = (bins - 1) sum_t w_t D_t = max over cells of sum_t |theta_t - c_t| D_t.
 
@@ -46,6 +46,7 @@ something by refusing. The distance is attained: where two posteriors have no ce
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -103,15 +104,15 @@ class CoefficientGrid:
         )
         return int((self.bins - 1) * sum(moves))
 
-    def utilities(self, statistics: Floats) -> Integers:
+    def utilities(self, statistics: Sequence[Fraction]) -> Integers:
         """u at every cell, as multiples of 2^-bits; shape (cells,). Confidential."""
         scale = Fraction(2) ** self.bits
         total = np.rint(np.ldexp(self.public - self.public.max(), self.bits)).astype(np.int64)
         steps = 2 * np.arange(self.bins) + 1 - self.bins
-        for t, (w, s) in enumerate(zip(self.width, statistics.tolist(), strict=True)):
+        for t, (w, s) in enumerate(zip(self.width, statistics, strict=True)):
             here = [1] * total.ndim
             here[t] = self.bins
-            total += steps.reshape(here) * round(scale * w * Fraction(s))
+            total += steps.reshape(here) * round(scale * w * s)
         flat: Integers = total.ravel()
         return flat
 
@@ -119,12 +120,14 @@ class CoefficientGrid:
         """What chooses a cell, at epsilon `cost`."""
         return ExponentialMechanism(cost, rounded_up(self.sensitivity), self.public.size)
 
-    def sdd(self, statistics: Floats, cost: float, copies: int) -> Floats:
+    def sdd(self, statistics: Sequence[Fraction], cost: float, copies: int) -> Floats:
         """Coefficients, shape (copies, terms), each at epsilon `cost`."""
         chosen = self.exponential(cost).release(self.utilities(statistics), copies)
         return self.within(chosen)
 
-    def sphc(self, statistics: Floats, epsilon: float, draws: int, copies: int) -> Floats:
+    def sphc(
+        self, statistics: Sequence[Fraction], epsilon: float, draws: int, copies: int
+    ) -> Floats:
         """Coefficients, shape (copies, terms), each from its own histogram at `epsilon`."""
         u = self.utilities(statistics)
         weights = np.exp(np.ldexp((u - u.max()).astype(np.float64), -self.bits))

@@ -14,6 +14,15 @@ from bayesdp.networks.network import Network, as_network
 _OWN = -1  # `target` of the row that says a node is there
 
 
+def confidential(graph: Any) -> Network:
+    """A graph to be released from, its nodes in the order of their labels.
+
+    The labels are public; an order that follows from the ties, as that of a graph built from a list
+    of them, isn't.
+    """
+    return as_network(graph).in_label_order()
+
+
 def public_part(network: Network, attributes: Sequence[str]) -> Network:
     """The nodes with the attributes named, which are public, and the ties; nothing else.
 
@@ -30,9 +39,10 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
                 f"attributes names {name!r}, which the network's nodes don't have; they have: "
                 f"{known}"
             )
-    kept = {name: _plain(name, network.attributes[name].tolist()) for name in attributes}
     if not isinstance(network.nodes, range):
         _labels(network)
+    network = confidential(network)
+    kept = {name: _plain(name, network.attributes[name].tolist()) for name in attributes}
     return Network(network.nodes, network.edges, network.directed, kept)
 
 
@@ -49,7 +59,7 @@ def check_attribute_names(attributes: Any) -> tuple[str, ...]:
 
 def check_on_nodes(what: str, graph: Any, nodes: int, directed: bool) -> Network:
     """The graph as a Network of that many nodes and that direction, else InvalidInput."""
-    network = as_network(graph)
+    network = confidential(graph)
     if (network.n, network.directed) != (nodes, directed):
         kinds = {True: "directed", False: "undirected"}
         raise InvalidInput(
@@ -79,7 +89,7 @@ def as_networks(graphs: Any) -> NDArray[Any]:
         return as_networks([graphs]).reshape(())
     networks = np.empty(len(graphs), dtype=object)
     for k, graph in enumerate(graphs):
-        networks[k] = as_network(graph)
+        networks[k] = confidential(graph)
     return networks
 
 

@@ -165,12 +165,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
                 f"the network is {kinds[network.directed]}, the mechanism {kinds[self.directed]}; "
                 "give it directed=" + str(network.directed)
             )
-        if tuple(network.nodes) != tuple(self.labels):
-            raise InvalidInput(
-                f"the network's {network.n} nodes aren't the mechanism's {len(self.labels)}, with "
-                "the same labels in the same order; give it nodes=network.nodes"
-            )
-        return degrees(network).ravel()
+        return degrees(network.in_order(self.labels)).ravel()
 
     def pairs(self) -> list[tuple[Network, Network]]:
         """No tie, and one: all neighbours' degrees differ as much."""

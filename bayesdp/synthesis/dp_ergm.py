@@ -8,8 +8,8 @@ from typing import Any
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.dp_ergm_fields import check_correlation, check_method
-from bayesdp.mechanisms.network_columns import public_part
-from bayesdp.networks.network import Network, as_network
+from bayesdp.mechanisms.network_columns import confidential, public_part
+from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -129,11 +129,11 @@ class DPERGM:
             If the formula isn't defined on these nodes with these attributes, or the grid is
             missing or too large.
         """
-        from bayesdp.mechanisms.ergm_sensitivity import edge_sensitivities
+        from bayesdp.mechanisms.dp_ergm_draws import edge_sensitivities
         from bayesdp.networks.formula import bind
 
-        empty = public_part(as_network(network), tuple(self.attributes)).with_edges(())
-        self._check_attributes(as_network(network))
+        empty = public_part(confidential(network), tuple(self.attributes)).with_edges(())
+        self._check_attributes(confidential(network))
         bound = bind(self.formula, empty)
         terms = len(bound.names)
         prior = None
@@ -145,7 +145,8 @@ class DPERGM:
             for given, default in zip((self.centre, self.scale), own, strict=True)
         )
         return DPERGMMechanism(
-            self.formula, self.epsilon, empty.n, empty.directed, edge_sensitivities(bound, empty),
+            self.formula, self.epsilon, empty.n, empty.directed,
+            edge_sensitivities(self.formula, empty),
             self.method, self.calibration, centre, scale, prior, self.bins, self.reach, self.draws,
             self.correlation, tuple(self.attributes), self.burn_in,
         )  # fmt: skip
@@ -194,7 +195,7 @@ class DPERGM:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        network = as_network(graph)
+        network = confidential(graph)
         mechanism = self.mechanism_like(network)
         return publish(mechanism, network, copies=copies, variable="tie", ledger=ledger)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.edge_flip_promise import check_probability, symmetric
-from bayesdp.mechanisms.network_columns import check_attribute_names
+from bayesdp.mechanisms.network_columns import check_attribute_names, confidential
 from bayesdp.networks.network import as_network
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish
@@ -88,7 +90,8 @@ class EdgeFlip:
         Parameters
         ----------
         graph : Network or networkx graph
-            The confidential graph. Its nodes and their labels are public.
+            The confidential graph. Its nodes and their labels are public; they are released in
+            the labels' order.
         copies : int
             Number of independent released graphs. Each costs.
         delta : float
@@ -110,9 +113,9 @@ class EdgeFlip:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        network = as_network(graph)
+        network = confidential(graph)
         return publish(
-            self.mechanism_like(network),
+            self.mechanism_like(graph),
             network,
             copies=copies,
             delta=delta,
@@ -122,7 +125,14 @@ class EdgeFlip:
 
     def mechanism_like(self, example: Any) -> EdgeFlipMechanism:
         """The mechanism for graphs of as many nodes, directed if this one is."""
-        network = as_network(example)
+        network = confidential(example)
+        matrices = self.epsilon is None and (np.ndim(self.tie) or np.ndim(self.gap))
+        if matrices and tuple(as_network(example).nodes) != tuple(network.nodes):
+            raise InvalidInput(
+                "tie and gap are by node number, and nodes are numbered in the order of their "
+                "labels, which isn't the graph's; give matrices for graph.in_label_order(), and "
+                "that graph"
+            )
         tie, gap = (self.tie, self.gap) if self.epsilon is None else symmetric(self.epsilon)
         return EdgeFlipMechanism(
             network.n, tie, gap, bool(network.directed), tuple(self.attributes)

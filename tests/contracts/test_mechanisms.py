@@ -176,6 +176,37 @@ RESPONSES = [
     (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
 ]
 DIRECTED = bdp.networks.Network(["a", "b", "c"], [[0, 1], [1, 0]], True, {"g": ["x", "y", "x"]})
+LEVELS = (("g", ("a", "b", "a", "b")), ("x", (1.0, -2.5, None, 3.0)))
+STATISTICS = [
+    (bdp.NoisyStatisticsMechanism("edges", (0.4,), 4), np.arange(-14, 21)[:, None], 0.0),
+    (
+        bdp.NoisyStatisticsMechanism("mutual + isolates", (0.3, 0.25), ["p", "q", "r"], True),
+        np.array(list(itertools.product(range(-9, 13), repeat=2))),
+        0.0,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism("gwesp(0.5)", (0.5,), 4, granularity=(0.25,), max_degree=2),
+        np.arange(-16, 20, 0.25)[:, None],
+        0.0,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism(
+            "nodematch('g', diff=True)", (0.3, 0.3), 4, attributes=LEVELS, neighbours="node"
+        ),
+        np.array(list(itertools.product(range(-9, 11), repeat=2))),
+        0.0,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism("edges", (1.25,), 3, noise="gaussian"),
+        np.arange(-14, 18)[:, None],
+        0.01,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism("edges + triangle", (0.75, 1.0), 3, noise="gaussian"),
+        np.array(list(itertools.product(range(-9, 12), repeat=2))),
+        0.01,
+    ),
+]
 EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
@@ -372,6 +403,7 @@ EXAMPLES: list[Example] = [
         intractable=True,
     ),
 ]
+EXAMPLES += [Example(m, m.pairs(), outputs, delta) for m, outputs, delta in STATISTICS]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )
