@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from bayesdp.evaluation.combining import Combined, combine
     from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.mechanisms import families
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
     from bayesdp.mechanisms.censored_weights import PublicWeights
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.modips import Modips
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
@@ -83,6 +86,8 @@ _HOME = {
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
+    "Modips": "synthesis.modips",
+    "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
@@ -101,6 +106,7 @@ _HOME = {
     "combine": "evaluation.combining",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "families": "mechanisms.families",
     "networks": "networks",
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
@@ -108,6 +114,8 @@ _HOME = {
     "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
+
+_MODULES = ("families", "networks")  # each its own home
 
 __all__ = [
     "Audit",
@@ -136,6 +144,8 @@ __all__ = [
     "LedgerCorrupted",
     "LedgerUnavailable",
     "MissingDependency",
+    "Modips",
+    "ModipsSBS",
     "Neighbours",
     "Normal",
     "PermuteAndFlip",
@@ -155,6 +165,7 @@ __all__ = [
     "combine",
     "compose",
     "distributional_delta",
+    "families",
     "networks",
     "noisy_mode",
     "publish",
@@ -168,7 +179,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
     home = import_module(f"bayesdp.{_HOME[name]}")
-    value = home if name == _HOME[name] else getattr(home, name)  # a room is its own home
+    value = home if name in _MODULES else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -15,6 +15,7 @@ from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.privacy.accounting import least_sure, merged
@@ -181,6 +182,7 @@ REGISTRY: dict[str, type[Any]] = {
         ConjugateRelease,
         CensoredBetaMechanism,
         CensoredPosterior,
+        ModipsSBS,
     )
 }
 

@@ -27,7 +27,8 @@ class Example:
     `pairs` are neighbouring statistics, all there are or the worst among them; `outputs` all
     but a negligible part of what it releases, in an array whose first axis lists them (for a
     continuous law, points, and then `continuous`). An `intractable` law can't be computed,
-    and says so.
+    and says so. The claim of one that is `loose` is a bound that no output attains, as where the
+    noise is post-processed.
     """
 
     mechanism: Mechanism
@@ -36,6 +37,7 @@ class Example:
     delta: float = 0.0
     continuous: bool = False
     intractable: bool = False
+    loose: bool = False
 
     @property
     def statistics(self) -> list[Any]:
@@ -280,6 +282,51 @@ EXAMPLES: list[Example] = [
             ),
         )
     ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(prior), size, (scale,), n, noise, bounding),
+            counts(n),
+            np.arange(size + 1),
+            delta=delta,
+            loose=True,
+        )
+        for prior, size, scale, n, noise, bounding, delta in (
+            ((1.0, 1.0), 5, 1.5, 7, "laplace", "inflated", 0.0),
+            ((0.5, 3.0), 4, 0.8, 3, "laplace", "truncated", 0.0),
+            ((1.0, 1.0), 9, 1.0, 2, "laplace", "inflated", 0.01),
+            ((1.0, 2.0), 5, 1.2, 6, "gaussian", "inflated", 0.01),
+            ((1.0, 1.0), 5, 2.0, 4, "gaussian", "truncated", 0.0),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding),
+            [
+                pair
+                for x, y in itertools.product(range(4), repeat=2)
+                for pair in (
+                    (bdp.Count(x, x + y), bdp.Count(x + 1, x + y + 1)),
+                    (bdp.Count(x, x + y), bdp.Count(x, x + y + 1)),
+                )
+            ],
+            np.arange(6),
+            loose=True,
+        )
+        for bounding in ("inflated", "truncated")
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
+            [(None, None)],
+            [[-1.0, 0.25, 1.0], [0.0, -0.125, 0.5]],
+            intractable=True,
+        )
+        for sd, scales, n in (
+            (None, (0.25, 0.5), 5),
+            (None, (1.5, 1.5, 3.0), None),
+            (0.5, (1.5, 1.5), None),
+        )
+    ),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
@@ -388,7 +435,10 @@ def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
     assert not found.convicted
     if found.epsilon_exact is not None:
         claim = mechanism.guarantee(delta=example.delta).epsilon
-        assert found.epsilon_exact == pytest.approx(claim, rel=1e-9)
+        if example.loose:
+            assert 0.1 * claim < found.epsilon_exact < claim
+        else:
+            assert found.epsilon_exact == pytest.approx(claim, rel=1e-9)
 
 
 @each
