@@ -316,6 +316,22 @@ EXAMPLES: list[Example] = [
     ),
     *(
         Example(
+            bdp.ModipsSBS(
+                bdp.families.Gaussian((-1, 1), 0.75, prior), 3, (scale,), 6, noise, bounding
+            ),
+            [((-1.0,), (-2 / 3,)), ((0.1,), (0.3,))],
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            delta=delta,
+            continuous=True,
+            loose=True,
+        )
+        for prior, scale, noise, bounding, delta in (
+            (None, 0.5, "laplace", "inflated", 0.0),
+            ((0.25, 2.0), 0.25, "gaussian", "truncated", 1e-3),
+        )
+    ),
+    *(
+        Example(
             bdp.ModipsSBS(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
             [(None, None)],
             [[-1.0, 0.25, 1.0], [0.0, -0.125, 0.5]],

@@ -23,8 +23,9 @@ Each term decays on both sides and is analytic in a strip of half-width pi, and 
 variance is at least about w^2 = 1 / m + 1 / (A + the largest sum of s), is near Gaussian: with a
 step of min(1/2, 0.7 w) the trapezoidal rule errs by exp(-2 pi^2 / 0.7^2), or less than 1e-16.
 
-Where s has no end, log NB grows in s by at most log(1 + z / (alpha + s)), which from s = 2 t z on
-is less than half of what Laplace noise of scale t falls by; Gaussian noise falls faster.
+Where s has no end, it is summed up to where noise is exp(-45) times some lower bound of the law:
+Pr[s | x] times the Dirichlet-multinomial probability for any one s, of which s = x and s in
+proportion to z are tried.
 
 Sums over s with Laplace noise
 ------------------------------
@@ -44,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, negative_binomial
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise
@@ -73,16 +75,21 @@ def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
     ndarray, shape (..., most + 1)
     """
     s, x = np.arange(log_f.shape[-1]), np.arange(most + 1)
-    if not isinstance(part.noise, LaplaceNoise):
+    noise, ends = part.noise, part.ends
+    if not isinstance(noise, LaplaceNoise):
         found = np.empty((*log_f.shape[:-1], x.size))
         step = max(1, _BLOCK // log_f.size)
         for start in range(0, x.size, step):
             some = x[start : start + step]
-            terms = log_f[..., None] + part.logp(s[:, None], some)
+            law = noise.log_pmf(s[:, None] - some)
+            if part.bounding == "inflated":
+                for end in ends:
+                    if end is not None:
+                        law[end] = noise.log_upper(np.abs(end - some))
+            terms = log_f[..., None] + law
             found[..., start : start + step] = special.logsumexp(terms, axis=-2)
-        return found
-    rate = float(1 / part.noise.scale)
-    ends = part.ends
+        return np.asarray(found - _log_mass(part, x))
+    rate = float(1 / noise.scale)
     if part.bounding == "inflated":
         log_f = log_f.copy()
         for end in ends:
@@ -94,11 +101,16 @@ def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
     backward = (log_f - slope)[..., :0:-1]
     above[..., :-1] = np.logaddexp.accumulate(backward, axis=-1)[..., ::-1] + slope[:-1]
     law = np.logaddexp(below, above)[..., : most + 1] + math.log(math.tanh(rate / 2))
-    if part.bounding == "truncated":
-        low, high = ends
-        gap = np.full(x.shape, np.inf) if high is None else high - x
-        law = law - part.noise.log_mass(x - (low or 0), gap)
-    return np.asarray(law)
+    shifted: Floats = law - _log_mass(part, x)
+    return shifted
+
+
+def _log_mass(part: AdditiveNoise, x: NDArray[np.int64]) -> Any:
+    """log of the probability that a truncated law divides by."""
+    if part.bounding != "truncated":
+        return 0.0
+    high = part.ends[1]
+    return part.noise.log_mass(x, np.full(x.shape, np.inf) if high is None else high - x)
 
 
 def bernoulli_law(
@@ -159,28 +171,56 @@ def counts_law(
     zs, xs = z[possible].astype(np.int64), x[possible]
     if not len(zs):
         return found
-    most = xs.max(axis=0).tolist()
-    reach = sum(_last(p, m, size) for p, m in zip(parts, most, strict=True))
-    odds = _nodes(size, sum(alpha), reach)
-    total = np.zeros((len(zs), odds.size))
-    for i, part in enumerate(parts):
-        for each in np.unique(zs[:, i]):
-            where = zs[:, i] == each
-            table = _table(int(each), float(alpha[i]), most[i], part, odds)
-            total[where] += table[:, xs[where, i]].T
-    found[possible] = special.logsumexp(total, axis=-1) + math.log(size * (odds[1] - odds[0]))
+    # One grid and one table for all counts of about the same size.
+    most = 1 << int(xs.max()).bit_length()
+    rare = math.ceil(float(_rareness(zs, xs, alpha, size, parts)) / 64) * 64
+    lasts = [_last(part, most, rare) for part in parts]
+    grid = (size, float(sum(alpha)), sum(lasts))
+    odds = _nodes(*grid)
+    law = np.empty(len(zs))
+    step = max(1, _BLOCK // odds.size)
+    for start in range(0, len(zs), step):
+        some = slice(start, start + step)
+        total = np.zeros((len(law[some]), odds.size))
+        for i, part in enumerate(parts):
+            z_i, x_i = zs[some, i], xs[some, i]
+            for each in np.unique(z_i):
+                where = z_i == each
+                first = min(most, lasts[i])
+                table = _table(int(each), float(alpha[i]), first, lasts[i], part, grid)
+                total[where] += table[x_i[where]]
+        law[some] = special.logsumexp(total, axis=-1)
+    found[possible] = law + math.log(size * (odds[1] - odds[0]))
     return found
 
 
-def _last(part: AdditiveNoise, most: int, z: int) -> int:
+def _rareness(
+    z: NDArray[Any],
+    x: NDArray[Any],
+    alpha: Sequence[float],
+    size: int,
+    parts: Sequence[AdditiveNoise],
+) -> Any:
+    """The largest of what -log of the law is at most, noise at its peak counted as 1."""
+    found = np.full(len(z), np.inf)
+    in_proportion = np.rint(z * (x.sum(axis=-1, keepdims=True) / size)).astype(np.int64)
+    for s in (x, in_proportion):
+        cost = -dirichlet_multinomial_logpmf(z, size, np.asarray(alpha) + s)
+        for i, part in enumerate(parts):
+            noise = part.noise
+            cost = cost + noise.log_pmf(0) - noise.log_pmf(s[:, i] - x[:, i])
+        found = np.minimum(found, cost)
+    return found.max()
+
+
+def _last(part: AdditiveNoise, most: int, rare: int) -> int:
     """The last noisy count that isn't negligible, for counts up to `most`."""
     high = part.ends[1]
     if high is not None:
         return high
-    scale = float(part.noise.scale)
-    if isinstance(part.noise, LaplaceNoise):
-        return max(most, math.ceil(2 * scale * z)) + math.ceil(2 * _FAR * scale) + 10
-    return most + math.ceil(scale * (math.sqrt(2 * z) + 14)) + 10
+    scale, far = float(part.noise.scale), _FAR + rare
+    further = scale * (far if isinstance(part.noise, LaplaceNoise) else math.sqrt(2 * far))
+    return most + math.ceil(further) + 1
 
 
 def _nodes(size: int, alpha: float, most: int) -> Floats:
@@ -193,12 +233,23 @@ def _nodes(size: int, alpha: float, most: int) -> Floats:
     return np.asarray(left + step * np.arange(math.ceil((right - left) / step) + 1))
 
 
-def _table(z: int, alpha: float, most: int, part: AdditiveNoise, odds: Floats) -> Floats:
-    """log sum_s Pr[s | x] NB(z; alpha + s) at each log odds, shape (odds, most + 1)."""
-    size = alpha + np.arange(_last(part, most, z) + 1.0)
+@lru_cache(maxsize=16)
+def _table(
+    z: int,
+    alpha: float,
+    most: int,
+    last: int,
+    part: AdditiveNoise,
+    grid: tuple[int, float, int],
+) -> Floats:
+    """log sum_s Pr[s | x] NB(z; alpha + s) at each log odds, shape (most + 1, odds)."""
+    odds = _nodes(*grid)
+    size = alpha + np.arange(last + 1.0)
     v = np.maximum(odds, _LEAST)[:, None]
     if z == 0:
         law = -size * np.log1p(np.exp(-v))
     else:
         law = negative_binomial(np.full((1, 1), float(z)), size, np.exp(v), np.ones_like(v))
-    return smoothed(law + size * (odds[:, None] - v), part, most)
+    table = np.ascontiguousarray(smoothed(law + size * (odds[:, None] - v), part, most).T)
+    table.flags.writeable = False
+    return table
