@@ -36,6 +36,7 @@ numbers costs what `bayesdp.mechanisms.pure_noise` proves, and for the records n
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -171,7 +172,14 @@ class ModipsSBS:
     @property
     def parts(self) -> tuple[AdditiveNoise, ...]:
         """The noise of each number."""
-        return tuple(map(self._part, self.numbers, self.scales))
+        made: dict[Any, AdditiveNoise] = {}  # numbers that are alike share theirs
+        found = []
+        for number, scale in zip(self.numbers, self.scales, strict=True):
+            key = dataclasses.replace(number, name=""), scale
+            if key not in made:
+                made[key] = self._part(number, scale)
+            found.append(made[key])
+        return tuple(found)
 
     def _part(self, number: Number, scale: float) -> AdditiveNoise:
         bounds = None if number.low is None and number.high is None else (number.low, number.high)

@@ -314,6 +314,25 @@ EXAMPLES: list[Example] = [
         )
         for bounding in ("inflated", "truncated")
     ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3),
+        category_counts(3, 3),
+        bdp.families.Categorical(3).outputs(4),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(3),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
+        [((x, y), (x + 1, y)) for x in range(3) for y in range(3)]
+        + [((x, y), (x, y + 1)) for x in range(3) for y in range(3)],
+        bdp.families.Categorical(2).outputs(4),
+        loose=True,
+    ),
     *(
         Example(
             bdp.ModipsSBS(

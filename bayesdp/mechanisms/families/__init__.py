@@ -12,11 +12,25 @@ from typing import Any
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Family, Number, Sums
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 
-__all__ = ["FAMILIES", "Bernoulli", "Family", "Gaussian", "Number", "Sums", "check_family"]
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Categorical",
+    "Family",
+    "Gaussian",
+    "Number",
+    "Sums",
+    "check_family",
+]
 
-FAMILIES: dict[str, Any] = {"bernoulli": Bernoulli, "gaussian": Gaussian}
+FAMILIES: dict[str, Any] = {
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "gaussian": Gaussian,
+}
 """By the name that a manifest calls them."""
 
 

@@ -152,7 +152,7 @@ class Blurred:
         self.ends = (first * g, last * g)
         edge = -g / 2 if truncated else g / 2
         self.cells = (first * g + edge, last * g - edge)
-        self.centre = (steps * g)[..., None]
+        self.centre = np.asarray(steps * g, dtype=np.float64)[..., None]
         gaps = (steps - first)[..., None], (last - steps)[..., None]
         self.log_mass: Any = part.noise.log_mass(*gaps) if truncated else 0.0
         self.log_ends = None if truncated else tuple(part.noise.log_upper(gap) for gap in gaps)
