@@ -103,8 +103,9 @@ class Modips:
         Parameters
         ----------
         data : array_like, Series, or iterator of those
-            The confidential records. An iterator yields batches of them, such as those of a
-            file that is larger than memory; it is read once.
+            The confidential records. An iterator yields batches of them, such as those of a file
+            that is larger than memory, and is read once: with pyarrow, ``(batch[0].to_numpy() for
+            batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(columns=["x"]))``.
         variable : str, optional
             Name of what was measured. Default: the Series' name, or "value".
         ledger : DatasetLedger, optional

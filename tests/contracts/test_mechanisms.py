@@ -303,7 +303,7 @@ EXAMPLES: list[Example] = [
             bdp.ModipsSBS(bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding),
             [
                 pair
-                for x, y in itertools.product(range(4), repeat=2)
+                for x, y in itertools.product(range(3), repeat=2)
                 for pair in (
                     (bdp.Count(x, x + y), bdp.Count(x + 1, x + y + 1)),
                     (bdp.Count(x, x + y), bdp.Count(x, x + y + 1)),

@@ -44,7 +44,7 @@ def neighbours(records: list[float], other: float, public_n: bool) -> tuple[list
 @pytest.mark.parametrize("bounds", INTERVALS)
 @pytest.mark.parametrize("sd", [None, 1.0])
 @pytest.mark.parametrize("public_n", [True, False])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_pair_of_neighbours_is_further_apart(bounds, sd, public_n, data):
     """Ends, points within, and points a rounding away from one on the grid."""
