@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining_results import Combined, CombinedVector
     from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
     from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.inference.gaussian import GaussianModel
     from bayesdp.mechanisms import families
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
@@ -97,6 +98,7 @@ _HOME = {
     "ExponentialMechanism": "mechanisms.exponential",
     "FTest": "evaluation.combining_tests",
     "GaussianMechanism": "mechanisms.gaussian",
+    "GaussianModel": "inference.gaussian",
     "Guarantee": "privacy.guarantee",
     "HuComparators": "synthesis.hu_comparators",
     "InvalidInput": "errors",
@@ -172,6 +174,7 @@ __all__ = [
     "ExponentialMechanism",
     "FTest",
     "GaussianMechanism",
+    "GaussianModel",
     "Guarantee",
     "HuComparators",
     "InvalidInput",
