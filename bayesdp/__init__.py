@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.inference.gaussian import GaussianModel
+    from bayesdp.inference.multinomial import MultinomialModel
     from bayesdp.mechanisms import families
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
@@ -110,6 +111,7 @@ _HOME = {
     "MissingDependency": "errors",
     "Modips": "synthesis.modips",
     "ModipsSBS": "mechanisms.modips_sbs",
+    "MultinomialModel": "inference.multinomial",
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
@@ -186,6 +188,7 @@ __all__ = [
     "MissingDependency",
     "Modips",
     "ModipsSBS",
+    "MultinomialModel",
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
