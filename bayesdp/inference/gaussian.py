@@ -15,16 +15,12 @@ beyond the bounds under the posterior is in attrs, and more than 1% is warned of
 from __future__ import annotations
 
 import json
-import math
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from scipy import special
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.engines.normal_mixture import NormalMixture
@@ -34,7 +30,14 @@ from bayesdp.inference.gaussian_mean import (
     Seen,
     posterior_of_mean,
 )
-from bayesdp.inference.gaussian_release import bounds_of, naive_mean, seen_mean
+from bayesdp.inference.gaussian_release import (
+    bounds_of,
+    checked_prior,
+    is_smooth,
+    naive_mean,
+    seen_mean,
+    share_outside,
+)
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise_fields import check_positive
@@ -42,9 +45,9 @@ from bayesdp.release import Release
 
 if TYPE_CHECKING:
     import arviz as az
+    import pymc as pm
 
 Engine = Literal["auto", "exact", "pymc"]
-_WARN_OUTSIDE = 0.01
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class GaussianModel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
         if self.prior is not None:
-            object.__setattr__(self, "prior", _checked_prior(self.prior, ("m0", "s0")))
+            object.__setattr__(self, "prior", checked_prior(self.prior, ("m0", "s0")))
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {self.statistic!r}; it must be 'mean' or 'sum'")
         if self.n is not None:
@@ -155,6 +158,29 @@ class GaussianModel:
             found.append(NormalMixture(*one))
         return found
 
+    def pymc_model(self, release: Release) -> pm.Model:
+        """The model as a pm.Model, with what lies between mu and the release as latent variables.
+
+        Raises
+        ------
+        InvalidInput
+            If the release is of integers, or conjugate: NUTS has no gradient, or no need of one.
+        """
+        from bayesdp.engines.pymc_gaussian import gaussian
+
+        parts = []
+        for part, seen in zip(release.parts, self._seen(release), strict=True):
+            if not is_smooth(part.mechanism):
+                raise InvalidInput(
+                    f"engine is 'pymc', which samples from noise on real numbers and from modips "
+                    f"copies, but this release is by {part.mechanism.name!r}; use engine='exact'"
+                )
+            bounded = getattr(part.mechanism, "bounding", None) == "truncated"
+            bounded = bounded or bounds_of(part) is not None
+            unit = float(seen.n) if self.statistic == "sum" else 1.0
+            parts.append((part, seen.n, unit, seen.ends if bounded else None))
+        return gaussian(parts, float(self.sd or 0), self._normal_prior)
+
     @property
     def _normal_prior(self) -> tuple[float, float] | None:
         return None if self.prior is None else (self.prior[0], self.prior[1])
@@ -218,6 +244,11 @@ class GaussianModel:
                 reason = "the latent mean can be integrated out, so independent exact draws exist"
             mixtures = [each.mixture for each in self._posteriors(release)]
             drawn = exact.sample_normal(mixtures, scalar=release.by is None, **options)
+        elif engine == "pymc":
+            from bayesdp.engines import pymc
+
+            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress, "variables": ["mu"]}
+            drawn = pymc.sample(self.pymc_model(release), **options, **nuts)
         else:
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")
         return self._result(drawn, release, reason)
@@ -248,38 +279,7 @@ class GaussianModel:
             "sd": json.dumps(self.sd),
             "verdict": verdict_on(drawn),
         }
-        share = self._outside(drawn, release)
+        share = share_outside(release, drawn.posterior["mu"], float(self.sd or 0))
         if share is not None:
             about["expected_share_outside_bounds"] = repr(share)
         return inference_data(drawn, release, reason=reason, model=about)
-
-    def _outside(self, drawn: Draws, release: Release) -> float | None:
-        """The largest of the groups' expected shares of normal records beyond the bounds."""
-        shares = []
-        for g, part in enumerate(release.parts):
-            bounds = bounds_of(part)
-            if bounds is not None:
-                mu = drawn.posterior["mu"].reshape(-1, len(release.parts))[:, g]
-                sd = float(self.sd or 0)
-                below = special.ndtr((bounds[0] - mu) / sd)
-                shares.append(float(np.mean(below + special.ndtr((mu - bounds[1]) / sd))))
-        if shares and max(shares) > _WARN_OUTSIDE:
-            warnings.warn(
-                f"under this posterior {max(shares):.1%} of normal records would be beyond the "
-                "public bounds, so the confidential ones, which aren't, weren't normal, and the "
-                "model is doubtful; take bounds further apart in the next release",
-                UserWarning,
-                stacklevel=4,
-            )
-        return max(shares, default=None)
-
-
-def _checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
-    good = isinstance(prior, Sequence) and len(prior) == len(names)
-    good = good and all(is_number(v) and math.isfinite(v) for v in prior)
-    if not good or min(prior[1:]) <= 0:
-        raise InvalidInput(
-            f"prior is {prior!r}; it must be ({', '.join(names)}), all finite and all but m0 "
-            "positive"
-        )
-    return tuple(map(float, prior))

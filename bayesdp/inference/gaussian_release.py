@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian_mean import (
     Seen,
@@ -18,7 +24,11 @@ from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.release import Part
+from bayesdp.release import Part, Release
+
+Floats = NDArray[np.float64]
+
+_WARN_OUTSIDE = 0.01
 
 TAKES = (
     "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian), "
@@ -71,6 +81,11 @@ def unlike(mechanism: Any) -> InvalidInput:
 def is_noise(mechanism: Any) -> bool:
     """Whether it adds noise to numbers that may be of normal records."""
     return isinstance(mechanism, AdditiveNoise) and not isinstance(mechanism, PerturbedHistogram)
+
+
+def is_smooth(mechanism: Any) -> bool:
+    """Whether its law has a gradient in the statistic, nearly everywhere."""
+    return isinstance(mechanism, ModipsSBS) or (is_noise(mechanism) and not mechanism.whole)
 
 
 def is_conjugate(mechanism: Any) -> bool:
@@ -130,3 +145,51 @@ def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
         return int(records.size), float(records.mean())
     unit = seen.n if is_noise(part.mechanism) and statistic == "sum" else 1
     return seen.n, float(np.mean(part.outputs)) / unit
+
+
+def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:
+    """The expected share of normal records beyond their public bounds; the largest of the groups'.
+
+    Parameters
+    ----------
+    release : Release
+    mu, sd : ndarray, shape (chains, draws) or (chains, draws, groups), or float
+        Draws from the posterior.
+
+    Returns
+    -------
+    float, or None where no bounds are in the release
+
+    Warns
+    -----
+    UserWarning
+        If it is above 1%.
+    """
+    shape, shares = (-1, len(release.parts)), []
+    spread = np.broadcast_to(sd, mu.shape).reshape(shape)
+    for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
+        bounds = bounds_of(part)
+        if bounds is not None:
+            low, high = (np.asarray(end - centre) / width for end in bounds)
+            shares.append(float(np.mean(special.ndtr(low) + special.ndtr(-high))))
+    if shares and max(shares) > _WARN_OUTSIDE:
+        warnings.warn(
+            f"under this posterior {max(shares):.1%} of normal records would be beyond the public "
+            "bounds, so the confidential ones, which aren't, weren't normal, and the model is "
+            "doubtful; take bounds further apart in the next release",
+            UserWarning,
+            stacklevel=4,
+        )
+    return max(shares, default=None)
+
+
+def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
+    """The prior as floats, or InvalidInput that names its numbers."""
+    good = isinstance(prior, Sequence) and len(prior) == len(names)
+    good = good and all(is_number(v) and math.isfinite(v) for v in prior)
+    if not good or min(prior[1:]) <= 0:
+        raise InvalidInput(
+            f"prior is {prior!r}; it must be ({', '.join(names)}), all finite and all but m0 "
+            "positive"
+        )
+    return tuple(map(float, prior))
