@@ -186,6 +186,16 @@ def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) 
     return MeanPosterior(NormalMixture(kept, at_zero + slope * nodes[keep], sds), total)
 
 
+def known_mean(n: int, mean: float, sd: float, prior: tuple[float, float] | None) -> NormalMixture:
+    """The posterior of mu from the mean of n records: a single normal."""
+    precision, centre = n / sd**2, mean
+    if prior is not None:
+        before = prior[1] ** -2
+        centre = (precision * mean + before * prior[0]) / (precision + before)
+        precision += before
+    return NormalMixture(np.ones(1), np.array([centre]), np.array([precision**-0.5]))
+
+
 def _ends(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[float, float]:
     """Finite ones: where the law has none, the prior's."""
     low, high = seen.ends

@@ -19,6 +19,9 @@ from bayesdp.inference.gaussian_mean import (
     seen_through_copies,
     seen_through_noise,
 )
+from bayesdp.inference.gaussian_pair import SeenPair
+from bayesdp.inference.gaussian_pair_release import pair_through_copies, pair_through_noise
+from bayesdp.inference.multinomial_release import one_cell
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -127,6 +130,29 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
     raise unlike(mechanism)
 
 
+def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
+    """The same of the mean and the variance, where sd is unknown."""
+    mechanism: Any = part.mechanism
+    if isinstance(mechanism, ModipsSBS):
+        family = family_of(mechanism)
+        size_of(part, n)
+        if family.sd is not None:
+            raise InvalidInput(
+                f"the copies are of records whose standard deviation was known, {family.sd!r}, and "
+                "tell nothing of it; give the model sd"
+            )
+        return pair_through_copies(part, mechanism, family)
+    if not is_noise(mechanism):
+        raise unlike(mechanism)
+    size = size_of(part, n)
+    if mechanism.dimension != 2 or size < 2:
+        raise InvalidInput(
+            "with sd unknown, a Gaussian model reads two numbers of 2 records or more: mean and "
+            "variance, or sum and sum of squares; give the model sd if it is known"
+        )
+    return pair_through_noise(part, one_cell(mechanism), size, statistic)
+
+
 def bounds_of(part: Part) -> tuple[float, float] | None:
     """Public bounds of the records, where the release says them."""
     mechanism = part.mechanism
@@ -145,6 +171,30 @@ def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
         return int(records.size), float(records.mean())
     unit = seen.n if is_noise(part.mechanism) and statistic == "sum" else 1
     return seen.n, float(np.mean(part.outputs)) / unit
+
+
+def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, float]:
+    """The same with the variance.
+
+    Raises
+    ------
+    InvalidInput
+        If noise has left a variance that isn't positive.
+    """
+    seen = seen_pair(part, n, statistic)
+    if isinstance(part.mechanism, ModipsSBS):
+        records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+        return int(records.size), float(records.mean()), float(records.var(ddof=1))
+    mean, variance = np.mean(part.outputs, axis=0).tolist()
+    if statistic == "sum":
+        mean, squares = mean / seen.n, variance
+        variance = (squares - seen.n * mean**2) / (seen.n - 1)
+    if variance <= 0:
+        raise InvalidInput(
+            "the noisy numbers are those of no records: their variance isn't positive, so there "
+            "is no naive posterior"
+        )
+    return seen.n, mean, variance
 
 
 def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:

@@ -1,0 +1,206 @@
+"""The posterior of mean and sd together, against quadrature and against importance sampling."""
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+import bayesdp as bdp
+
+REPLACE = bdp.Neighbours.REPLACE_ONE
+PRIOR = (0.2, 0.5, 3.0, 2.0)
+
+
+def prior_draws(rng, size):
+    m0, k, a, b = PRIOR
+    sigma = np.sqrt(b / rng.standard_gamma(a, size))
+    return rng.normal(m0, sigma / np.sqrt(k)), sigma
+
+
+def statistics(rng, n, mu, sigma):
+    """Mean and variance of n normal records."""
+    mean = rng.normal(mu, sigma / np.sqrt(n))
+    return mean, sigma**2 * rng.chisquare(n - 1, mu.size) / (n - 1)
+
+
+def check_by_importance(posterior, mu, sigma, log_weights):
+    """Means, sds and a distribution function, within 5 standard errors."""
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    assert 1 / np.sum(weights**2) > 2000  # effective draws
+
+    def close(values, expected):
+        mean = np.sum(weights * values)
+        error = np.sqrt(np.sum((weights * (values - mean)) ** 2))
+        assert abs(mean - expected) < 5 * error
+
+    means, sds = posterior.mean(), posterior.sd()
+    for values, mean, sd in zip((mu, sigma), means, sds, strict=True):
+        close(values, mean)
+        close((values - mean) ** 2, sd**2)
+    close(mu <= means[0] + 0.3, posterior.cdf_mu(means[0] + 0.3))
+    close(sigma <= means[1] * 0.9, posterior.cdf_sigma(means[1] * 0.9))
+
+
+@pytest.mark.parametrize("bounding", [None, "inflated", "truncated"])
+def test_noisy_mean_and_variance_by_quadrature(bounding):
+    """Given mu and sigma the two are independent: one integral each, over a plain grid."""
+    n, scale = 12, 0.4
+    bounds = bounding and (-2.0, 3.0)
+    mechanism = bdp.LaplaceMechanism(
+        scale, 0.2, REPLACE, 2, bounds=bounds, bounding=bounding, n=n, granularity=2.0**-30
+    )
+    z = [(0.5, 1.5), (0.25, 3.0 if bounding == "inflated" else 0.75)]
+    noise = stats.laplace(scale=scale)
+
+    def law(column, s):
+        found = np.ones(s.shape)
+        for each in (row[column] for row in z):
+            density = noise.pdf(each - s)
+            if bounding == "inflated" and each == 3.0:
+                density = noise.sf(3.0 - s)
+            if bounding == "truncated":
+                density = density / (noise.cdf(3.0 - s) - noise.cdf(-2.0 - s))
+                density = density * ((s >= -2) & (s <= 3))
+            found *= density
+        return found
+
+    mu, log_sigma = np.linspace(-5, 5.5, 241), np.linspace(np.log(0.15), np.log(12), 161)
+    s = np.arange(-8.0, 8.5, 1 / 64)
+    v = np.exp(np.arange(-9.0, 5.0, 1 / 64))
+    m0, k, a, b = PRIOR
+    density = np.empty((mu.size, log_sigma.size))
+    for j, sigma in enumerate(np.exp(log_sigma)):
+        first = stats.norm.pdf(s[None], mu[:, None], sigma / np.sqrt(n)) * law(0, s)
+        chi = stats.gamma.pdf(v, (n - 1) / 2, scale=2 * sigma**2 / (n - 1)) * law(1, v) * v
+        prior = stats.norm.pdf(mu, m0, sigma / np.sqrt(k))
+        prior = prior * stats.invgamma.pdf(sigma**2, a, scale=b) * 2 * sigma**2
+        density[:, j] = integrate.simpson(first, x=s) * integrate.simpson(chi, x=np.log(v)) * prior
+    total = integrate.simpson(integrate.simpson(density, x=log_sigma), x=mu)
+
+    def average(values):
+        return integrate.simpson(integrate.simpson(density * values, x=log_sigma), x=mu) / total
+
+    model = bdp.GaussianModel(PRIOR)
+    release = bdp.Release.of(mechanism, z)
+    posterior = model.posterior(release)
+    sigma = np.exp(log_sigma)
+    means, sds = posterior.mean(), posterior.sd()
+    assert means == pytest.approx((average(mu[:, None]), average(sigma)), rel=2e-4)
+    spread = average((mu[:, None] - means[0]) ** 2), average((sigma - means[1]) ** 2)
+    assert sds == pytest.approx(np.sqrt(spread), rel=2e-3)
+    atoms = 3 if bounding == "inflated" else 4
+    expected = np.log(total) + atoms * np.log(mechanism.step)
+    assert model.log_evidence(release) == pytest.approx(expected, abs=2e-3)
+
+
+def test_noisy_sums_by_importance_sampling():
+    rng, n = np.random.default_rng(1), 20
+    mechanism = bdp.GaussianMechanism(6.0, 5.0, REPLACE, 2, n=n)
+    z = np.round(np.array([(8.0, 30.0), (2.0, 41.0)]) / mechanism.step) * mechanism.step
+    mu, sigma = prior_draws(rng, 1_500_000)
+    mean, variance = statistics(rng, n, mu, sigma)
+    squares = (n - 1) * variance + n * mean**2
+    seen = np.stack([n * mean, squares], axis=1)
+    log_weights = sum(-(((row - seen) / 6.0) ** 2).sum(axis=1) / 2 for row in z)
+    release = bdp.Release.of(mechanism, [tuple(row) for row in z.tolist()])
+    posterior = bdp.GaussianModel(PRIOR, statistic="sum").posterior(release)
+    check_by_importance(posterior, mu, sigma, log_weights)
+
+
+@pytest.mark.parametrize("at_bound", [False, True])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_copies_by_importance_sampling(noise, at_bound):
+    """Every step of the release is simulated but the last, whose law is the weight."""
+    rng, n, low, high = np.random.default_rng(2), 10, -3.0, 4.0
+    family = bdp.families.Gaussian(bounds=(low, high))
+    mechanism = bdp.ModipsSBS(family, 4, (0.4, 0.5), n, noise)
+    y = (-0.9, 0.3, 1.1, 4.0) if at_bound else (-0.9, 0.3, 0.8, 1.7)
+    mu, sigma = prior_draws(rng, 2_000_000)
+    mean, variance = statistics(rng, n, mu, sigma)
+    most = float(family.largest_variance(n))
+    possible = (mean >= low) & (mean <= high) & (variance <= most)
+    draw = rng.laplace if noise == "laplace" else rng.normal
+    noisy_mean = np.clip(draw(mean, 0.4), low, high)
+    noisy_variance = np.clip(draw(variance, 0.5), 0.0, most)
+    shape = (n - 1) / 2
+    with np.errstate(divide="ignore"):
+        precision = rng.standard_gamma(shape, mu.size) / (shape * noisy_variance)
+    sd = precision**-0.5
+    theta = rng.normal(noisy_mean, sd / np.sqrt(n))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        laws = [
+            special.log_ndtr((theta - high) / sd)
+            if each == high
+            else -(((each - theta) / sd) ** 2) / 2 - np.log(sd)
+            for each in y
+        ]
+        log_weights = np.where(possible & (noisy_variance > 0), sum(laws), -np.inf)
+    posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(mechanism, [y]))
+    check_by_importance(posterior, mu, sigma, log_weights)
+
+
+def test_a_sharp_release_gives_the_real_data_posterior():
+    """With hardly any noise, and with so much that nothing but the prior is left."""
+    n = 50
+    sharp = bdp.GaussianMechanism(1e-7, 1e-7, REPLACE, 2, n=n)
+    z = np.round(np.array([0.7, 1.8]) / sharp.step) * sharp.step
+    posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(sharp, [tuple(z.tolist())]))
+    naive = bdp.GaussianModel(PRIOR).naive_posterior(bdp.Release.of(sharp, [tuple(z.tolist())]))
+    assert posterior.mean() == pytest.approx(naive.mean(), rel=1e-6)
+    assert posterior.sd() == pytest.approx(naive.sd(), rel=1e-5)
+    m0, k, a, b = PRIOR
+    dull = bdp.GaussianMechanism(1e5, 1.0, REPLACE, 2, n=n)
+    posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(dull, [(0.0, 0.0)]))
+    variance = b / (a - 1)
+    assert posterior.mean()[0] == pytest.approx(m0, abs=1e-3)
+    assert posterior.sd()[0] == pytest.approx(np.sqrt(variance / k), rel=5e-3)
+
+
+def test_draws_follow_the_mixture():
+    mechanism = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=30, granularity=2.0**-20)
+    release = bdp.Release.of_groups(
+        {"a": (mechanism, [(1.0, 2.0)]), "b": (mechanism, [(-1.0, 0.5)])}
+    )
+    model = bdp.GaussianModel(PRIOR)
+    idata = model.fit(release, draws=10_000, seed=4)
+    for label in "ab":
+        exact = model.posterior(release[label])
+        at = idata.posterior.sel(group=label)
+        for name, cdf in (("mu", exact.cdf_mu), ("sigma", exact.cdf_sigma)):
+            places = cdf(at[name].to_numpy().ravel()[:150])
+            assert stats.kstest(places, "uniform").pvalue > 1e-6
+    naive = model.fit_naive(release, draws=100, seed=1)
+    assert set(naive.posterior.data_vars) == {"mu", "sigma"}
+
+
+def test_what_has_no_law_is_refused():
+    with pytest.raises(bdp.InvalidInput, match="prior is None"):
+        bdp.GaussianModel()
+    with pytest.raises(bdp.InvalidInput, match=r"prior is \(0.0, 1.0\)"):
+        bdp.GaussianModel((0.0, 1.0))
+    model = bdp.GaussianModel(PRIOR)
+    one = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=9), [3.0])
+    with pytest.raises(bdp.InvalidInput, match="reads two numbers"):
+        model.posterior(one)
+    with pytest.raises(bdp.InvalidInput, match="'randomized_response' doesn't randomise"):
+        model.posterior(bdp.Release.of(bdp.RandomizedResponse.binary(1.0), [(0,)]))
+    coarse = bdp.DiscreteLaplaceMechanism(3.0, 1.0, REPLACE, 2, n=9)
+    with pytest.raises(bdp.InvalidInput, match="too coarse"):
+        model.posterior(bdp.Release.of(coarse, [(3, 4)]))
+    pair = bdp.LaplaceMechanism(1.0, 1.0, REPLACE, 2, n=9, granularity=0.5**10)
+    with pytest.raises(bdp.InvalidInput, match="isn't positive"):
+        model.naive_posterior(bdp.Release.of(pair, [(3.0, -1.0)]))
+    with pytest.raises(bdp.InvalidInput, match="for a known sd"):
+        model.fit(bdp.Release.of(pair, [(3.0, 1.0)]), engine="pymc")
+    for family, message in (
+        (bdp.families.Gaussian((-3, 3), sd=1.0), "give the model sd"),
+        (bdp.families.Gaussian((-3, 3), prior=(0.0, 1.0, 2.0, 2.0)), "under a prior"),
+    ):
+        scales = (0.5, 0.5)[: 1 if family.sd else 2]
+        copies = bdp.Release.of(bdp.ModipsSBS(family, 3, scales, 9), [(0.0, 1.0, 2.0)])
+        with pytest.raises(bdp.InvalidInput, match=message):
+            model.posterior(copies)
+    unknown = bdp.ModipsSBS(bdp.families.Gaussian((-3, 3)), 3, (0.5, 0.5), 9)
+    copies = bdp.Release.of(unknown, [(0.0, 1.0, 2.0)])
+    with pytest.raises(bdp.InvalidInput, match="standard deviation was unknown"):
+        bdp.GaussianModel(sd=1.0).posterior(copies)
