@@ -7,9 +7,10 @@ With sigma^2 ~ InverseGamma(a, b) and mu ~ N(m0, sigma^2 / k), n normal records 
 
 and given them sigma^2 ~ InverseGamma(a + n / 2, B), mu ~ N((k m0 + n s) / (k + n), sigma^2 /
 (k + n)). So mu, sigma | z is a mixture of such, with weights p(s, v) prod_j p(z_j | s, v): a sum
-over nodes of Gauss and Legendre's rule in log v and in t, s = m0 + w sinh t, since p(s | v) is as
-wide as the root of B; on pieces that end where noise has a kink. Where one piece would be much longer than the components are wide, as with noise far wider
-than the records' own uncertainty, draws are spread over it.
+over nodes of Gauss and Legendre's rule in log v and in t, where s = m0 + w sinh t, as p(s | v) is
+as wide as the root of B; on pieces that end where noise has a kink. Where a piece would be much
+longer than the components are wide, as with noise far wider than the records' own uncertainty,
+draws are spread over it.
 """
 
 from __future__ import annotations

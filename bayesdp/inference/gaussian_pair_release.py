@@ -6,7 +6,8 @@ sigma_j follows from the noisy variance alone, under the flat prior of the copie
 
     p(y | s, v) = integral of p(y | s, sigma) (integral of p(w | v) p(sigma | w) dw) dlog sigma,
 
-a product of two matrices, of s and sigma and of sigma and v.
+a product of two matrices, of s and sigma and of sigma and v. Where a noisy variance was moved up to
+0, the copy's records all are its noisy mean, and tell it.
 """
 
 from __future__ import annotations
@@ -97,30 +98,43 @@ def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
             "their law is intractable; analyse each copy as data and combine with bdp.combine"
         )
     n, size = int(mechanism.n or 0), mechanism.size
-    y = np.array(part.outputs)
+    every = np.array(part.outputs)
     low, high = family.bounds
-    squares = np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
-    if size < 3 or not np.all(squares > 0):
+    alike = np.ptp(every, axis=1) == 0
+    same, y = every[alike, 0], every[~alike]
+    ambiguous = (same <= low) | (same >= high) | (mechanism.bounding == "truncated")
+    if size < 3 or np.any(ambiguous):
         raise InvalidInput(
-            "the copies have fewer than 3 records, or records all alike, which the law of copies "
-            "with an unknown sd has no density for; combine them with bdp.combine"
+            "the copies have fewer than 3 records, or records all alike for one of several reasons "
+            "that the law of copies with an unknown sd can't tell; combine them with bdp.combine"
         )
+    squares = np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
     at_bounds = mechanism.bounding == "truncated" or bool(np.any((y <= low) | (y >= high)))
     most = float(mechanism.parts[1].bounds[1])  # type: ignore[index]
-    sigmas, step = _sigmas(mechanism, y, squares, most, at_bounds)
+    sigmas, step = np.ones(1), 1.0
+    if len(y):
+        sigmas, step = _sigmas(mechanism, y, squares, most, at_bounds)
+    noise = mechanism.parts
 
     def log_law(s: Floats, v: Floats) -> Floats:
+        s = np.clip(s, low, high)  # the ends themselves may be rounded
+        v = np.clip(v, 0.0, most)
+        found = noise[0].logp(same[:, None], s).sum(axis=0)[:, None]
+        found = found + len(same) * noise[1].logp(0.0, v)
+        if not len(y):
+            return found
         given = _given_sigma(mechanism, y, squares, sigmas, s, at_bounds)
         weights = _sigma_given_variance(mechanism, sigmas, v) + math.log(step)
-        found = np.zeros((s.size, v.size))
         for law in given:
             tops, others = law.max(axis=1, keepdims=True), weights.max(axis=0)
             with np.errstate(divide="ignore"):
-                found += np.log(np.exp(law - tops) @ np.exp(weights - others)) + tops + others
+                found = (
+                    found + np.log(np.exp(law - tops) @ np.exp(weights - others)) + tops + others
+                )
         return found
 
     scales = mechanism.scales[0], mechanism.scales[1]
-    return SeenPair(n, (low, high), (0.0, most), scales, (np.empty(0), np.empty(0)), log_law)
+    return SeenPair(n, (low, high), (0.0, most), scales, (same, np.empty(0)), log_law)
 
 
 def _sigmas(

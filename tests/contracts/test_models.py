@@ -46,6 +46,18 @@ def noisy_mean_groups() -> bdp.Release:
     return bdp.Release.of_groups({"a": (noise, [1.0, 1.5]), "b": (noise, [-2.0, 0.0])})
 
 
+def moment_copies() -> bdp.Release:
+    family = bdp.families.Gaussian(bounds=(-8.0, 8.0))
+    with bdp.reproducible(2):
+        made = bdp.Modips(family=family, epsilon=6.0, copies=2, size=40)
+        return made.release(np.linspace(-2, 2, 50))
+
+
+def noisy_moment_groups() -> bdp.Release:
+    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=20)
+    return bdp.Release.of_groups({"a": (noise, [(1.0, 2.0)]), "b": (noise, [(-2.0, 1.0)])})
+
+
 def noisy_cells() -> bdp.Release:
     return bdp.Release.of(bdp.PerturbedHistogram(2.0, 3, REPLACE, n=20), [(9, 7, 5), (10, 3, 8)])
 
@@ -65,6 +77,12 @@ CASES = {
     "binomial, groups": Case(bdp.BinomialModel(prior=(0.5, 2.0)), counted_groups, ("p",)),
     "gaussian, copies": Case(bdp.GaussianModel(sd=1.0), normal_copies, ("mu",)),
     "gaussian, groups": Case(bdp.GaussianModel((0.0, 2.0), sd=1.0), noisy_mean_groups, ("mu",)),
+    "gaussian, sd unknown": Case(
+        bdp.GaussianModel((0.0, 0.5, 3.0, 2.0)), moment_copies, ("mu", "sigma")
+    ),
+    "gaussian, sd unknown, groups": Case(
+        bdp.GaussianModel((0.0, 0.5, 3.0, 2.0)), noisy_moment_groups, ("mu", "sigma")
+    ),
     "multinomial, cells": Case(
         bdp.MultinomialModel((1.0, 0.5, 2.0)), noisy_cells, ("theta",), ("category",)
     ),

@@ -65,6 +65,31 @@ def test_normal_means_from_copies(bounding):
     assert stats.kstest(naive, "uniform").pvalue < FALSE_ALARM  # the check has power
 
 
+@pytest.mark.parametrize("kind", ["mean", "sum", pytest.param("copies", marks=pytest.mark.slow)])
+def test_means_and_sds(kind):
+    """Both unknown: from noisy moments, and from modips copies, whose bounds are far."""
+    rng, n, (m0, k, a, b) = np.random.default_rng(6), 20, (0.3, 2.0, 5.0, 4.0)
+    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=n)
+    if kind == "sum":
+        noise = bdp.GaussianMechanism(8.0, 1.0, REPLACE, 2, n=n)
+    family = bdp.families.Gaussian(bounds=(-12.0, 12.0))
+    made = bdp.Modips(family=family, epsilon=60.0, copies=2, size=15)
+    model = bdp.GaussianModel((m0, k, a, b), statistic="sum" if kind == "sum" else "mean")
+    means, sds = [], []
+    for i in range(100 if kind == "copies" else 200):
+        sigma = np.sqrt(b / rng.standard_gamma(a))
+        mu = rng.normal(m0, sigma / np.sqrt(k))
+        x = rng.normal(mu, sigma, n)
+        moments = (x.sum(), (x**2).sum()) if kind == "sum" else (x.mean(), x.var(ddof=1))
+        with bdp.reproducible(i):
+            release = made.release(x) if kind == "copies" else bdp.publish(noise, moments, copies=2)
+        posterior = model.posterior(release)
+        means.append(posterior.cdf_mu(mu))
+        sds.append(posterior.cdf_sigma(sigma))
+    check(means)
+    check(sds)
+
+
 def table_release(kind, n):
     if kind == "histogram":
         return bdp.PerturbedHistogram(3.0, 4, REPLACE, n=n)
