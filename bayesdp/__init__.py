@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ReleaseExists,
     )
     from bayesdp.evaluation.combining import Combined, combine
+    from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
@@ -73,6 +74,7 @@ _HOME = {
     "BetaBinomialMechanism": "mechanisms.beta_binomial",
     "BetaBinomialSynthesizer": "synthesis.beta_binomial",
     "BetaMixture": "engines.mixture",
+    "BetaModel": "inference.beta_model",
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
     "CensoredBetaMechanism": "mechanisms.censored_beta",
@@ -138,6 +140,7 @@ __all__ = [
     "BetaBinomialMechanism",
     "BetaBinomialSynthesizer",
     "BetaMixture",
+    "BetaModel",
     "BinomialModel",
     "BudgetExceeded",
     "CensoredBetaMechanism",

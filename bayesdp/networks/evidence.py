@@ -127,7 +127,7 @@ def together(parts: Sequence[Evidence]) -> Evidence:
         offset += extra
     whole = None
     if any(part.matrix is not None for part in parts):
-        whole = sum((_whole(part) for part in parts), np.zeros((first.n, first.n)))
+        whole = sum((offset_matrix(part) for part in parts), np.zeros((first.n, first.n)))
     return Evidence(
         first.n,
         first.directed,
@@ -140,8 +140,8 @@ def together(parts: Sequence[Evidence]) -> Evidence:
     )
 
 
-def _whole(part: Evidence) -> NDArray[Any]:
-    """The offsets as a matrix."""
+def offset_matrix(part: Evidence) -> NDArray[Any]:
+    """The offsets of all dyads, shape (n, n)."""
     if part.matrix is not None:
         return part.matrix
     matrix = np.full((part.n, part.n), part.constant)
