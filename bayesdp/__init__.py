@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining import Combined, combine
     from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.inference.ergm import ErgmModel
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
     from bayesdp.mechanisms.censored_weights import PublicWeights
@@ -88,6 +89,7 @@ _HOME = {
     "EdgeFlip": "synthesis.edge_flip",
     "EdgeFlipMechanism": "mechanisms.edge_flip",
     "EngineFailed": "errors",
+    "ErgmModel": "inference.ergm",
     "ExponentialMechanism": "mechanisms.exponential",
     "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
@@ -153,6 +155,7 @@ __all__ = [
     "EdgeFlip",
     "EdgeFlipMechanism",
     "EngineFailed",
+    "ErgmModel",
     "ExponentialMechanism",
     "GaussianMechanism",
     "Guarantee",

@@ -167,6 +167,10 @@ class NoisyDegreesMechanism(AdditiveNoise):
             )
         return degrees(network.in_order(self.labels)).ravel()
 
+    def public_nodes(self, output: Any = None) -> Network:
+        """The nodes, without ties or attributes."""
+        return Network(self.labels, (), self.directed)
+
     def pairs(self) -> list[tuple[Network, Network]]:
         """No tie, and one: all neighbours' degrees differ as much."""
         return [(self._network([]), self._network([(0, 1)]))]
