@@ -86,7 +86,8 @@ def sample_dyads(
         If the engine isn't installed or stops.
     """
     table = hidden_table(bind(formula, nodes), nodes, evidence)
-    return _sample(table, prior, engine, draws, chains, warmup, seed, progress)
+    options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
+    return sample_table(table, prior, engine=engine, progress=progress, **options)
 
 
 def sample_known(
@@ -103,21 +104,13 @@ def sample_known(
 ) -> Draws:
     """The same from graphs taken as they are, as independent draws of the model: the naive fit."""
     table = known_table(bind(formula, networks[0]), networks)
-    return _sample(table, prior, engine, draws, chains, warmup, seed, progress)
+    options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
+    return sample_table(table, prior, engine=engine, progress=progress, **options)
 
 
-def _sample(
-    table: DyadTable,
-    prior: Normal,
-    engine: Engine,
-    draws: int,
-    chains: int,
-    warmup: int,
-    seed: int | None,
-    progress: bool,
-) -> Draws:
-    options: dict[str, Any] = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-    options |= {"progress": progress, "variables": ["theta"]}
+def sample_table(table: DyadTable, prior: Normal, *, engine: Engine, **options: Any) -> Draws:
+    """Draw from the posterior that a table is the likelihood of; options as `sample_dyads`."""
+    options |= {"variables": ["theta"]}
     if engine == "pymc":
         from bayesdp.engines import pymc
 

@@ -19,9 +19,21 @@ def florentine() -> Network:
     graph = nx.florentine_families_graph()
     graph.add_node("Pucci")
     wealth = {
-        **{"Acciaiuoli": 10, "Albizzi": 36, "Barbadori": 55, "Bischeri": 44, "Castellani": 20},
-        **{"Ginori": 32, "Guadagni": 8, "Lamberteschi": 42, "Medici": 103, "Pazzi": 48},
-        **{"Peruzzi": 49, "Pucci": 3, "Ridolfi": 27, "Salviati": 10, "Strozzi": 146},
+        "Acciaiuoli": 10,
+        "Albizzi": 36,
+        "Barbadori": 55,
+        "Bischeri": 44,
+        "Castellani": 20,
+        "Ginori": 32,
+        "Guadagni": 8,
+        "Lamberteschi": 42,
+        "Medici": 103,
+        "Pazzi": 48,
+        "Peruzzi": 49,
+        "Pucci": 3,
+        "Ridolfi": 27,
+        "Salviati": 10,
+        "Strozzi": 146,
         "Tornabuoni": 48,
     }  # REFERENCE, Networks
     nx.set_node_attributes(graph, wealth, "wealth")
