@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         MissingDependency,
         ReleaseExists,
     )
-    from bayesdp.evaluation.combining import Combined, combine
+    from bayesdp.evaluation.combining import Combined, combine, combine_all
+    from bayesdp.evaluation.combining_nested import CombinedNested, combine_nested
+    from bayesdp.evaluation.combining_results import Combined, CombinedVector
+    from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
     from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.inference.ergm import ErgmModel
@@ -80,7 +83,9 @@ _HOME = {
     "BudgetExceeded": "errors",
     "CensoredBetaMechanism": "mechanisms.censored_beta",
     "CensoredBetaSynthesizer": "synthesis.censored_beta",
-    "Combined": "evaluation.combining",
+    "Combined": "evaluation.combining_results",
+    "CombinedNested": "evaluation.combining_nested",
+    "CombinedVector": "evaluation.combining_results",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "DPERGM": "synthesis.dp_ergm",
@@ -91,6 +96,7 @@ _HOME = {
     "EngineFailed": "errors",
     "ErgmModel": "inference.ergm",
     "ExponentialMechanism": "mechanisms.exponential",
+    "FTest": "evaluation.combining_tests",
     "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "HuComparators": "synthesis.hu_comparators",
@@ -125,8 +131,11 @@ _HOME = {
     "average_case_delta": "mechanisms.conjugate_average",
     "censor": "synthesis.censor",
     "combine": "evaluation.combining",
+    "combine_all": "evaluation.combining",
+    "combine_nested": "evaluation.combining_nested",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "likelihood_ratio_test": "evaluation.combining_tests",
     "networks": "networks",
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
@@ -148,6 +157,8 @@ __all__ = [
     "CensoredBetaMechanism",
     "CensoredBetaSynthesizer",
     "Combined",
+    "CombinedNested",
+    "CombinedVector",
     "ConjugateRelease",
     "Count",
     "DiscreteGaussianMechanism",
@@ -157,6 +168,7 @@ __all__ = [
     "EngineFailed",
     "ErgmModel",
     "ExponentialMechanism",
+    "FTest",
     "GaussianMechanism",
     "Guarantee",
     "HuComparators",
@@ -192,8 +204,11 @@ __all__ = [
     "average_case_delta",
     "censor",
     "combine",
+    "combine_all",
+    "combine_nested",
     "compose",
     "distributional_delta",
+    "likelihood_ratio_test",
     "networks",
     "noisy_mode",
     "publish",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.hidden_annealing import Effort
 from bayesdp.networks.hidden_chain import Plan

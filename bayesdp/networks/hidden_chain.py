@@ -13,7 +13,7 @@ from bayesdp.networks.graph import empty_graph
 from bayesdp.networks.hidden_annealing import Effort, anneal
 from bayesdp.networks.hidden_evidence import Seen
 from bayesdp.networks.hidden_exact import Everything
-from bayesdp.networks.hidden_moves import hidden_of
+from bayesdp.networks.hidden_moves import Hidden, hidden_of
 from bayesdp.networks.hidden_start import first_guess, settle
 from bayesdp.networks.network import Network
 from bayesdp.networks.offset import NO_OFFSET
@@ -83,11 +83,7 @@ class Path:
     ) -> Moves:
         plan = self.plan
         size, terms = noise.shape
-        draws, trace, density = (
-            np.empty((size, terms)),
-            np.empty((size, terms)),
-            np.empty((size, 2)),
-        )
+        draws, trace, density = np.empty((size, terms)), np.empty((size, terms)), np.empty((size, 2))
         accepted = np.empty(size, dtype=np.bool_)
         prior = plan.prior[0], np.diag(1.0 / plan.prior[1] ** 2)
         self.hidden = anneal(

@@ -41,10 +41,7 @@ class Everything(NamedTuple):
 def nothing_listed(terms: int) -> Everything:
     """Where auxiliary graphs are drawn by a chain."""
     return Everything(
-        np.empty((0, terms)),
-        np.zeros(1, np.int64),
-        np.empty(0, np.int32),
-        np.empty((0, 2), np.int32),
+        np.empty((0, terms)), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty((0, 2), np.int32)
     )
 
 
@@ -77,7 +74,9 @@ def everything(bound: BoundFormula, terms: int, nodes: Network) -> Everything:
 
 
 @kernel
-def _list_all(graph: Any, model: Any, dyads: Any, statistics: Any, graphs: Any, values: Any) -> Any:
+def _list_all(
+    graph: Any, model: Any, dyads: Any, statistics: Any, graphs: Any, values: Any
+) -> Any:
     """Every graph once, each but one tie from the last (Gray), and its statistics."""
     change = np.empty(len(statistics))
     code = 0
