@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.network_release import graphs_in, seen_in
+from bayesdp.inference.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.networks.dyad_table import check_dyadwise
 from bayesdp.networks.evidence import offset_matrix
@@ -116,7 +116,7 @@ class BetaModel:
         if engine == "auto":
             reason = "the likelihood is closed, so NUTS samples it, by the engine always installed"
         options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-        nodes, _ = seen_in(release)
+        nodes = evidence_in(release).nodes
         data = self.stan_data(release)
         return self._fit(release, nodes, data, engine, reason, progress=progress, **options)
 
@@ -143,7 +143,8 @@ class BetaModel:
 
     def stan_data(self, release: Release) -> dict[str, Any]:
         """Data of the Stan program `beta_model`, which the PyMC program reads too."""
-        nodes, evidence = seen_in(release)
+        evidence = evidence_in(release)
+        nodes = evidence.nodes
         check_dyadwise(evidence, nodes)
         return self._data(nodes, offset_matrix(evidence), ())
 

@@ -24,7 +24,7 @@ from bayesdp.engines.convergence import problems, sampling_of_chains
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import ergm_dyads
-from bayesdp.inference.network_release import graphs_in, seen_in
+from bayesdp.inference.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.networks.dyad_table import DyadTable, hidden_table
 from bayesdp.networks.evidence import Evidence
@@ -230,8 +230,8 @@ class ErgmModel:
 
     def _hidden(self, release: Release) -> tuple[Network, Evidence]:
         """The nodes, and what the copies together say of the hidden graph."""
-        nodes, evidence = seen_in(release)
-        return self._with_covariates(nodes), evidence
+        evidence = evidence_in(release)
+        return self._with_covariates(evidence.nodes), evidence
 
     def _with_covariates(self, nodes: Network) -> Network:
         return Network(

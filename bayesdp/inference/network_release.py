@@ -9,8 +9,8 @@ from bayesdp.networks.network import Network
 from bayesdp.release import Release
 
 
-def seen_in(release: Release) -> tuple[Network, Evidence]:
-    """The nodes, without ties, and what all copies say of the hidden graph.
+def evidence_in(release: Release) -> Evidence:
+    """What all copies together say of the hidden graph, and its nodes.
 
     Raises
     ------
@@ -23,8 +23,7 @@ def seen_in(release: Release) -> tuple[Network, Evidence]:
             f"the release's mechanism {mechanism.name!r} doesn't randomise a graph, so a model of "
             "graphs has no law for it"
         )
-    evidence = together([mechanism.evidence(output) for output in release.outputs])
-    return mechanism.public_nodes(release.outputs[0]), evidence
+    return together([mechanism.evidence(output) for output in release.outputs])
 
 
 def graphs_in(release: Release) -> list[Network]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bayesdp.networks.evidence import Evidence
-    from bayesdp.networks.network import Network
 
 
 @runtime_checkable
@@ -107,9 +106,6 @@ class NetworkMechanism(Protocol):
 
     def evidence(self, output: Any) -> Evidence:
         """What an output says of the graph; InvalidInput where its law can't be followed."""
-
-    def public_nodes(self, output: Any) -> Network:
-        """The nodes, with their labels and public attributes, without ties."""
 
 
 @runtime_checkable

@@ -211,10 +211,6 @@ class EdgeFlipMechanism:
         released = check_on_nodes("the output", output, self.nodes, self.directed)
         return evidence_of(released, *self._probabilities())
 
-    def public_nodes(self, output: Any) -> Network:
-        """The nodes of a released graph, with the attributes released with it, without ties."""
-        return self.check_output(output).with_edges(())
-
     def pairs(self) -> list[Pair]:
         """One tie alone and none, for one dyad of each pair of probabilities; the dearest first."""
         tie, gap = self._probabilities()

@@ -167,10 +167,6 @@ class NoisyDegreesMechanism(AdditiveNoise):
             )
         return degrees(network.in_order(self.labels)).ravel()
 
-    def public_nodes(self, output: Any = None) -> Network:
-        """The nodes, without ties or attributes."""
-        return Network(self.labels, (), self.directed)
-
     def pairs(self) -> list[tuple[Network, Network]]:
         """No tie, and one: all neighbours' degrees differ as much."""
         return [(self._network([]), self._network([(0, 1)]))]
@@ -217,7 +213,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         """What the output says of the network, for a sampler: its degrees, seen with noise."""
         values = np.array(self.check_output(output), dtype=np.float64)
         seen = SeenDegrees(values.reshape(2, -1) if self.directed else values, self.scale)
-        return Evidence.of_degrees(len(self.labels), self.directed, seen)
+        return Evidence.of_degrees(Network(self.labels, (), self.directed), seen)
 
 
 def _public_labels(nodes: Any) -> int | tuple[Any, ...]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.networks.network import Network
 
 Law = Literal["laplace", "gaussian"]
 
@@ -69,9 +70,8 @@ class Evidence:
 
     Attributes
     ----------
-    n : int
-        Number of nodes.
-    directed : bool
+    nodes : Network
+        The nodes, with what is public of them, without ties.
     ties : ndarray of int, shape (k, 2)
         Dyads more likely tied than others, sorted and once each: where a chain looks first.
     offset : ndarray of float, shape (k,)
@@ -85,8 +85,7 @@ class Evidence:
     degrees : tuple of SeenDegrees
     """
 
-    n: int
-    directed: bool
+    nodes: Network
     ties: NDArray[np.int64]
     offset: NDArray[np.float64]
     constant: float = 0.0
@@ -95,14 +94,24 @@ class Evidence:
     degrees: tuple[SeenDegrees, ...] = ()
 
     @classmethod
-    def of_statistics(cls, n: int, directed: bool, *seen: SeenStatistics) -> Evidence:
+    def of_statistics(cls, nodes: Network, *seen: SeenStatistics) -> Evidence:
         """Of statistics alone."""
-        return cls(n, directed, np.empty((0, 2), np.int64), np.empty(0), statistics=seen)
+        return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), statistics=seen)
 
     @classmethod
-    def of_degrees(cls, n: int, directed: bool, *seen: SeenDegrees) -> Evidence:
+    def of_degrees(cls, nodes: Network, *seen: SeenDegrees) -> Evidence:
         """Of degrees alone."""
-        return cls(n, directed, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
+        return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return self.nodes.n
+
+    @property
+    def directed(self) -> bool:
+        """Whether the hidden graph is."""
+        return self.nodes.directed
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:
@@ -111,11 +120,11 @@ def together(parts: Sequence[Evidence]) -> Evidence:
     Raises
     ------
     InvalidInput
-        If the parts are of graphs of other sizes or kinds.
+        If the parts are of graphs on other nodes.
     """
     first = parts[0]
-    if any((part.n, part.directed) != (first.n, first.directed) for part in parts):
-        raise InvalidInput("evidence is of graphs with other numbers of nodes, or directions")
+    if any(part.nodes != first.nodes for part in parts):
+        raise InvalidInput("evidence is of graphs on other nodes, or of other directions")
     if len(parts) == 1:
         return first
     keys = np.unique(np.concatenate([part.ties @ [first.n, 1] for part in parts]))
@@ -129,8 +138,7 @@ def together(parts: Sequence[Evidence]) -> Evidence:
     if any(part.matrix is not None for part in parts):
         whole = sum((offset_matrix(part) for part in parts), np.zeros((first.n, first.n)))
     return Evidence(
-        first.n,
-        first.directed,
+        first.nodes,
         ties,
         offset,
         float(sum(part.constant for part in parts)),

@@ -34,11 +34,8 @@ class Flip:
     def evidence(self, output: Network) -> Evidence:
         if self.law == "degrees":
             seen = SeenDegrees(np.zeros(output.n), 1.0)
-            return Evidence.of_degrees(output.n, output.directed, seen)
+            return Evidence.of_degrees(output.with_edges(()), seen)
         return flipped(output, self.epsilon)
-
-    def public_nodes(self, output: Network) -> Network:
-        return output.with_edges([])
 
     def check_output(self, output: Network) -> Network:
         return output

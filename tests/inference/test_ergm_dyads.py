@@ -166,7 +166,7 @@ def test_chains_start_at_the_mode():
 
 def test_which_evidence_is_closed():
     net = example(5, False)
-    noisy = Evidence.of_statistics(5, False, SeenStatistics("edges", np.ones(1), np.ones(1)))
+    noisy = Evidence.of_statistics(Network(5), SeenStatistics("edges", np.ones(1), np.ones(1)))
     assert is_closed(bind("edges + nodecov('x')", net), flipped(net, 1.0))
     assert not is_closed(bind("edges + nodecov('x')", net), noisy)
     assert not is_closed(bind("edges + triangle", net), flipped(net, 1.0))

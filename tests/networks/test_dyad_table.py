@@ -28,17 +28,14 @@ DIRECTED = [
 def flipped(network: Network, epsilon: float) -> Evidence:
     """What a graph says that left with each dyad flipped with odds exp(-epsilon)."""
     ties = network.edges.astype(np.int64)
-    return Evidence(
-        network.n, network.directed, ties, np.full(len(ties), epsilon), constant=-epsilon
-    )
+    return Evidence(network.with_edges(()), ties, np.full(len(ties), epsilon), constant=-epsilon)
 
 
 def uneven(network: Network, seed: int) -> Evidence:
     """Some dyads listed, each with its own offset, the others with another."""
     rng = np.random.default_rng(seed)
     return Evidence(
-        network.n,
-        network.directed,
+        network.with_edges(()),
         network.edges.astype(np.int64),
         rng.normal(1, 2, size=len(network.edges)),
         constant=-0.7,
@@ -50,9 +47,7 @@ def whole(network: Network, seed: int) -> Evidence:
     if not network.directed:
         matrix = matrix + matrix.T
     np.fill_diagonal(matrix, np.nan)  # isn't read
-    return Evidence(
-        network.n, network.directed, np.empty((0, 2), np.int64), np.empty(0), matrix=matrix
-    )
+    return Evidence(network.with_edges(()), np.empty((0, 2), np.int64), np.empty(0), matrix=matrix)
 
 
 def offsets(evidence: Evidence) -> np.ndarray:
@@ -128,7 +123,7 @@ def test_counting_alike_nodes_changes_nothing(formula, directed):
     """Against the offsets as a matrix, where every pair is its own row."""
     net = example(40, directed)
     seen = together([flipped(net, 2.0), uneven(net, 5), flipped(example(40, directed, 8), 0.5)])
-    whole = Evidence(40, directed, seen.ties, seen.offset, matrix=offsets(seen))
+    whole = Evidence(Network(40, (), directed), seen.ties, seen.offset, matrix=offsets(seen))
     bound = bind(formula, net)
     short, long = hidden_table(bound, net, seen), hidden_table(bound, net, whole)
     assert len(short.weight) == len(long.weight)
@@ -208,8 +203,8 @@ def test_which_formulas_are_closed(formula, directed, closed):
 def test_wrong_evidence():
     net = example(5, False)
     bound = bind("edges", net)
-    noisy = Evidence.of_statistics(5, False, SeenStatistics("edges", np.ones(1), np.ones(1)))
-    degrees = Evidence.of_degrees(5, False, SeenDegrees(np.ones(5), 1.0))
+    noisy = Evidence.of_statistics(Network(5), SeenStatistics("edges", np.ones(1), np.ones(1)))
+    degrees = Evidence.of_degrees(Network(5), SeenDegrees(np.ones(5), 1.0))
     for evidence in (noisy, degrees, together([flipped(net, 1.0), noisy])):
         with pytest.raises(bdp.InvalidInput, match="noisy statistics or degrees"):
             hidden_table(bound, net, evidence)
