@@ -37,14 +37,45 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.networks.compiling import kernel
 from bayesdp.networks.exchange import log_normal
-from bayesdp.networks.graph import duplicate
-from bayesdp.networks.hidden_exact import draw_exactly
+from bayesdp.networks.graph import Graph, duplicate
+from bayesdp.networks.hidden_evidence import Seen
+from bayesdp.networks.hidden_exact import Everything, draw_exactly
 from bayesdp.networks.hidden_moves import copied, run_hidden
-from bayesdp.networks.markov import number_of_dyads, run
+from bayesdp.networks.hidden_pace import PARTS, levels_between
+from bayesdp.networks.markov import Model, number_of_dyads, run
+from bayesdp.networks.offset import Offset
 from bayesdp.networks.randomness import uniform
+
+
+class Target(NamedTuple):
+    """What is sampled, as kernels read it.
+
+    Attributes
+    ----------
+    model : Model
+        Of the formula's statistics, then of others that were seen.
+    seen : Seen
+    offset : Offset
+        Of auxiliary graphs: none.
+    everything : Everything
+        Where auxiliary graphs are drawn exactly, all of them.
+    empty : Graph
+        Without ties; not changed.
+    mean, precision : ndarray of float, shapes (terms,), (terms, terms)
+        Of the prior.
+    """
+
+    model: Model
+    seen: Seen
+    offset: Offset
+    everything: Everything
+    empty: Graph
+    mean: NDArray[np.float64]
+    precision: NDArray[np.float64]
 
 
 class Effort(NamedTuple):
@@ -53,7 +84,7 @@ class Effort(NamedTuple):
     Attributes
     ----------
     levels : int
-        K.
+        The most levels between two coefficients; 1 for the plain exchange.
     hidden, between : int
         Of the hidden and of the auxiliary graph, at each level between.
     auxiliary : int
@@ -69,59 +100,103 @@ class Effort(NamedTuple):
     refresh: int
 
 
+class Kept(NamedTuple):
+    """What is kept of each move.
+
+    Attributes
+    ----------
+    draws : ndarray of float, shape (moves, terms)
+        Coefficients.
+    accepted : ndarray of bool, shape (moves,)
+    statistics : ndarray of float, shape (moves, terms)
+        Of the hidden graph.
+    density : ndarray of float, shape (moves, 2)
+        Share of dyads tied, of the hidden graph and of the auxiliary one as first drawn.
+    variance : ndarray of float, shape (moves, terms)
+        Half the square of what the statistics changed by while the coefficients rested.
+    """
+
+    draws: NDArray[np.float64]
+    accepted: NDArray[np.bool_]
+    statistics: NDArray[np.float64]
+    density: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+def room(size: int, terms: int) -> Kept:
+    """Room for so many moves."""
+    return Kept(
+        np.empty((size, terms)),
+        np.empty(size, dtype=np.bool_),
+        np.empty((size, terms)),
+        np.empty((size, 2)),
+        np.empty((size, terms)),
+    )
+
+
 @kernel
 def anneal(
-    hidden: Any, empty: Any, model: Any, seen: Any, offset: Any, everything: Any, random: Any,
-    statistics: Any, theta: Any, prior: Any, guide: Any, pull: Any, noise: Any, effort: Any,
-    draws: Any, accepted: Any, trace: Any, density: Any,
+    hidden: Any, target: Any, random: Any, statistics: Any, theta: Any, guide: Any, pull: Any,
+    noise: Any, effort: Any, pace: Any, kept: Any,
 ) -> Any:  # fmt: skip
-    """One move a row of `noise`; fills the last four; changes `theta` and `statistics`.
+    """One move a row of `noise`, and a refreshed hidden graph after each; fills `kept`.
 
-    A move proposes b = c + pull (a - c) + noise as in `exchange`. `prior` and `guide` are pairs
-    of a mean and a precision matrix; `trace` gets the statistics of the hidden graph; `density`,
-    shape (moves, 2), its share of dyads tied and that of the auxiliary graph as first drawn.
-    Returns the hidden graph.
+    A move proposes b = c + pull (a - c) + noise, and `guide` is the law q, as in `exchange`.
+    Changes `theta` and `statistics`; returns the hidden graph.
     """
     terms = len(theta)
+    prior = target.mean, target.precision
     dyads = number_of_dyads(hidden.graph)
-    proposed, level, step = np.empty(terms), np.empty(terms), np.empty(terms)
-    moved_statistics, other = np.empty(len(statistics)), np.empty(terms)
+    proposed, level = np.empty(terms), np.empty(terms)
+    length, times = np.empty(PARTS + 1), np.empty(max(effort.levels, 2) + 1)
+    carried, other = np.empty(len(statistics)), np.empty(terms)
     for d in range(len(noise)):
         for t in range(terms):
-            centre = guide[0][t]
-            proposed[t] = centre + pull[d] * (theta[t] - centre) + noise[d, t]
-            step[t] = (proposed[t] - theta[t]) / effort.levels
+            proposed[t] = guide[0][t] + pull[d] * (theta[t] - guide[0][t]) + noise[d, t]
             other[t] = statistics[t]
         log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
         if pull[d] < 1.0:
             log_ratio += log_normal(theta, guide) - log_normal(proposed, guide)
-        moved = copied(hidden)
-        moved_statistics[:] = statistics
-        if len(everything.graphs):
-            drawn = draw_exactly(everything, proposed, random, duplicate(empty), other)
+        if len(target.everything.graphs):
+            empty = duplicate(target.empty)
+            drawn = draw_exactly(target.everything, proposed, random, empty, other)
         else:
-            graph = duplicate(hidden.graph)
-            drawn = run(graph, model, proposed, offset, random, other, effort.auxiliary)
-        density[d, 1] = drawn.sizes[0] / dyads
-        for k in range(effort.levels):
+            start = duplicate(hidden.graph)
+            drawn = run(
+                start, target.model, proposed, target.offset, random, other, effort.auxiliary
+            )
+        kept.density[d, 1] = drawn.sizes[0] / dyads
+        moved = copied(hidden)
+        carried[:] = statistics
+        levels = 1
+        times[0], times[1] = 0.0, 1.0
+        if effort.levels > 1:
+            levels = levels_between(theta, proposed, pace, effort.levels, length, times)
+        for k in range(levels):
             if k > 0:
-                for t in range(terms):
-                    level[t] = theta[t] + k * step[t]
+                level[:] = theta + times[k] * (proposed - theta)
                 moved = run_hidden(
-                    moved, model, seen, level, random, moved_statistics, effort.hidden
+                    moved, target.model, target.seen, level, random, carried, effort.hidden
                 )
-                for t in range(terms):
-                    level[t] = proposed[t] - k * step[t]
-                drawn = run(drawn, model, level, offset, random, other, effort.between)
+                level[:] = theta + times[levels - k] * (proposed - theta)
+                drawn = run(
+                    drawn, target.model, level, target.offset, random, other, effort.between
+                )
+            there = times[k + 1] - times[k]
+            back = times[levels - k] - times[levels - k - 1]
             for t in range(terms):
-                log_ratio += step[t] * (moved_statistics[t] - other[t])
-        accepted[d] = uniform(random) < math.exp(min(log_ratio, 0.0))
-        if accepted[d]:
+                log_ratio += (proposed[t] - theta[t]) * (there * carried[t] - back * other[t])
+        kept.accepted[d] = uniform(random) < math.exp(min(log_ratio, 0.0))
+        if kept.accepted[d]:
             hidden = moved
             theta[:] = proposed
-            statistics[:] = moved_statistics
-        hidden = run_hidden(hidden, model, seen, theta, random, statistics, effort.refresh)
-        density[d, 0] = hidden.graph.sizes[0] / dyads
-        draws[d] = theta
-        trace[d] = statistics[:terms]
+            statistics[:] = carried
+        kept.variance[d] = statistics[:terms]
+        hidden = run_hidden(
+            hidden, target.model, target.seen, theta, random, statistics, effort.refresh
+        )
+        kept.variance[d] = (statistics[:terms] - kept.variance[d]) ** 2 / 2.0
+        kept.statistics[d] = statistics[:terms]
+        kept.density[d, 0] = hidden.graph.sizes[0] / dyads
+        kept.draws[d] = theta
     return hidden

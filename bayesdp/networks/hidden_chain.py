@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from bayesdp.networks.chain import Law, Moves, Walk
 from bayesdp.networks.formula import BoundFormula
-from bayesdp.networks.graph import empty_graph
-from bayesdp.networks.hidden_annealing import Effort, anneal
-from bayesdp.networks.hidden_evidence import Seen
-from bayesdp.networks.hidden_exact import Everything
-from bayesdp.networks.hidden_moves import Hidden, hidden_of
+from bayesdp.networks.hidden_annealing import Effort, Kept, Target, anneal, room
+from bayesdp.networks.hidden_moves import hidden_of
+from bayesdp.networks.hidden_pace import fit_pace
 from bayesdp.networks.hidden_start import first_guess, settle
 from bayesdp.networks.network import Network
-from bayesdp.networks.offset import NO_OFFSET
 from bayesdp.networks.randomness import state_from
 
 
@@ -29,10 +26,7 @@ class Plan:
     nodes : Network
     bound : BoundFormula
         Of the model's statistics, then of others that were seen.
-    seen : Seen
-    prior : pair of ndarrays of float, shape (terms,)
-        Mean and sd.
-    everything : Everything
+    target : Target
     effort : Effort
     draws, tune, keep : int
         Moves kept and of the warm-up; graphs kept.
@@ -40,23 +34,21 @@ class Plan:
 
     nodes: Network
     bound: BoundFormula
-    seen: Seen
-    prior: tuple[NDArray[np.float64], NDArray[np.float64]]
-    everything: Everything
+    target: Target
     effort: Effort
     draws: int
     tune: int
     keep: int
 
-    def chain(self, generator: np.random.Generator) -> tuple[Moves, list[Network]]:
+    def chain(self, generator: np.random.Generator) -> tuple[Kept, tuple[Network, ...]]:
         """What was kept of the moves after the warm-up, and some hidden graphs."""
         path = Path(self, generator)
-        path.walk.warm_up(self.tune)
+        path.warm_up()
         made, networks = [], []
         for size in np.diff(np.linspace(0, self.draws, self.keep + 1).astype(int)):
             made.append(path.walk.moves(int(size)))
             networks.append(path.network())
-        return tuple(np.concatenate(parts) for parts in zip(*made, strict=True)), networks
+        return Kept(*(np.concatenate(parts) for parts in zip(*made, strict=True))), tuple(networks)
 
 
 class Path:
@@ -65,14 +57,21 @@ class Path:
     def __init__(self, plan: Plan, generator: np.random.Generator) -> None:
         self.plan = plan
         self.random = state_from(generator)
-        ties = first_guess(plan.seen, plan.bound, plan.nodes, generator)
-        graph, statistics = plan.bound.graph(plan.nodes.with_edges(ties))
-        self.statistics = statistics
+        ties = first_guess(plan.target.seen, plan.bound, plan.nodes, generator)
+        graph, self.statistics = plan.bound.graph(plan.nodes.with_edges(ties))
         self.hidden, centre, covariance = settle(
-            hidden_of(graph, plan.seen), statistics, plan.bound, plan.seen, plan.nodes, plan.prior,
-            plan.effort.refresh, self.random, generator,
+            hidden_of(graph, plan.target.seen), self.statistics, plan.bound, plan.nodes,
+            plan.target, plan.effort.refresh, self.random, generator,
         )  # fmt: skip
+        self.pace = np.zeros((len(centre), len(centre) + 1))
         self.walk = Walk(centre, covariance, generator, self._anneal)
+        self.tuning: list[Moves] = []
+
+    def warm_up(self) -> None:
+        """Adapt the moves and the levels between coefficients; they stay as they are then."""
+        self.walk.make = self._anneal_and_learn
+        self.walk.warm_up(self.plan.tune)
+        self.walk.make = self._anneal
 
     def _anneal(
         self,
@@ -80,18 +79,26 @@ class Path:
         guide: Law,
         pull: NDArray[np.float64],
         noise: NDArray[np.float64],
-    ) -> Moves:
-        plan = self.plan
-        size, terms = noise.shape
-        draws, trace, density = np.empty((size, terms)), np.empty((size, terms)), np.empty((size, 2))
-        accepted = np.empty(size, dtype=np.bool_)
-        prior = plan.prior[0], np.diag(1.0 / plan.prior[1] ** 2)
+    ) -> Kept:
+        kept = room(*noise.shape)
         self.hidden = anneal(
-            self.hidden, empty_graph(plan.nodes.n, plan.nodes.directed), plan.bound.model,
-            plan.seen, NO_OFFSET, plan.everything, self.random, self.statistics, theta, prior, guide,
-            pull, noise, plan.effort, draws, accepted, trace, density,
+            self.hidden, self.plan.target, self.random, self.statistics, theta, guide, pull, noise,
+            self.plan.effort, self.pace, kept,
         )  # fmt: skip
-        return draws, accepted, trace, density
+        return kept
+
+    def _anneal_and_learn(
+        self,
+        theta: NDArray[np.float64],
+        guide: Law,
+        pull: NDArray[np.float64],
+        noise: NDArray[np.float64],
+    ) -> Kept:
+        kept = self._anneal(theta, guide, pull, noise)
+        self.tuning.append((kept.draws, kept.variance))
+        recent = self.tuning[len(self.tuning) // 3 :]
+        self.pace = fit_pace(*(np.vstack(parts) for parts in zip(*recent, strict=True)))
+        return kept
 
     def network(self) -> Network:
         """The hidden graph as it is."""

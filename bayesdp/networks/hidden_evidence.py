@@ -132,7 +132,9 @@ def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np
 
 
 def _steps(granularity: Any, size: int) -> NDArray[np.float64]:
-    values = np.zeros(size) if granularity is None else _numbers("granularity", granularity, (size,))
+    values = (
+        np.zeros(size) if granularity is None else _numbers("granularity", granularity, (size,))
+    )
     if not (values >= 0).all():
         raise InvalidInput(f"the evidence's granularity is {granularity!r}; it must be 0 or above")
     return values

@@ -41,7 +41,10 @@ class Everything(NamedTuple):
 def nothing_listed(terms: int) -> Everything:
     """Where auxiliary graphs are drawn by a chain."""
     return Everything(
-        np.empty((0, terms)), np.zeros(1, np.int64), np.empty(0, np.int32), np.empty((0, 2), np.int32)
+        np.empty((0, terms)),
+        np.zeros(1, np.int64),
+        np.empty(0, np.int32),
+        np.empty((0, 2), np.int32),
     )
 
 
@@ -74,9 +77,7 @@ def everything(bound: BoundFormula, terms: int, nodes: Network) -> Everything:
 
 
 @kernel
-def _list_all(
-    graph: Any, model: Any, dyads: Any, statistics: Any, graphs: Any, values: Any
-) -> Any:
+def _list_all(graph: Any, model: Any, dyads: Any, statistics: Any, graphs: Any, values: Any) -> Any:
     """Every graph once, each but one tie from the last (Gray), and its statistics."""
     change = np.empty(len(statistics))
     code = 0
@@ -106,7 +107,7 @@ def _list_all(
 
 @kernel
 def draw_exactly(everything: Any, theta: Any, random: Any, graph: Any, statistics: Any) -> Any:
-    """A graph of the model at theta, put into one without ties; its statistics into `statistics`."""
+    """A graph of the model at theta, made of one without ties; fills its `statistics`."""
     kinds, terms = everything.statistics.shape
     weight = np.empty(kinds)
     largest = -np.inf
@@ -123,9 +124,9 @@ def draw_exactly(everything: Any, theta: Any, random: Any, graph: Any, statistic
     first = everything.first[chosen]
     code = everything.graphs[first + below(random, everything.first[chosen + 1] - first)]
     for d in range(len(everything.dyads)):
-        if (code >> d) & 1:
-            if attach(graph, everything.dyads[d, 0], everything.dyads[d, 1]):
-                graph = grown(graph)
+        tied = (code >> d) & 1
+        if tied and attach(graph, everything.dyads[d, 0], everything.dyads[d, 1]):
+            graph = grown(graph)
     for t in range(terms):
         statistics[t] = everything.statistics[chosen, t]
     return graph

@@ -92,7 +92,9 @@ def _log_law(law: Any, scale: Any, step: Any, seen: Any, value: Any) -> Any:
 
 
 @inlined
-def _support(seen: Any, graph: Any, i: Any, j: Any, r: Any, sign: Any, change: Any, now: Any) -> Any:
+def _support(
+    seen: Any, graph: Any, i: Any, j: Any, r: Any, sign: Any, change: Any, now: Any
+) -> Any:
     """What log L gains when the tie from i to j is added (sign 1) or taken out (sign -1).
 
     r is the dyad's place in the list; `now`, shape (coordinates,), the statistics before.

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from bayesdp.networks.formula import BoundFormula
+from bayesdp.networks.hidden_annealing import Target
 from bayesdp.networks.hidden_evidence import Seen
-from bayesdp.networks.hidden_moves import Hidden, hidden_of, run_hidden
+from bayesdp.networks.hidden_moves import Hidden, run_hidden
 from bayesdp.networks.markov import changes_of
 from bayesdp.networks.network import Network
 from bayesdp.networks.pseudolikelihood import Dyads, climb, inverse
@@ -24,27 +25,26 @@ def settle(
     hidden: Hidden,
     statistics: NDArray[np.float64],
     bound: BoundFormula,
-    seen: Seen,
     nodes: Network,
-    prior: tuple[NDArray[np.float64], NDArray[np.float64]],
+    target: Target,
     steps: int,
     random: NDArray[np.uint64],
     generator: np.random.Generator,
 ) -> tuple[Hidden, NDArray[np.float64], NDArray[np.float64]]:
     """The hidden graph after some rounds; a centre and a covariance for coefficients.
 
-    A round draws coefficients about the maximum of the graph's pseudo-likelihood and prior (mean
-    and sd), and moves the graph under them: roughly the posterior, and never far from a graph
-    that the evidence supports. Changes `statistics`.
+    A round draws coefficients about the maximum of the graph's pseudo-likelihood and prior, and
+    moves the graph under them: roughly the posterior, and never far from a graph that the
+    evidence supports. Changes `statistics`.
     """
-    mean, sd = prior
+    mean, precision = target.mean, np.diag(target.precision)
     centres, covariance = [], np.zeros((len(mean), len(mean)))
     for k in range(_ROUNDS):
         dyads = _some_dyads(hidden, bound, nodes, len(mean), generator)
-        centre, information = climb(dyads, mean, 1.0 / sd**2)
+        centre, information = climb(dyads, mean, precision)
         own = inverse(information)
         theta = generator.multivariate_normal(centre, own, method="cholesky")
-        hidden = run_hidden(hidden, bound.model, seen, theta, random, statistics, steps)
+        hidden = run_hidden(hidden, target.model, target.seen, theta, random, statistics, steps)
         if 2 * k >= _ROUNDS:
             centres.append(centre)
             covariance += own / (_ROUNDS - _ROUNDS // 2)
