@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.inference.ergm import ErgmModel
+    from bayesdp.mechanisms import families
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
     from bayesdp.mechanisms.censored_weights import PublicWeights
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
     from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.edge_flip import EdgeFlip
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.modips import Modips
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
     from bayesdp.synthesis.noisy_statistics import NoisyStatistics
     from bayesdp.synthesis.noisy_triangles import NoisyTriangles
@@ -107,6 +110,8 @@ _HOME = {
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
+    "Modips": "synthesis.modips",
+    "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
@@ -135,6 +140,7 @@ _HOME = {
     "combine_nested": "evaluation.combining_nested",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "families": "mechanisms.families",
     "likelihood_ratio_test": "evaluation.combining_tests",
     "networks": "networks",
     "noisy_mode": "mechanisms.conjugate_mode",
@@ -143,6 +149,8 @@ _HOME = {
     "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
+
+_MODULES = ("families", "networks")  # each its own home
 
 __all__ = [
     "DPERGM",
@@ -179,6 +187,8 @@ __all__ = [
     "LedgerCorrupted",
     "LedgerUnavailable",
     "MissingDependency",
+    "Modips",
+    "ModipsSBS",
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
@@ -208,6 +218,7 @@ __all__ = [
     "combine_nested",
     "compose",
     "distributional_delta",
+    "families",
     "likelihood_ratio_test",
     "networks",
     "noisy_mode",
@@ -222,7 +233,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
     home = import_module(f"bayesdp.{_HOME[name]}")
-    value = home if name == _HOME[name] else getattr(home, name)  # a room is its own home
+    value = home if name in _MODULES else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -78,13 +78,20 @@ def group_coordinate(release: Release) -> list[Any]:
 
 
 def _public_parameters(release: Release) -> dict[str, Any]:
-    """The mechanisms' parameters that are known, as arrays with one row a group."""
+    """The mechanisms' parameters that are known, as arrays with one row a group.
+
+    What has parameters of its own is shown as JSON, since netCDF has no such values.
+    """
     mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
     return {
-        f"mechanism_{name}": np.array([parameters[name] for parameters in mechanisms])
+        f"mechanism_{name}": np.array([_plain(parameters[name]) for parameters in mechanisms])
         for name, value in mechanisms[0].items()
         if value is not None
     }
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def network_inference_data(

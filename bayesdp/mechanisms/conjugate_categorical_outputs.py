@@ -103,8 +103,13 @@ def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
 
 def outputs(release: ConjugateRelease) -> NDArray[Any] | None:
     """All counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
-    size, k = release.synthetic_size, len(release.prior)
-    if not size or math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
+    size = release.synthetic_size
+    return all_counts(size, len(release.prior)) if size else None
+
+
+def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
+    """All k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
         return None
     rows = np.zeros((1, 0), dtype=np.int64)
     for _ in range(k - 1):

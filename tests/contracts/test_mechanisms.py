@@ -30,7 +30,8 @@ class Example:
     but a negligible part of what it releases, in an array whose first axis lists them (for a
     continuous law, points, and then `continuous`). Where more than that is left, as of heavy
     tails, `beyond` is its probability given a statistic. An `intractable` law can't be computed,
-    and says so.
+    and says so. The claim of one that is `loose` is a bound that no output attains, as where the
+    noise is post-processed.
     """
 
     mechanism: Mechanism
@@ -40,6 +41,7 @@ class Example:
     continuous: bool = False
     intractable: bool = False
     beyond: Callable[[Any], float] = lambda statistic: 0.0
+    loose: bool = False
 
     @property
     def statistics(self) -> list[Any]:
@@ -205,6 +207,88 @@ STATISTICS = [
         bdp.NoisyStatisticsMechanism("edges + triangle", (0.75, 1.0), 3, noise="gaussian"),
         np.array(list(itertools.product(range(-9, 12), repeat=2))),
         0.01,
+    ),
+]
+MODIPS: list[Example] = [
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(prior), size, (scale,), n, noise, bounding),
+            counts(n),
+            np.arange(size + 1),
+            delta=delta,
+            loose=True,
+        )
+        for prior, size, scale, n, noise, bounding, delta in (
+            ((1.0, 1.0), 5, 1.5, 7, "laplace", "inflated", 0.0),
+            ((0.5, 3.0), 4, 0.8, 3, "laplace", "truncated", 0.0),
+            ((1.0, 1.0), 9, 1.0, 2, "laplace", "inflated", 0.01),
+            ((1.0, 2.0), 5, 1.2, 6, "gaussian", "inflated", 0.01),
+            ((1.0, 1.0), 5, 2.0, 4, "gaussian", "truncated", 0.0),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding),
+            [
+                pair
+                for x, y in itertools.product(range(3), repeat=2)
+                for pair in (
+                    (bdp.Count(x, x + y), bdp.Count(x + 1, x + y + 1)),
+                    (bdp.Count(x, x + y), bdp.Count(x, x + y + 1)),
+                )
+            ],
+            np.arange(6),
+            loose=True,
+        )
+        for bounding in ("inflated", "truncated")
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3),
+        category_counts(3, 3),
+        bdp.families.Categorical(3).outputs(4),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(3),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
+        [((x, y), (x + 1, y)) for x in range(3) for y in range(3)]
+        + [((x, y), (x, y + 1)) for x in range(3) for y in range(3)],
+        bdp.families.Categorical(2).outputs(4),
+        loose=True,
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(
+                bdp.families.Gaussian((-1, 1), 0.75, prior), 3, (scale,), 6, noise, bounding
+            ),
+            [((-1.0,), (-2 / 3,)), ((0.1,), (0.3,))],
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            delta=delta,
+            continuous=True,
+            loose=True,
+        )
+        for prior, scale, noise, bounding, delta in (
+            (None, 0.5, "laplace", "inflated", 0.0),
+            ((0.25, 2.0), 0.25, "gaussian", "truncated", 1e-3),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
+            [(None, None)],
+            [[-1.0, 0.25, 1.0], [0.0, -0.125, 0.5]],
+            intractable=True,
+        )
+        for sd, scales, n in (
+            (None, (0.25, 0.5), 5),
+            (None, (1.5, 1.5, 3.0), None),
+            (0.5, (1.5, 1.5), None),
+        )
     ),
 ]
 EXAMPLES: list[Example] = [
@@ -404,6 +488,7 @@ EXAMPLES: list[Example] = [
     ),
 ]
 EXAMPLES += [Example(m, m.pairs(), outputs, delta) for m, outputs, delta in STATISTICS]
+EXAMPLES += MODIPS
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )
@@ -512,7 +597,10 @@ def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
     assert not found.convicted
     if found.epsilon_exact is not None:
         claim = mechanism.guarantee(delta=example.delta).epsilon
-        assert found.epsilon_exact == pytest.approx(claim, rel=1e-9)
+        if example.loose:
+            assert 0.1 * claim < found.epsilon_exact < claim
+        else:
+            assert found.epsilon_exact == pytest.approx(claim, rel=1e-9)
 
 
 @each
