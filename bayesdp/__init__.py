@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         MissingDependency,
         ReleaseExists,
     )
-    from bayesdp.evaluation.combining import Combined, combine, combine_all
+    from bayesdp.evaluation.combining import combine, combine_all
     from bayesdp.evaluation.combining_nested import CombinedNested, combine_nested
     from bayesdp.evaluation.combining_results import Combined, CombinedVector
     from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
