@@ -141,4 +141,3 @@ print(degrees.guarantee, " synthetic graph:", synthetic)
 # %%
 centre = idata.posterior["theta"].mean(("chain", "draw")).to_numpy()
 goodness_of_fit(club, formula, centre, seed=6).plot()
-plt.show()
