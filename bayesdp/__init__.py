@@ -32,13 +32,18 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+    from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
+    from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -51,11 +56,17 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.dp_ergm import DPERGM
+    from bayesdp.synthesis.edge_flip import EdgeFlip
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.noisy_degrees import NoisyDegrees
+    from bayesdp.synthesis.noisy_statistics import NoisyStatistics
+    from bayesdp.synthesis.noisy_triangles import NoisyTriangles
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -71,8 +82,11 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DPERGM": "synthesis.dp_ergm",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
+    "EdgeFlip": "synthesis.edge_flip",
+    "EdgeFlipMechanism": "mechanisms.edge_flip",
     "EngineFailed": "errors",
     "ExponentialMechanism": "mechanisms.exponential",
     "GaussianMechanism": "mechanisms.gaussian",
@@ -86,6 +100,12 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
+    "NoisyDegrees": "synthesis.noisy_degrees",
+    "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
+    "NoisyStatistics": "synthesis.noisy_statistics",
+    "NoisyStatisticsMechanism": "mechanisms.noisy_statistics",
+    "NoisyTriangles": "synthesis.noisy_triangles",
+    "NoisyTrianglesMechanism": "mechanisms.noisy_triangles",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
@@ -97,6 +117,8 @@ _HOME = {
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
+    "TruncatedStatistics": "synthesis.truncated_statistics",
+    "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
     "censor": "synthesis.censor",
@@ -112,6 +134,7 @@ _HOME = {
 }
 
 __all__ = [
+    "DPERGM",
     "Audit",
     "BayesDPError",
     "BetaBinomialMechanism",
@@ -127,6 +150,8 @@ __all__ = [
     "Count",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "EdgeFlip",
+    "EdgeFlipMechanism",
     "EngineFailed",
     "ExponentialMechanism",
     "GaussianMechanism",
@@ -140,6 +165,12 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Neighbours",
+    "NoisyDegrees",
+    "NoisyDegreesMechanism",
+    "NoisyStatistics",
+    "NoisyStatisticsMechanism",
+    "NoisyTriangles",
+    "NoisyTrianglesMechanism",
     "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",
@@ -151,6 +182,8 @@ __all__ = [
     "Release",
     "ReleaseExists",
     "Strength",
+    "TruncatedStatistics",
+    "TruncatedStatisticsMechanism",
     "__version__",
     "audit",
     "average_case_delta",

@@ -11,12 +11,18 @@ from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
+from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
 from bayesdp.privacy.guarantee import Guarantee
@@ -181,6 +187,12 @@ REGISTRY: dict[str, type[Any]] = {
         ConjugateRelease,
         CensoredBetaMechanism,
         CensoredPosterior,
+        NoisyDegreesMechanism,
+        NoisyTrianglesMechanism,
+        TruncatedStatisticsMechanism,
+        DPERGMMechanism,
+        EdgeFlipMechanism,
+        NoisyStatisticsMechanism,
     )
 }
 

@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bayesdp.networks.bayesian import BayesianERGM
+    from bayesdp.networks.beta_model import BetaModelFit, fit_beta_model
+    from bayesdp.networks.degree_sequences import (
+        degrees,
+        is_graphical,
+        network_with_degrees,
+        project_to_graphical,
+    )
     from bayesdp.networks.formula import statistics
     from bayesdp.networks.goodness import GoodnessOfFit, goodness_of_fit
     from bayesdp.networks.maximum_likelihood import fit_mle
@@ -18,28 +25,40 @@ if TYPE_CHECKING:
 
 _HOME = {
     "BayesianERGM": "bayesian",
+    "BetaModelFit": "beta_model",
     "Fit": "pseudolikelihood",
     "GoodnessOfFit": "goodness",
     "Network": "network",
     "Normal": "prior",
     "Simulation": "simulation",
+    "degrees": "degree_sequences",
+    "fit_beta_model": "beta_model",
     "fit_mle": "maximum_likelihood",
     "fit_mple": "pseudolikelihood",
     "goodness_of_fit": "goodness",
+    "is_graphical": "degree_sequences",
+    "network_with_degrees": "degree_sequences",
+    "project_to_graphical": "degree_sequences",
     "simulate": "simulation",
     "statistics": "formula",
 }
 
 __all__ = [
     "BayesianERGM",
+    "BetaModelFit",
     "Fit",
     "GoodnessOfFit",
     "Network",
     "Normal",
     "Simulation",
+    "degrees",
+    "fit_beta_model",
     "fit_mle",
     "fit_mple",
     "goodness_of_fit",
+    "is_graphical",
+    "network_with_degrees",
+    "project_to_graphical",
     "simulate",
     "statistics",
 ]

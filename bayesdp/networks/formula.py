@@ -128,7 +128,7 @@ def bind(formula: str, network: Network) -> BoundFormula:
         If a term isn't defined for it, misses an argument or an attribute.
     """
     calls = parse(formula)
-    found = [coordinate for call in calls for coordinate in _build(call, network)]
+    found = [coordinate for call in calls for coordinate in coordinates(call, network)]
     names = tuple(coordinate.name for coordinate in found)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -141,7 +141,14 @@ def bind(formula: str, network: Network) -> BoundFormula:
     )
 
 
-def _build(call: Call, network: Network) -> list[Coordinate]:
+def coordinates(call: Call, network: Network) -> list[Coordinate]:
+    """The statistics of a term on a network.
+
+    Raises
+    ------
+    InvalidInput
+        If the term isn't defined for it, misses an argument or an attribute.
+    """
     term = TERMS[call.name]
     here = "directed" if network.directed else "undirected"
     if not getattr(term, here):

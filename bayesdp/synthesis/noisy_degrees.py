@@ -1,0 +1,186 @@
+"""Noisy degrees of a network, and synthetic networks that have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.network_columns import confidential
+from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.networks.network import Network
+from bayesdp.networks.prior import Normal
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish
+
+
+@dataclass(frozen=True)
+class NoisyDegrees:
+    """Release every node's degree plus discrete Laplace noise (Karwa and Slavkovic 2016).
+
+    Parameters
+    ----------
+    epsilon : float
+        Cost of one copy if one dyad's tie changes, on nodes that are public. What it costs if all
+        ties of a node change, ``release.mechanism.guarantee(neighbours="node")`` says.
+
+    Raises
+    ------
+    InvalidInput
+        If epsilon isn't a positive finite number.
+
+    Notes
+    -----
+    One tie is in two degrees (of a directed network, one out-degree and one in-degree), so the
+    noise's scale is 2 / epsilon, rounded up. `NoisyDegreesMechanism` has the proofs.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> release = NoisyDegrees(epsilon=2.0).release(networkx.karate_club_graph())
+    >>> len(release.outputs[0])
+    34
+    >>> release.guarantee.epsilon, release.guarantee.neighbours.value
+    (2.0, 'edge')
+    >>> len(NoisyDegrees.networks(release, 3, prior=Normal(0, 2), seed=1))
+    3
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+
+    def mechanism_like(self, example: Any) -> NoisyDegreesMechanism:
+        """The mechanism for such a network, or for outputs of this one's shape.
+
+        Parameters
+        ----------
+        example : Network, networkx graph, or array_like of int
+            Degrees of shape (n,) are of an undirected network, of shape (2, n) out- and in-degrees
+            of a directed one.
+        """
+        nodes: Any
+        if hasattr(example, "edges"):
+            network = confidential(example)
+            nodes, directed = network.nodes, network.directed
+        else:
+            shape = np.shape(example)
+            if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != 2):
+                raise InvalidInput(
+                    f"the example has shape {shape}; noisy degrees are one a node, shape (n,), or "
+                    "out- and in-degrees, shape (2, n)"
+                )
+            nodes, directed = shape[-1], len(shape) == 2
+        return NoisyDegreesMechanism.calibrate(epsilon=self.epsilon, nodes=nodes, directed=directed)
+
+    def release(
+        self,
+        graph: Any,
+        copies: int = 1,
+        delta: float = 0.0,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw noisy degrees; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        graph : Network or networkx graph
+            Its ties are confidential, its nodes and their labels public; attributes are left out.
+        copies : int
+            Independent outputs; each costs epsilon.
+        delta : float
+            Where the promise is stated, in [0, 1).
+        ledger : DatasetLedger, optional
+            The network's budget, ``ledger.dataset("friendships-2026")``. The cost is spent
+            first, then the noise is drawn.
+
+        Returns
+        -------
+        Release
+            `to_frames` has one row a node.
+
+        Raises
+        ------
+        InvalidInput
+            If it isn't a network, or a label isn't one that a release holds.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        network = confidential(graph)
+        return publish(
+            self.mechanism_like(network),
+            network,
+            copies=copies,
+            delta=delta,
+            variable="degree",
+            ledger=ledger,
+        )
+
+    @staticmethod
+    def networks(
+        release: Release,
+        size: int = 1,
+        *,
+        prior: Normal | None = None,
+        seed: int | None = None,
+    ) -> list[Network]:
+        """Synthetic networks from released degrees: post-processing, which costs nothing more.
+
+        Each released copy is moved to the nearest degrees that a graph has, the beta-model is
+        fitted to them, and networks are drawn from it.
+
+        Parameters
+        ----------
+        release : Release
+            Of noisy degrees of an undirected network, as drawn or loaded.
+        size : int
+            Networks from each released copy.
+        prior : Normal, optional
+            Of each coefficient, the same for all: the networks come from the posterior mode,
+            which always exists. Without it they come from the maximum likelihood estimate, which
+            often doesn't exist for noisy degrees: a node that is left without ties is enough.
+        seed : int, optional
+            Of the draw, which needs no secrecy.
+
+        Returns
+        -------
+        list of Network
+            `size` of the first copy, then of the next.
+
+        Raises
+        ------
+        InvalidInput
+            If the release isn't of noisy degrees, or is of a directed network, or the maximum
+            likelihood estimate doesn't exist.
+
+        Notes
+        -----
+        They carry the noise of the release and of the fit; statistics of them that degrees don't
+        determine, such as triangles, are the beta-model's, not the confidential network's.
+        """
+        from bayesdp.networks.beta_model import fit_beta_model
+        from bayesdp.networks.degree_sequences import project_to_graphical
+        from bayesdp.networks.randomness import generators
+
+        mechanism = release.mechanism
+        if not isinstance(mechanism, NoisyDegreesMechanism):
+            raise InvalidInput(
+                f"release is of mechanism {mechanism.name!r}; give one of bdp.NoisyDegrees"
+            )
+        if mechanism.directed:
+            raise InvalidInput(
+                "release is of a directed network's degrees; the beta-model is of undirected "
+                "networks: release the degrees of the ties without their direction"
+            )
+        check_at_least_one("size", size)
+        drawn: list[Network] = []
+        for output, random in zip(release.outputs, generators(seed, release.copies), strict=True):
+            fit = fit_beta_model(project_to_graphical(output), nodes=mechanism.labels, prior=prior)
+            drawn.extend(fit.simulate(size, seed=random))
+        return drawn
