@@ -176,6 +176,18 @@ def test_the_shape_of_a_fit():
     assert naive.posterior["beta"].dims == beta.dims
 
 
+def test_a_release_by_edge_flips():
+    """As an analyst has it: through a mechanism of the package, two copies, public labels."""
+    with bdp.reproducible(5):
+        release = bdp.EdgeFlip(epsilon=2.0).release(PATH, copies=2)
+    data = bdp.BetaModel().stan_data(release)
+    first, second = (z.to_adjacency()[np.triu_indices(3, 1)] for z in release.outputs)
+    shift = data["sign"] * np.log1p(data["odds"])
+    assert shift == pytest.approx(2.0 * (2 * first - 1) + 2.0 * (2 * second - 1), abs=1e-12)
+    idata = bdp.BetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
+    assert idata.posterior["node"].to_numpy().tolist() == LABELS
+
+
 def test_senders_and_receivers_are_apart():
     idata = bdp.BetaModel().fit(release_of(ONE_WAY), draws=20, chains=2, warmup=50, seed=1)
     for name in ("sender", "receiver"):
