@@ -74,21 +74,19 @@ az.summary(idata, kind="stats")
 # %%
 naive = model.fit_naive(release, draws=1000, warmup=500, seed=2)
 known = BayesianERGM(formula, prior=bdp.Normal(0, [5, 3])).fit(club, draws=1000, tune=500, seed=3)
-figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+fits = {
+    "given the mechanism": (idata, "#0072B2"),
+    "taken for real": (naive, "#D55E00"),
+    "the true graph": (known, "black"),
+}
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained", sharey=True)
 for axis, term in zip(axes, idata.posterior["term"].to_numpy(), strict=True):
-    for row, (label, fit, colour) in enumerate(
-        (
-            ("given the mechanism", idata, "#0072B2"),
-            ("taken for real", naive, "#D55E00"),
-            ("the true graph", known, "black"),
-        )
-    ):
+    for row, (fit, colour) in enumerate(fits.values()):
         draws = fit.posterior["theta"].sel(term=term).to_numpy().ravel()
         low, middle, high = np.quantile(draws, (0.025, 0.5, 0.975))
         axis.plot([low, high], [row, row], color=colour, lw=2)
         axis.plot(middle, row, "o", color=colour)
-    axis.set(yticks=range(3), xlabel=str(term), ylim=(2.5, -0.5))
-    axis.set_yticklabels(["given the mechanism", "taken for real", "the true graph"])
+    axis.set(yticks=range(3), yticklabels=list(fits), xlabel=str(term), ylim=(2.5, -0.5))
 plt.show()
 
 # %% [markdown]

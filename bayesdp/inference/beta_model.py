@@ -210,6 +210,7 @@ class BetaModel:
         return network_inference_data(
             named,
             release,
+            of="nodes",
             dims={name: ["node"] for name in named.posterior},
             coords={"node": list(nodes.nodes)},
             attrs={

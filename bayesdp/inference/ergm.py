@@ -11,7 +11,6 @@ cancels by the exchange algorithm, and the mechanism's law is part of each tie's
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -20,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.engines.convergence import problems, sampling_of_chains
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import ergm_dyads
@@ -261,17 +259,10 @@ class ErgmModel:
         self, drawn: Draws, nodes: Network, release: Release, reason: str
     ) -> az.InferenceData:
         names = bind(self.formula, nodes).names
-        found = self._problems(drawn, len(names))
-        if found:
-            warnings.warn(
-                f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more "
-                "(draws, warmup), tighten the prior, or take fewer terms",
-                UserWarning,
-                stacklevel=3,
-            )
         return network_inference_data(
             drawn,
             release,
+            of="terms",
             dims={name: ["term"] for name in drawn.posterior},
             coords={"term": list(names)},
             attrs={
@@ -279,17 +270,8 @@ class ErgmModel:
                 "formula": self.formula,
                 "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
                 "engine_reason": reason,
-                "verdict": "; ".join(found) or "no problem found: R-hat and ESS are as they should",
             },
         )
-
-    def _problems(self, drawn: Draws, terms: int) -> list[str]:
-        theta = drawn.posterior["theta"]
-        each = [sampling_of_chains(np.asarray(theta[..., t])) for t in range(terms)]
-        diverging = drawn.sample_stats.get("diverging")
-        divergences = None if diverging is None else int(diverging.sum())
-        nuts = drawn.engine != "exchange"
-        return list(problems(each, divergences, of="terms", nuts=nuts))
 
 
 def _versions() -> dict[str, str]:
