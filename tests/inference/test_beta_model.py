@@ -21,6 +21,10 @@ from tests.networks.oracles import all_graphs
 from tests.networks.test_dyad_table import flipped
 
 
+# Short fits may not have mixed: that a fit says so is the test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+
+
 @dataclass(frozen=True)
 class Flip:
     """What a model needs of a mechanism that flips every dyad with odds exp(-epsilon)."""
@@ -236,3 +240,10 @@ def test_releases_it_has_no_law_for(charest_release):
     many = Network(2_100, [[0, 1]])
     with pytest.raises(bdp.InvalidInput, match="take fewer nodes"):
         model.fit(release_of(many))
+
+
+def test_chains_that_did_not_mix_are_never_silent():
+    release = bdp.Release.of(Flip(2.0), [PATH])
+    with pytest.warns(UserWarning, match=r"bulk ESS is under 400 in 3 of 3 nodes"):
+        idata = bdp.BetaModel().fit(release, draws=20, chains=2, warmup=20, seed=1)
+    assert "bulk ESS" in idata.attrs["verdict"]
