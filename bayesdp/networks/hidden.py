@@ -25,6 +25,7 @@ from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import default_steps, in_threads
 
 Auxiliary = int | Literal["exact"]
+_WEAK = Normal()
 _LEVELS = 500  # beyond, far moves cost more than they bring
 _FEWEST = 50  # proposals at each level, on few nodes
 _COLLAPSED = 0.5  # share of empty or complete graphs; on few nodes some are due
@@ -66,7 +67,7 @@ def sample_hidden(
     nodes: Network,
     evidence: Evidence,
     *,
-    prior: Normal | None = None,
+    prior: Normal = _WEAK,
     draws: int = 1_000,
     tune: int = 1_000,
     chains: int = 4,
@@ -90,8 +91,8 @@ def sample_hidden(
         Nodes, their attributes, and whether ties have directions. Its own ties aren't read.
     evidence : Evidence
         What was seen, log L; `evidence.together` joins several.
-    prior : Normal or None
-        Of the coefficients; None for Normal().
+    prior : Normal
+        Of the coefficients.
     draws, tune, chains : int
         Moves kept and of the warm-up, of each chain.
     auxiliary : int, "exact" or None
@@ -127,7 +128,9 @@ def sample_hidden(
     exact = auxiliary == "exact"
     listed = everything(bound, terms, nodes) if exact else nothing_listed(terms)
     steps = 0 if exact else default_steps(nodes, auxiliary, "auxiliary")  # type: ignore[arg-type]
-    mean, sd = (prior or Normal()).of(terms)
+    if not isinstance(prior, Normal):
+        raise InvalidInput(f"prior is {prior!r}; it must be a Normal(mean, sd)")
+    mean, sd = prior.of(terms)
     empty = empty_graph(nodes.n, nodes.directed)
     target = Target(
         bound.model, seen, NO_OFFSET, listed, empty, mean, np.diag(1.0 / sd**2)
