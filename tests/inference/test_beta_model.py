@@ -20,7 +20,6 @@ from tests.conftest import require_pystan
 from tests.networks.oracles import all_graphs
 from tests.networks.test_dyad_table import flipped
 
-
 # Short fits may not have mixed: that a fit says so is the test of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 

@@ -12,9 +12,7 @@ from tests.networks.oracles import ORACLES, all_graphs, ties, with_everything
 def flipped(network: Network, epsilon: float) -> Evidence:
     """Of a network whose dyads were each flipped with probability 1 / (1 + exp(epsilon))."""
     edges = network.edges.astype(np.int64)
-    return Evidence(
-        network.n, network.directed, edges, np.full(len(edges), epsilon), constant=-epsilon
-    )
+    return Evidence(network.with_edges(()), edges, np.full(len(edges), epsilon), constant=-epsilon)
 
 
 def _symmetric(n: int, directed: bool) -> np.ndarray:
@@ -25,17 +23,20 @@ def _symmetric(n: int, directed: bool) -> np.ndarray:
 
 def _listed(n: int, directed: bool) -> Evidence:
     return Evidence(
-        n, directed, np.array([[0, 1], [0, 2], [1, 2]]), np.array([1.2, 0.4, 2.0]), constant=-0.7
+        Network(n, (), directed),
+        np.array([[0, 1], [0, 2], [1, 2]]),
+        np.array([1.2, 0.4, 2.0]),
+        constant=-0.7,
     )
 
 
 def _constant(n: int, directed: bool) -> Evidence:
-    return Evidence(n, directed, np.empty((0, 2), np.int64), np.empty(0), constant=0.6)
+    return Evidence(Network(n, (), directed), np.empty((0, 2), np.int64), np.empty(0), constant=0.6)
 
 
 def _whole(n: int, directed: bool) -> Evidence:
     pairs = np.array([[0, 2], [1, 2]])
-    return Evidence(n, directed, pairs, np.zeros(2), matrix=_symmetric(n, directed))
+    return Evidence(Network(n, (), directed), pairs, np.zeros(2), matrix=_symmetric(n, directed))
 
 
 def _statistics(law: str, step: list[float] | None) -> Callable[[int, bool], Evidence]:
@@ -44,7 +45,7 @@ def _statistics(law: str, step: list[float] | None) -> Callable[[int, bool], Evi
             "gwesp(0.5) + edges", np.array([2.3, 3.0]), np.array([1.5, 0.8]), law,
             None if step is None else np.array(step),
         )  # fmt: skip
-        return Evidence.of_statistics(n, directed, seen)
+        return Evidence.of_statistics(Network(n, (), directed), seen)
 
     return made
 
@@ -53,7 +54,7 @@ def _degrees(law: str) -> Callable[[int, bool], Evidence]:
     def made(n: int, directed: bool) -> Evidence:
         shape = (2, n) if directed else (n,)
         values = np.random.default_rng(5).integers(-1, n, shape).astype(float)
-        return Evidence.of_degrees(n, directed, SeenDegrees(values, 1.3, law))
+        return Evidence.of_degrees(Network(n, (), directed), SeenDegrees(values, 1.3, law))
 
     return made
 

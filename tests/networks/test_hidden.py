@@ -157,14 +157,14 @@ def test_sparse_networks_of_many_nodes():
 
 def test_collapsed_graphs_are_said_to_be():
     nodes = Network(8)
-    nothing = Evidence(8, False, np.empty((0, 2), np.int64), np.empty(0), constant=-30.0)
+    nothing = Evidence(Network(8), np.empty((0, 2), np.int64), np.empty(0), constant=-30.0)
     with pytest.warns(UserWarning, match="hidden graphs were empty or complete"):
         sample_hidden("edges", nodes, nothing, prior=Normal(0, 1), draws=50, tune=50, seed=1)
     with pytest.warns(UserWarning, match="auxiliary graphs were empty or complete"):
         sample_hidden(
             "edges", nodes,
             Evidence.of_statistics(
-                8, False, SeenStatistics("edges", np.array([14.0]), np.array([0.5]), "gaussian")
+                Network(8), SeenStatistics("edges", np.array([14.0]), np.array([0.5]), "gaussian")
             ),
             prior=Normal(9, 0.01), draws=50, tune=50, seed=1,
         )  # fmt: skip

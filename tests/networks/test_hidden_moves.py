@@ -159,7 +159,7 @@ def test_transitions_are_in_detailed_balance_and_those_of_the_kernel(kind, n, di
 def test_a_hidden_graph_that_grows_stays_whole():
     network = Network(90)
     pairs = np.array(list(itertools.combinations(range(90), 2)))[::7]
-    evidence = Evidence(90, False, pairs, np.full(len(pairs), 1.0), constant=0.5)
+    evidence = Evidence(Network(90), pairs, np.full(len(pairs), 1.0), constant=0.5)
     for bitsets in (True, False):
         run_codes(evidence, "edges + triangle", [1.0, 0.0], network, (), 1, 60_000, bitsets=bitsets)
         run_codes(evidence, "edges", [1.0], network, (), 4_000, 1, bitsets=bitsets)
@@ -192,9 +192,9 @@ def test_a_first_guess_has_the_density_that_the_evidence_has():
     edges = SeenStatistics("edges", np.array([float(truth.sum())]), np.array([1.0]))
     for seen_so in (
         evidence,
-        Evidence(n, False, evidence.ties, evidence.offset, matrix=matrix),
-        Evidence.of_degrees(n, False, degrees),
-        Evidence.of_statistics(n, False, edges),
+        Evidence(Network(n), evidence.ties, evidence.offset, matrix=matrix),
+        Evidence.of_degrees(Network(n), degrees),
+        Evidence.of_statistics(Network(n), edges),
     ):
         seen, bound, _ = seen_of(seen_so, "edges", Network(n))
         guess = Network(n, first_guess(seen, bound, Network(n), rng))
@@ -203,26 +203,26 @@ def test_a_first_guess_has_the_density_that_the_evidence_has():
 
 NODES = Network(4)
 REFUSED = [
-    (Evidence(5, False, np.empty((0, 2)), np.empty(0)), "n = 5"),
-    (Evidence(4, True, np.empty((0, 2)), np.empty(0)), "directed = True"),
-    (Evidence(4, False, np.array([[0, 4]]), np.ones(1)), "two different nodes from 0 to 3"),
-    (Evidence(4, False, np.array([[0, 1]]), np.ones(2)), "one finite value a pair"),
-    (Evidence(4, False, np.array([[0, 1]]), np.array([np.inf])), "finite"),
-    (Evidence(4, False, np.empty((0, 2)), np.empty(0), matrix=np.ones((3, 3))), "shape"),
-    (Evidence.of_degrees(4, False, SeenDegrees(np.ones(3), 1.0)), r"shape \(4,\)"),
-    (Evidence.of_degrees(4, False, SeenDegrees(np.ones(4), 0.0)), "above zero"),
-    (Evidence.of_degrees(4, False, SeenDegrees(np.ones(4), 1.0, "cauchy")), "cauchy"),
+    (Evidence(Network(5), np.empty((0, 2)), np.empty(0)), "n = 5"),
+    (Evidence(Network(4, (), True), np.empty((0, 2)), np.empty(0)), "directed = True"),
+    (Evidence(Network(4), np.array([[0, 4]]), np.ones(1)), "two different nodes from 0 to 3"),
+    (Evidence(Network(4), np.array([[0, 1]]), np.ones(2)), "one finite value a pair"),
+    (Evidence(Network(4), np.array([[0, 1]]), np.array([np.inf])), "finite"),
+    (Evidence(Network(4), np.empty((0, 2)), np.empty(0), matrix=np.ones((3, 3))), "shape"),
+    (Evidence.of_degrees(Network(4), SeenDegrees(np.ones(3), 1.0)), r"shape \(4,\)"),
+    (Evidence.of_degrees(Network(4), SeenDegrees(np.ones(4), 0.0)), "above zero"),
+    (Evidence.of_degrees(Network(4), SeenDegrees(np.ones(4), 1.0, "cauchy")), "cauchy"),
     (
-        Evidence.of_statistics(4, False, SeenStatistics("edges", np.ones(2), np.ones(2))),
+        Evidence.of_statistics(Network(4), SeenStatistics("edges", np.ones(2), np.ones(2))),
         r"shape \(1,\)",
     ),
     (
         Evidence.of_statistics(
-            4, False, SeenStatistics("edges", np.ones(1), np.ones(1), "laplace", -np.ones(1))
+            Network(4), SeenStatistics("edges", np.ones(1), np.ones(1), "laplace", -np.ones(1))
         ),
         "0 or above",
     ),
-    (Evidence.of_statistics(4, False, SeenStatistics("alien", np.ones(1), np.ones(1))), "alien"),
+    (Evidence.of_statistics(Network(4), SeenStatistics("alien", np.ones(1), np.ones(1))), "alien"),
 ]
 
 
