@@ -233,7 +233,7 @@ class NoisyStatisticsMechanism:
             "laplace" if self.noise == "laplace" else "gaussian",
             np.array(rounded),
         )
-        return Evidence.of_statistics(self.frame.network, seen)
+        return Evidence.of_statistics(self.frame.network, seen, max_degree=self.max_degree)
 
     # What is written down, and what an audit tries.
 

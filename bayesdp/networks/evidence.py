@@ -83,6 +83,8 @@ class Evidence:
         aren't read.
     statistics : tuple of SeenStatistics
     degrees : tuple of SeenDegrees
+    max_degree : int or None
+        What no degree exceeds, out-degree if directed: L is zero elsewhere.
     """
 
     nodes: Network
@@ -92,11 +94,15 @@ class Evidence:
     matrix: NDArray[np.float64] | None = None
     statistics: tuple[SeenStatistics, ...] = ()
     degrees: tuple[SeenDegrees, ...] = ()
+    max_degree: int | None = None
 
     @classmethod
-    def of_statistics(cls, nodes: Network, *seen: SeenStatistics) -> Evidence:
+    def of_statistics(
+        cls, nodes: Network, *seen: SeenStatistics, max_degree: int | None = None
+    ) -> Evidence:
         """Of statistics alone."""
-        return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), statistics=seen)
+        none = np.empty((0, 2), np.int64)
+        return cls(nodes, none, np.empty(0), statistics=seen, max_degree=max_degree)
 
     @classmethod
     def of_degrees(cls, nodes: Network, *seen: SeenDegrees) -> Evidence:
@@ -145,6 +151,7 @@ def together(parts: Sequence[Evidence]) -> Evidence:
         whole,
         tuple(seen for part in parts for seen in part.statistics),
         tuple(seen for part in parts for seen in part.degrees),
+        min((part.max_degree for part in parts if part.max_degree is not None), default=None),
     )
 
 

@@ -39,6 +39,8 @@ class Seen(NamedTuple):
     degrees : ndarray of float, shape (sequences, rows)
         Noisy degrees, a column a row of the graph.
     degree_scale, degree_law : ndarray, shape (sequences,)
+    most : int
+        What no degree exceeds, out-degree if directed.
     """
 
     pairs: NDArray[np.int64]
@@ -54,6 +56,7 @@ class Seen(NamedTuple):
     degrees: NDArray[np.float64]
     degree_scale: NDArray[np.float64]
     degree_law: NDArray[np.int64]
+    most: int
 
 
 def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, BoundFormula, int]:
@@ -94,6 +97,7 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
         .reshape(len(evidence.degrees), -1 if evidence.degrees else np.prod(rows)),
         degree_scale=np.array([float(_positive("scale", p.scale, ())) for p in evidence.degrees]),
         degree_law=np.array([_law(p.law) for p in evidence.degrees], dtype=np.int64),
+        most=nodes.n if evidence.max_degree is None else evidence.max_degree,
     )  # fmt: skip
     return seen, bound, len(places[0])
 

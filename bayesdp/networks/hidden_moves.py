@@ -118,6 +118,12 @@ def _support(
     return total
 
 
+@inlined
+def _full(graph: Any, most: Any, i: Any, j: Any) -> Any:
+    """Whether a tie from i to j would be one too many for a node."""
+    return graph.degree[i] >= most or (graph.inward == 0 and graph.degree[j] >= most)
+
+
 @leaf
 def _advance(
     graph: Any, place: Any, back: Any, model: Any, seen: Any, coef: Any, random: Any, change: Any,
@@ -155,6 +161,8 @@ def _advance(
                 r = back[e]
             else:
                 r = listed(seen, i, j)
+        if not present and _full(graph, seen.most, i, j):
+            continue
         for t in range(len(change)):
             change[t] = change_of(graph, model, t, i, j, np.int64(present))
         gain = 0.0

@@ -75,7 +75,20 @@ def _some_dyads(
 
 
 def first_guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any) -> NDArray[Any]:
-    """Ties of a graph to start from, shape (ties, 2), that the evidence finds likely.
+    """Ties of a graph to start from, shape (ties, 2), that the evidence finds likely."""
+    ties = generator.permutation(_guess(seen, bound, nodes, generator))
+    degree = np.zeros(nodes.n, dtype=np.int64)
+    kept = np.ones(len(ties), dtype=np.bool_)
+    for e, (i, j) in enumerate(ties if seen.most < nodes.n else ()):
+        kept[e] = degree[i] < seen.most and (nodes.directed or degree[j] < seen.most)
+        degree[i] += kept[e]
+        degree[j] += kept[e] and not nodes.directed
+    within: NDArray[np.int64] = ties[kept]
+    return within
+
+
+def _guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any) -> NDArray[Any]:
+    """A graph that the evidence finds likely but for a bound on degrees.
 
     Each dyad is tied with its posterior probability under a Bernoulli graph whose density is
     the maximum likelihood under the dyads' offsets; without offsets, what the noisy number of

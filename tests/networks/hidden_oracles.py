@@ -59,6 +59,11 @@ def _degrees(law: str) -> Callable[[int, bool], Evidence]:
     return made
 
 
+def _bounded(n: int, directed: bool) -> Evidence:
+    seen = SeenStatistics("edges", np.array([2.0]), np.array([0.7]))
+    return Evidence.of_statistics(Network(n, (), directed), seen, max_degree=1 if directed else 2)
+
+
 EVIDENCE: dict[str, Callable[[int, bool], Evidence]] = {
     "listed": _listed,
     "constant": _constant,
@@ -68,6 +73,7 @@ EVIDENCE: dict[str, Callable[[int, bool], Evidence]] = {
     "statistics, gaussian": _statistics("gaussian", [0.25, 0.0]),
     "degrees, laplace": _degrees("laplace"),
     "degrees, gaussian": _degrees("gaussian"),
+    "degrees bounded": _bounded,
     "two flips": lambda n, directed: together([_listed(n, directed), _constant(n, directed)]),
     "all": lambda n, directed: together(
         [
@@ -87,6 +93,8 @@ def _log_noise(law: str, scale: float, u: np.ndarray) -> float:
 def log_likelihood(evidence: Evidence, a: np.ndarray, network: Network) -> float:
     """log L of one adjacency matrix, from the definition."""
     n = len(a)
+    if evidence.max_degree is not None and (a.sum(axis=1) > evidence.max_degree).any():
+        return -np.inf
     offset = evidence.matrix
     if offset is None:
         offset = np.full((n, n), evidence.constant)

@@ -230,3 +230,18 @@ REFUSED = [
 def test_evidence_that_is_refused(evidence, message):
     with pytest.raises(bdp.InvalidInput, match=message):
         seen_of(evidence, "edges + triangle", NODES)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_starts_keep_to_a_bound_on_degrees(directed):
+    nodes = Network(30, (), directed)
+    seen, bound, _ = seen_of(
+        Evidence.of_statistics(
+            nodes, SeenStatistics("edges", np.array([200.0]), np.ones(1)), max_degree=3
+        ),
+        "edges",
+        nodes,
+    )
+    ties = first_guess(seen, bound, nodes, np.random.default_rng(1))
+    graph = Network(30, ties, directed).to_adjacency()
+    assert graph.sum(axis=1).max() == 3
