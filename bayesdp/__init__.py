@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
@@ -71,6 +73,8 @@ _HOME = {
     "Combined": "evaluation.combining",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DirichletMultinomialMechanism": "mechanisms.dirichlet_multinomial",
+    "DirichletMultinomialSynthesizer": "synthesis.dirichlet_multinomial",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EngineFailed": "errors",
@@ -126,6 +130,8 @@ __all__ = [
     "Combined",
     "ConjugateRelease",
     "Count",
+    "DirichletMultinomialMechanism",
+    "DirichletMultinomialSynthesizer",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "EngineFailed",

@@ -11,6 +11,7 @@ from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -180,6 +181,7 @@ REGISTRY: dict[str, type[Any]] = {
         PermuteAndFlip,
         RandomizedResponse,
         ConjugateRelease,
+        DirichletMultinomialMechanism,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,

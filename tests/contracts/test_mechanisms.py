@@ -130,6 +130,33 @@ def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
     ]
 
 
+def with_a_hole(counts: Any) -> tuple[int, ...]:
+    """Counts of three cells as those of four, the second of which is a structural zero."""
+    return (counts[0], 0, *counts[1:])
+
+
+TABLES = [
+    Example(m, pairs, m.outputs(), delta)
+    for m, pairs, delta in (
+        (bdp.DirichletMultinomialMechanism(3, 4, 3, (2.5, 1.25, 7)), category_counts(3, 3), 0.0),
+        (bdp.DirichletMultinomialMechanism(3, 3, 4, 2.0), category_counts(3, 4), 0.02),
+        (bdp.DirichletMultinomialMechanism(None, 3, 2, 1.5), category_counts(1, 2), 0.02),
+        (
+            bdp.DirichletMultinomialMechanism(
+                None,
+                5,
+                4,
+                (0.5, 0, 2, 1),
+                (1,),
+                (Axis("c", categories=("a", 2)), Axis("x", edges=(0, 0.5, 1))),
+            ),
+            [(with_a_hole(p), with_a_hole(q)) for n in (1, 3) for p, q in category_counts(n, 3)],
+            0.0,
+        ),
+    )
+]
+
+
 RESPONSES = [
     (bdp.RandomizedResponse.binary(1.0), 0.0),
     (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
@@ -141,6 +168,7 @@ EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
+    *TABLES,
     conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),
