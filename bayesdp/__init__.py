@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+    from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.networks.prior import Normal
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
+    from bayesdp.synthesis.poisson_gamma import PoissonGammaSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
@@ -96,6 +98,8 @@ _HOME = {
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
     "PerturbedHistogramSynthesizer": "synthesis.histogram",
+    "PoissonGammaMechanism": "mechanisms.poisson_gamma",
+    "PoissonGammaSynthesizer": "synthesis.poisson_gamma",
     "PosteriorSynthesizer": "synthesis.posterior",
     "PseudoPosterior": "synthesis.pseudo_posterior",
     "PublicWeights": "mechanisms.censored_weights",
@@ -153,6 +157,8 @@ __all__ = [
     "PermuteAndFlip",
     "PerturbedHistogram",
     "PerturbedHistogramSynthesizer",
+    "PoissonGammaMechanism",
+    "PoissonGammaSynthesizer",
     "PosteriorSynthesizer",
     "PseudoPosterior",
     "PublicWeights",

@@ -18,6 +18,7 @@ from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
@@ -182,6 +183,7 @@ REGISTRY: dict[str, type[Any]] = {
         RandomizedResponse,
         ConjugateRelease,
         DirichletMultinomialMechanism,
+        PoissonGammaMechanism,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,

@@ -5,12 +5,7 @@ The law f(k) of BetaBinomial(m, a, b) is in proportion to
     Gamma(a + k) Gamma(b + m - k) / (k! (m - k)!).
 
 Where a, b >= 1 it is log-concave, since (m - k) (a + k) / ((k + 1) (b + m - k - 1)) decreases in
-k. Let M be its mode and w, on one side, such that f(M + w) <= f(M) / 2. Then
-f(M + j w + r) <= f(M) / 2^j, so this is a rejection sampler (Devroye 1986, section VII.2):
-a side and a remainder r are uniform below the two sides' w together, j counts fair coins before
-the first head, and k is kept with probability c 2^j f(k) / f(M). Proposals are bits. The mode is
-found in floating point, so it may be one off where two values are nearly as likely; c = 1 - 2^-10
-leaves more room than that takes.
+k, and `bayesdp.mechanisms.log_concave_draws` does it.
 
 Where a < 1, think of Polya's urn: the first unit of the first colour is drawn at T, with
 
@@ -32,9 +27,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.mechanisms.exact_comparison import Uniform, below_probability, compared, log_gamma
+from bayesdp.mechanisms.exact_comparison import Uniform, compared, log_gamma
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.randomness import random_words, uniform_below
+from bayesdp.mechanisms.log_concave_draws import log_concave_draws
+from bayesdp.mechanisms.randomness import random_words
 
 LARGEST_SIZE = 2**38
 """Up to here, the mode found in floating point is at most one off and nearly as likely."""
@@ -44,8 +40,6 @@ Integers = NDArray[np.int64]
 Parameters = Callable[[int], tuple[Fraction, Fraction]]
 
 _BLOCK = 1 << 15  # draws made at once, so that temporary arrays stay in the cache
-_HALF = -0.6932  # a little below log(1 / 2)
-_KEPT = 1 - 2.0**-10  # c
 
 
 def beta_binomial_draws(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
@@ -108,85 +102,24 @@ def _draw(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
 
 
 def _log_concave(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
-    """Draws where a and b are at least 1, by rejection from a staircase."""
-    mode, top = _mode(size, a, b)
-    above = _width(size, a, b, mode, top, size - mode + 1, 1)
-    below = _width(size, a, b, mode, top, mode, -1)
-    drawn = np.empty_like(size)
-    pending = np.arange(size.size)
-    while pending.size:
-        up, down, m = above[pending], below[pending], size[pending]
-        r = uniform_below((up + down).astype(np.uint64)).astype(np.int64)
-        j = _coins(pending.size)
-        # A step further than the size is impossible anyhow; no product may overflow.
-        step = np.minimum(j, 64)
-        k = np.where(
-            r < up, mode[pending] + step * up + r, mode[pending] - 1 - step * down - (r - up)
-        )
-        possible = np.flatnonzero((k >= 0) & (k <= m) & (j <= 64))
-        i = pending[possible]
-        log_p = beta_binomial_logpmf(k[possible], size[i], a[i], b[i]) - top[i]
-        log_p += j[possible] * np.log(2.0) + np.log(_KEPT)
+    """Draws where a and b are at least 1."""
+    mode = _mode(size, a, b)
+    curvature = (a + b - 2) / ((mode + 1.0) * (b + size - mode))
 
-        def exactly(
-            place: int, i: Any = i, k: Any = k[possible], j: Any = j[possible]
-        ) -> Callable[[], Any]:
-            return lambda: _log_ratio(
-                int(size[i[place]]),
-                int(k[place]),
-                int(mode[i[place]]),
-                int(j[place]),
-                exact(int(i[place])),
-            )
+    def log_law(k: Integers, i: Any) -> Floats:
+        return beta_binomial_logpmf(k, size[i], a[i], b[i])
 
-        kept = possible[below_probability(log_p, exactly)]
-        drawn[pending[kept]] = k[kept]
-        pending = np.delete(pending, kept)
-    return drawn
+    def log_ratio(i: int, k: int) -> Any:
+        return _log_ratio(int(size[i]), k, int(mode[i]), exact(i))
+
+    return log_concave_draws(log_law, log_ratio, mode, size, curvature)
 
 
-def _mode(size: Integers, a: Floats, b: Floats) -> tuple[Integers, Floats]:
-    """Where the law is largest, or nearly so, and its logarithm there."""
+def _mode(size: Integers, a: Floats, b: Floats) -> Integers:
+    """Where the law is largest, or nearly so."""
     weight = a + b - 2
     crossing = (size * (a - 1) - (b - 1)) / np.where(weight > 0, weight, 1.0)
-    mode = np.clip(np.floor(crossing) + 1, 0, size).astype(np.int64)
-    return mode, beta_binomial_logpmf(mode, size, a, b)
-
-
-def _width(
-    size: Integers,
-    a: Floats,
-    b: Floats,
-    mode: Integers,
-    top: Floats,
-    most: Integers,
-    sign: int,
-) -> Integers:
-    """How far from the mode the law has halved, up to twice that; at most `most`."""
-    curvature = (a + b - 2) / ((mode + 1.0) * (b + size - mode))
-    guess = 1.2 / np.sqrt(np.maximum(curvature, 1e-30))
-    width = np.minimum(np.ceil(np.minimum(guess, size + 1.0)).astype(np.int64), most)
-    short = np.flatnonzero(width < most)
-    while short.size:
-        k = mode[short] + sign * width[short]
-        gap = beta_binomial_logpmf(k, size[short], a[short], b[short]) - top[short]
-        short = short[gap > _HALF]
-        width[short] = np.minimum(2 * width[short], most[short])
-        short = short[width[short] < most[short]]
-    return np.asarray(width)
-
-
-def _coins(count: int) -> Integers:
-    """Numbers of tails before the first head: trailing zeros of random words."""
-    number = np.zeros(count, dtype=np.int64)
-    running = np.arange(count)
-    while running.size:
-        words = random_words(running.size)
-        lowest = words & (~words + np.uint64(1))
-        zero = lowest == 0
-        number[running] += np.where(zero, 64, np.log2(np.where(zero, 1, lowest)).astype(np.int64))
-        running = running[zero]
-    return number
+    return np.asarray(np.clip(np.floor(crossing) + 1, 0, size), dtype=np.int64)
 
 
 def _first_success(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
@@ -218,17 +151,15 @@ def _first_success_exactly(word: int, size: int, parameters: tuple[Fraction, Fra
     return high
 
 
-def _log_ratio(size: int, k: int, mode: int, j: int, parameters: tuple[Fraction, Fraction]) -> Any:
-    """An interval around log(c 2^j f(k) / f(mode))."""
-    from mpmath import iv  # type: ignore[import-untyped]
-
+def _log_ratio(size: int, k: int, mode: int, parameters: tuple[Fraction, Fraction]) -> Any:
+    """An interval around log(f(k) / f(mode))."""
     a, b = parameters
     here, there = (
         log_gamma(a + x) + log_gamma(b + size - x)
         - log_gamma(Fraction(x + 1)) - log_gamma(Fraction(size - x + 1))
         for x in (k, mode)
     )  # fmt: skip
-    return here - there + j * iv.log(2) + iv.log(iv.mpf(_KEPT))
+    return here - there
 
 
 def _log_none(t: int, parameters: tuple[Fraction, Fraction]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -13,11 +14,13 @@ from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.beta_binomial_draws import LARGEST_SIZE
 
+_MOST_TABLES = 100_000
 
-def check_size(size: Any) -> int:
+
+def check_size(size: Any, name: str = "size") -> int:
     """Return a copy's number of records if exact draws can be made of it, else raise."""
-    if check_at_least_one("size", size) > LARGEST_SIZE:
-        raise InvalidInput(f"size is {size}; a copy has at most {LARGEST_SIZE:,} records")
+    if check_at_least_one(name, size) > LARGEST_SIZE:
+        raise InvalidInput(f"{name} is {size}; a copy has at most {LARGEST_SIZE:,} records")
     return int(size)
 
 
@@ -40,23 +43,25 @@ def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:
     return made
 
 
-def check_prior(prior: Any, cells: int, zeros: Sequence[int]) -> float | tuple[float, ...]:
+def check_prior(
+    prior: Any, cells: int, zeros: Sequence[int], name: str = "prior"
+) -> float | tuple[float, ...]:
     """Return the prior as a float or as one a cell, 0 in the structural zeros, else raise."""
     if is_number(prior):
         if 0 < prior < np.inf:
             return float(prior)
-        raise InvalidInput(f"prior is {prior!r}; it must be positive and finite")
+        raise InvalidInput(f"{name} is {prior!r}; it must be positive and finite")
     given = prior.tolist() if isinstance(prior, np.ndarray) else prior
     if not isinstance(given, Sequence) or len(given) != cells or not all(map(is_number, given)):
         raise InvalidInput(
-            f"prior is a {type(prior).__name__} of another length or kind; it must be a positive "
+            f"{name} is a {type(prior).__name__} of another length or kind; it must be a positive "
             f"number, or one for each of the {cells} cells"
         )
     values = np.array(given, dtype=np.float64)
     possible = np.delete(values, list(zeros))
     if not (np.all(possible > 0) and np.isfinite(possible.sum())) or np.any(values[list(zeros)]):
         raise InvalidInput(
-            "prior has an entry that is not positive and finite, or not 0 in a structural zero; "
+            f"{name} has an entry that is not positive and finite, or not 0 in a structural zero; "
             "each other cell needs a positive one, since a cell without one can't be private"
         )
     return tuple(values.tolist())
@@ -105,3 +110,18 @@ def check_table(
             + (f", none in its {len(zeros)} structural zeros" if len(zeros) else "")
         )
     return tuple(counts.tolist())
+
+
+def all_tables(cells: int, total: int) -> NDArray[np.int64] | None:
+    """All counts with that sum, shape (tables, cells), where they are at most 100,000; else None.
+
+    None where the sum is 0 too: nothing is released then.
+    """
+    if not total or math.comb(total + cells - 1, cells - 1) > _MOST_TABLES:
+        return None
+    rows = np.zeros((1, 0), dtype=np.int64)
+    for _ in range(cells - 1):
+        left = total - rows.sum(axis=1)
+        last = np.concatenate([np.arange(most + 1) for most in left])
+        rows = np.column_stack([np.repeat(rows, left + 1, axis=0), last])
+    return np.column_stack([rows, total - rows.sum(axis=1)])

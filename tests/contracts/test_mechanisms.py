@@ -157,6 +157,20 @@ TABLES = [
 ]
 
 
+BY_AREA = [
+    Example(m, m.pairs() + category_counts(1, 3), m.outputs())
+    for m in (
+        bdp.PoissonGammaMechanism(None, (0.5, 2.0, 7.0), 3.0, 4),
+        bdp.PoissonGammaMechanism(1, (0.5, 2.0, 7.0), (1.0, 1.5, 4.0), 5, ("a", 2, "c")),
+        bdp.PoissonGammaMechanism(None, (1.0, 2.0, 4.0), (1.5, 3.0, 6.0), 4),
+    )
+] + [
+    Example(m, m.pairs(), plane(range(36)), delta=0.05)
+    for m in (
+        bdp.PoissonGammaMechanism(None, (2.0, 0.5), 9.0, None),
+        bdp.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
+    )
+]
 RESPONSES = [
     (bdp.RandomizedResponse.binary(1.0), 0.0),
     (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
@@ -169,6 +183,7 @@ EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
     *TABLES,
+    *BY_AREA,
     conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),

@@ -11,7 +11,7 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.mechanisms import beta_binomial_draws as draws
-from bayesdp.mechanisms import category_splitting, exact_comparison, randomness
+from bayesdp.mechanisms import category_splitting, exact_comparison, log_concave_draws, randomness
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 
@@ -81,16 +81,20 @@ def test_the_moments_of_large_draws(m: int, a: float, b: float):
 def test_the_staircase_lies_above_the_law(m: int, a: float, b: float):
     """f(k) <= f(mode) 2^-j / c at every k: no probability of acceptance exceeds 1."""
     a, b = max(a, 1.0), max(b, 1.0)
-    one = (np.array([m]), np.array([a]), np.array([b]))
-    mode, top = draws._mode(*one)
-    above = draws._width(*one, mode, top, m - mode + 1, 1)
-    below = draws._width(*one, mode, top, mode, -1)
+    mode = draws._mode(np.array([m]), np.array([a]), np.array([b]))
+
+    def log_law(k, i):
+        return beta_binomial_logpmf(k, m, a, b)
+
+    top, ones = log_law(mode, 0), np.array([1])
+    above = log_concave_draws.widths(log_law, mode, top, ones, m - mode + 1, 1)
+    below = log_concave_draws.widths(log_law, mode, top, np.minimum(ones, mode), mode, -1)
     k = np.arange(m + 1)
     up = k >= mode
     width = np.where(up, above, np.maximum(below, 1))
     j = np.where(up, k - mode, mode - 1 - k) // width
     law = beta_binomial_logpmf(k, m, a, b) - top + j * math.log(2)
-    assert np.all(law + math.log(draws._KEPT) < 0)
+    assert np.all(law + math.log(log_concave_draws.KEPT) < 0)
     assert law.max() == pytest.approx(0, abs=1e-9)
     mass = np.sum(np.exp(beta_binomial_logpmf(k, m, a, b)))
     assert mass / (2 * float(above[0] + below[0]) * math.exp(top[0])) > 0.2
@@ -197,8 +201,10 @@ def test_splitting_asks_for_exact_weights_of_the_right_cells(monkeypatch: pytest
 
 def test_coins_count_zeros_of_any_number_of_words(monkeypatch: pytest.MonkeyPatch):
     words = iter([[1, 8, 0], [0], [4]])
-    monkeypatch.setattr(draws, "random_words", lambda n: np.array(next(words), dtype=np.uint64))
-    assert draws._coins(3).tolist() == [0, 3, 130]
+    monkeypatch.setattr(
+        log_concave_draws, "random_words", lambda n: np.array(next(words), dtype=np.uint64)
+    )
+    assert log_concave_draws.coins(3).tolist() == [0, 3, 130]
     monkeypatch.undo()
     with randomness.reproducible(9):
-        assert abs(draws._coins(100_000).mean() - 1) < 6 * math.sqrt(2 / 100_000)
+        assert abs(log_concave_draws.coins(100_000).mean() - 1) < 6 * math.sqrt(2 / 100_000)
