@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+    from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
     from bayesdp.synthesis.poisson_gamma import PoissonGammaSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
@@ -90,10 +92,12 @@ _HOME = {
     "Ledger": "privacy.ledger",
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
+    "LogLinearSynthesizer": "synthesis.log_linear",
     "MissingDependency": "errors",
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
+    "NoisyMarginals": "mechanisms.noisy_marginals",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
@@ -149,10 +153,12 @@ __all__ = [
     "Ledger",
     "LedgerCorrupted",
     "LedgerUnavailable",
+    "LogLinearSynthesizer",
     "MissingDependency",
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
+    "NoisyMarginals",
     "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",

@@ -17,6 +17,7 @@ from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMecha
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
@@ -184,6 +185,7 @@ REGISTRY: dict[str, type[Any]] = {
         ConjugateRelease,
         DirichletMultinomialMechanism,
         PoissonGammaMechanism,
+        NoisyMarginals,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,

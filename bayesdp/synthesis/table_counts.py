@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
+    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
 
 Tables = dict[Label, NDArray[np.int64]]
 
@@ -99,6 +100,19 @@ def given_counts(
     if not table.any():
         raise InvalidInput("counts is of no records; there is nothing to release")
     return axes, {None: table}
+
+
+def table_of(made: LogLinearSynthesizer, data: Any, counts: Any) -> NDArray[np.int64]:
+    """The counts of all cells, from records or as given."""
+    axes = declared_axes(made.bounds, made.categories, made.bins) or ()
+    if counts is not None:
+        table = _flat(counts, axes)
+    else:
+        columns = columns_of(data, "value", made.bounds, made.categories or {})
+        table = counted(axes, list(columns.values()), clamp=made.outside == "clamp")
+    if not table.any():
+        raise InvalidInput("data is empty; there is nothing to release")
+    return table
 
 
 def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:

@@ -171,6 +171,21 @@ BY_AREA = [
         bdp.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
     )
 ]
+TWO = (Axis("a", categories=(0, 1)), Axis("b", edges=(0.0, 1.0)))
+CORNERS = [(1, 0, 1), (0, 1, 1)]  # one record's marginals (a, b) and b
+MARGINALS = [
+    Example(
+        bdp.NoisyMarginals(0.2, TWO, (("b", "a"), "b")),
+        [((0, 0, 0), one) for one in CORNERS],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+    ),
+    Example(
+        bdp.NoisyMarginals(0.6, TWO, (("a", "b"), "b"), "gaussian", REPLACE_ONE, 1),
+        [(CORNERS[0], CORNERS[1])],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+        delta=0.1,
+    ),
+]
 RESPONSES = [
     (bdp.RandomizedResponse.binary(1.0), 0.0),
     (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
@@ -184,6 +199,7 @@ EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
     *TABLES,
     *BY_AREA,
+    *MARGINALS,
     conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),
