@@ -7,7 +7,7 @@ By Cauchy's formula on the circle of radius t where m is the mean of the tilted 
     c_m t^m / G(t) = (1 / N) sum over N equally spaced w of phi(w) exp(-i w m),
 
 phi(w) = prod ((1 - p_i t) / (1 - p_i t exp(i w)))^r_i being a characteristic function. The only
-error is the probability of m + N, m + 2 N, ...: N is chosen by Chernoff's bound to make that
+error is the probability of m + N, m - N, m + 2 N, ...: N is chosen by Chernoff's bound to make that
 negligible. |phi| decreases from w = 0 on, and terms below 1e-21 are left out.
 """
 
@@ -68,10 +68,19 @@ def _integrals(r: Floats, p: Floats, total: int) -> tuple[float, Floats]:
 
 
 def _nodes(r: Floats, tilted: Floats, total: int) -> int:
-    """N such that all of m + N, m + 2 N, ... have a probability below e^-50 of m's, or nearly."""
-    rise = 0.5 * -math.log(float(tilted.max()))  # half way to the pole, on a logarithmic scale
-    further = tilted * math.exp(rise)
-    bound = float(r @ (np.log1p(-tilted) - np.log1p(-further))) - total * rise
-    spread = math.sqrt(float(np.sum(r * tilted / (1 - tilted) ** 2))) + total + 1
-    needed = (bound + _NEGLIGIBLE + math.log(spread)) / rise
-    return max(total + 1, math.ceil(needed), 4)
+    """N such that m - N and m + N, or what is beyond, have a probability below e^-50 of m's.
+
+    By Chernoff's bound at several distances from the tilted law; below, m + 1 is enough too.
+    """
+    spread = math.sqrt(float(np.sum(r * tilted / (1 - tilted) ** 2))) + 1
+    most = -math.log(float(tilted.max()))  # from here to the pole, on a logarithmic scale
+
+    def needed(shift: float) -> float:
+        further = tilted * math.exp(shift)
+        bound = float(r @ (np.log1p(-tilted) - np.log1p(-further))) - total * shift
+        return (bound + _NEGLIGIBLE + math.log(total + spread)) / abs(shift)
+
+    shifts = [most * 2.0**-k for k in range(1, 24)]
+    above = min(needed(shift) for shift in shifts)
+    below = min([total + 1.0, *(needed(-shift) for shift in [2 * most, most, *shifts])])
+    return max(math.ceil(max(above, below)), 4)

@@ -38,6 +38,10 @@ its area: for add/remove-one, with NB(a_i + 1, p_i) and NB(a_i, p_i),
 
     delta(epsilon) = max over i and both directions of their divergence,   exactly.
 
+Given a gamma variable g of shape r, z_i is Poisson with mean s g, s = p / (1 - p), and a Poisson
+variable of a smaller mean is a thinned one. So both divergences increase in p, and only areas
+count of which no other has as small an a and as large a p.
+
 *Replace-one*: with E = max_j log(1 / q_j), delta(epsilon) is at most the largest divergence of an
 addition at epsilon - E: P(z_i | +1) P(z_j) is at most e^(epsilon - E) P(z_i) P(z_j) and that
 divergence, and P(z_j) <= e^E P(z_j | +1). A bound, not tight.
@@ -49,6 +53,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.mechanisms.dirichlet_multinomial_promise import check_relation
@@ -130,7 +135,7 @@ def fixed_total_epsilon(mechanism: PoissonGammaMechanism, relation: Neighbours) 
 
 def free_profile(mechanism: PoissonGammaMechanism, relation: Neighbours) -> Profile:
     """delta(epsilon) of one copy without a fixed total; tight under add/remove-one."""
-    pairs = np.unique(np.stack([mechanism.shape, mechanism.chance], axis=1), axis=0)
+    pairs = worst_areas(mechanism.shape, mechanism.chance)
     moved = float(-np.log1p(-mechanism.chance.max())) * (1 + 1e-15)
 
     def divergence(epsilon: float) -> float:
@@ -139,6 +144,14 @@ def free_profile(mechanism: PoissonGammaMechanism, relation: Neighbours) -> Prof
         return max(added(a, p, epsilon - moved) for a, p in pairs) if epsilon > moved else 1.0
 
     return Profile(divergence, math.inf, why=UNBOUNDED)
+
+
+def worst_areas(a: NDArray[np.float64], p: NDArray[np.float64]) -> list[tuple[float, float]]:
+    """The pairs (a, p) of which no other has as small an a and as large a p."""
+    order = np.lexsort((-p, a))
+    a, p = a[order], p[order]
+    best = np.maximum.accumulate(np.concatenate([[0.0], p[:-1]]))
+    return list(zip(a[p > best].tolist(), p[p > best].tolist(), strict=True))
 
 
 def added(a: float, p: float, epsilon: float) -> float:

@@ -17,7 +17,7 @@ from bayesdp.mechanisms.negative_binomial_draws import (
     negative_binomial_draws,
 )
 from bayesdp.mechanisms.negative_binomial_sums import log_coefficient, record_ratios
-from bayesdp.mechanisms.poisson_gamma_promise import added, removed
+from bayesdp.mechanisms.poisson_gamma_promise import added, removed, worst_areas
 from bayesdp.privacy.profile import hockey_stick
 
 Counts = bdp.PoissonGammaMechanism
@@ -143,6 +143,21 @@ def test_divergences_of_one_event_more_or_less(a: float, e: float, epsilon: floa
     assert removed(a + 1, p, epsilon) <= removed(a, p, epsilon) * (1 + 1e-12)
 
 
+def test_only_areas_with_a_small_prior_and_a_large_chance_count():
+    """All areas' divergences, in both directions, against those of the undominated ones."""
+    rng = np.random.default_rng(7)
+    a, e = rng.uniform(1, 60, 40), rng.gamma(0.7, 20, 40)
+    p = e / (a + 2 * e)
+    few = worst_areas(a, p)
+    assert 1 < len(few) < 20
+    assert worst_areas(np.full(3, 2.0), np.array([0.1, 0.3, 0.2])) == [(2.0, 0.3)]
+    assert len(worst_areas(np.full(3, 2.0), np.full(3, 0.2))) == 1
+    for epsilon in (0.0, 0.1, 0.7):
+        for divergence in (added, removed):
+            every = max(divergence(float(u), float(v), epsilon) for u, v in zip(a, p, strict=True))
+            assert max(divergence(u, v, epsilon) for u, v in few) == every
+
+
 @pytest.mark.parametrize("epsilon", [0.4, 0.8, 1.6])
 def test_replacing_an_event_keeps_the_bound(epsilon: float):
     made = Counts(None, (2.0, 0.5), 9.0, None)
@@ -155,7 +170,8 @@ def test_replacing_an_event_keeps_the_bound(epsilon: float):
 
 
 @pytest.mark.parametrize(
-    ("k", "total", "a"), [(2, 3, 1.0), (2, 60, 1.0), (3, 150, 2.5), (20, 100, 60.0), (2, 200, 1.0)]
+    ("k", "total", "a"),
+    [(2, 3, 1.0), (2, 60, 1.0), (3, 150, 2.5), (20, 100, 60.0), (2, 200, 1.0), (4, 400, 900.0)],
 )
 def test_coefficients_against_their_recurrence(k: int, total: int, a: float):
     """m c_m = sum_l (sum_i r_i p_i^l) c_{m-l}, in 50 digits."""
