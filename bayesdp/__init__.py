@@ -22,8 +22,14 @@ if TYPE_CHECKING:
         MissingDependency,
         ReleaseExists,
     )
-    from bayesdp.evaluation.combining import Combined, combine
+    from bayesdp.evaluation.combining import combine, combine_all
+    from bayesdp.evaluation.combining_nested import CombinedNested, combine_nested
+    from bayesdp.evaluation.combining_results import Combined, CombinedVector
+    from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
+    from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.inference.ergm import ErgmModel
+    from bayesdp.mechanisms import families
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
     from bayesdp.mechanisms.censored_weights import PublicWeights
@@ -32,16 +38,21 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
     from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
+    from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
+    from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
+    from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
     from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
@@ -55,14 +66,20 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
     from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
+    from bayesdp.synthesis.dp_ergm import DPERGM
+    from bayesdp.synthesis.edge_flip import EdgeFlip
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.log_linear import LogLinearSynthesizer
+    from bayesdp.synthesis.modips import Modips
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
+    from bayesdp.synthesis.noisy_statistics import NoisyStatistics
+    from bayesdp.synthesis.noisy_triangles import NoisyTriangles
     from bayesdp.synthesis.poisson_gamma import PoissonGammaSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
     "Audit": "privacy.audit",
@@ -70,19 +87,27 @@ _HOME = {
     "BetaBinomialMechanism": "mechanisms.beta_binomial",
     "BetaBinomialSynthesizer": "synthesis.beta_binomial",
     "BetaMixture": "engines.mixture",
+    "BetaModel": "inference.beta_model",
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
     "CensoredBetaMechanism": "mechanisms.censored_beta",
     "CensoredBetaSynthesizer": "synthesis.censored_beta",
-    "Combined": "evaluation.combining",
+    "Combined": "evaluation.combining_results",
+    "CombinedNested": "evaluation.combining_nested",
+    "CombinedVector": "evaluation.combining_results",
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
+    "DPERGM": "synthesis.dp_ergm",
     "DirichletMultinomialMechanism": "mechanisms.dirichlet_multinomial",
     "DirichletMultinomialSynthesizer": "synthesis.dirichlet_multinomial",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
+    "EdgeFlip": "synthesis.edge_flip",
+    "EdgeFlipMechanism": "mechanisms.edge_flip",
     "EngineFailed": "errors",
+    "ErgmModel": "inference.ergm",
     "ExponentialMechanism": "mechanisms.exponential",
+    "FTest": "evaluation.combining_tests",
     "GaussianMechanism": "mechanisms.gaussian",
     "Guarantee": "privacy.guarantee",
     "HuComparators": "synthesis.hu_comparators",
@@ -94,10 +119,16 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "LogLinearSynthesizer": "synthesis.log_linear",
     "MissingDependency": "errors",
+    "Modips": "synthesis.modips",
+    "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
     "NoisyMarginals": "mechanisms.noisy_marginals",
+    "NoisyStatistics": "synthesis.noisy_statistics",
+    "NoisyStatisticsMechanism": "mechanisms.noisy_statistics",
+    "NoisyTriangles": "synthesis.noisy_triangles",
+    "NoisyTrianglesMechanism": "mechanisms.noisy_triangles",
     "Normal": "networks.prior",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
@@ -111,12 +142,18 @@ _HOME = {
     "Release": "release",
     "ReleaseExists": "errors",
     "Strength": "privacy.guarantee",
+    "TruncatedStatistics": "synthesis.truncated_statistics",
+    "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
     "censor": "synthesis.censor",
     "combine": "evaluation.combining",
+    "combine_all": "evaluation.combining",
+    "combine_nested": "evaluation.combining_nested",
     "compose": "privacy.accounting",
     "distributional_delta": "mechanisms.conjugate_average",
+    "families": "mechanisms.families",
+    "likelihood_ratio_test": "evaluation.combining_tests",
     "networks": "networks",
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
@@ -125,25 +162,35 @@ _HOME = {
     "write_report": "report.html",
 }
 
+_MODULES = ("families", "networks")  # each its own home
+
 __all__ = [
+    "DPERGM",
     "Audit",
     "BayesDPError",
     "BetaBinomialMechanism",
     "BetaBinomialSynthesizer",
     "BetaMixture",
+    "BetaModel",
     "BinomialModel",
     "BudgetExceeded",
     "CensoredBetaMechanism",
     "CensoredBetaSynthesizer",
     "Combined",
+    "CombinedNested",
+    "CombinedVector",
     "ConjugateRelease",
     "Count",
     "DirichletMultinomialMechanism",
     "DirichletMultinomialSynthesizer",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
+    "EdgeFlip",
+    "EdgeFlipMechanism",
     "EngineFailed",
+    "ErgmModel",
     "ExponentialMechanism",
+    "FTest",
     "GaussianMechanism",
     "Guarantee",
     "HuComparators",
@@ -155,10 +202,16 @@ __all__ = [
     "LedgerUnavailable",
     "LogLinearSynthesizer",
     "MissingDependency",
+    "Modips",
+    "ModipsSBS",
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
     "NoisyMarginals",
+    "NoisyStatistics",
+    "NoisyStatisticsMechanism",
+    "NoisyTriangles",
+    "NoisyTrianglesMechanism",
     "Normal",
     "PermuteAndFlip",
     "PerturbedHistogram",
@@ -172,13 +225,19 @@ __all__ = [
     "Release",
     "ReleaseExists",
     "Strength",
+    "TruncatedStatistics",
+    "TruncatedStatisticsMechanism",
     "__version__",
     "audit",
     "average_case_delta",
     "censor",
     "combine",
+    "combine_all",
+    "combine_nested",
     "compose",
     "distributional_delta",
+    "families",
+    "likelihood_ratio_test",
     "networks",
     "noisy_mode",
     "publish",
@@ -192,7 +251,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bayesdp' has no attribute {name!r}")
     home = import_module(f"bayesdp.{_HOME[name]}")
-    value = home if name == _HOME[name] else getattr(home, name)  # a room is its own home
+    value = home if name in _MODULES else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -1,166 +1,104 @@
-r"""Combining rules: one estimate and variance from analyses of several copies.
+"""Combining the analyses of several copies, scalar or vector, by one rule or by all.
 
-With q_i and v_i from copy i of M, q = mean(q_i), v = mean(v_i) and
-b = sum((q_i - q)^2) / (M - 1):
+The rules, their degrees of freedom and sources are tabulated in `combining_rules`; tests are
+derived in `combining_tests`; copies in a nested design are combined by `combine_nested`.
 
-=================  ==============================  ====================================
-rule               variance                        degrees of freedom
-=================  ==============================  ====================================
-liu                v + b / M                       (M - 1) (1 + M v / b)^2
-rubin              v + (1 + 1/M) b                 (M - 1) (1 + v / ((1 + 1/M) b))^2
-reiter             (1 + 1/M) b - v                 (M - 1) (1 - v / ((1 + 1/M) b))^2
-reiter_positive    reiter's where positive,        as reiter's
-                   else (n_syn / n) v
-raab               v (n_syn/n + (1 + n_syn/n)/M)   infinite (normal)
-=================  ==============================  ====================================
-
-Sources: Liu, modips, Theorem 7 (b with M - 1 below, as its Appendix F has it; the theorem
-prints M); Rubin (1987); Raghunathan, Reiter and Rubin (2003), as equation (3) of Charest
-(2010); Reiter (2002), her equation (4); Raab, Nowok and Dibben (2017), for copies from a
-posterior draw, 1 + 2/M at n_syn = n.
-
-None of them knows that the copies were drawn under a prior made for privacy, and none
-removes the bias this causes: see `BinomialModel` for what does.
+None of the rules knows that the copies were drawn under a prior made for privacy, and none
+removes the bias this causes: see `BinomialModel` for what does. None sees noise that all copies
+share, either: where a statistic was sanitised once and all copies drawn from it, the variance
+between copies leaves that noise out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from bayesdp.engines.mixture import check_level
-from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.combining_inputs import Floats, analyses
+from bayesdp.evaluation.combining_results import Combined, CombinedVector
+from bayesdp.evaluation.combining_rules import RULES, Weights, check_size_ratio, weights
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True, slots=True)
-class Combined:
-    """A combined estimate.
-
-    Attributes
-    ----------
-    estimate, variance, df : float
-        Point estimate, its estimated variance (negative where Reiter's rule makes it so),
-        degrees of freedom of the t reference.
-    rule : str
-        The rule.
-    """
-
-    estimate: float
-    variance: float
-    df: float
-    rule: str
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Two-sided confidence interval, estimate -+ t sqrt(variance).
-
-        Raises
-        ------
-        InvalidInput
-            If the variance is negative, or `level` isn't in (0, 1).
-        """
-        tail = check_level(level) / 2
-        if self.variance < 0:
-            raise InvalidInput(
-                f"the variance is {self.variance:.3g}: rule {self.rule!r} subtracts the variance "
-                "within copies and may end below zero; use rule='reiter_positive'"
-            )
-        # Below, the quantile exceeds 10^100 and scipy's is no longer monotone in df.
-        quantile = math.inf if self.df < 0.01 else float(stats.t.ppf(1 - tail, self.df))
-        half = quantile * math.sqrt(self.variance) if self.variance > 0 else 0.0
-        return self.estimate - half, self.estimate + half
-
-
-class _Summary(NamedTuple):
-    copies: int
-    between: float
-    within: float
-    size_ratio: float
-
-
-def _liu(s: _Summary) -> tuple[float, float]:
-    return s.within + s.between / s.copies, _df(s, s.between / s.copies, 1)
-
-
-def _rubin(s: _Summary) -> tuple[float, float]:
-    inflated = (1 + 1 / s.copies) * s.between
-    return s.within + inflated, _df(s, inflated, 1)
-
-
-def _reiter(s: _Summary) -> tuple[float, float]:
-    inflated = (1 + 1 / s.copies) * s.between
-    return inflated - s.within, _df(s, inflated, -1)
-
-
-def _reiter_positive(s: _Summary) -> tuple[float, float]:
-    variance, df = _reiter(s)
-    return (variance if variance >= 0 else s.size_ratio * s.within), df
-
-
-def _raab(s: _Summary) -> tuple[float, float]:
-    return s.within * (s.size_ratio + (1 + s.size_ratio) / s.copies), math.inf
-
-
-def _df(s: _Summary, inflated: float, sign: int) -> float:
-    if inflated == 0:
-        return math.inf
-    return (s.copies - 1) * (1 + sign * s.within / inflated) ** 2
-
-
-RULES: dict[str, Callable[[_Summary], tuple[float, float]]] = {
-    "liu": _liu,
-    "rubin": _rubin,
-    "reiter": _reiter,
-    "reiter_positive": _reiter_positive,
-    "raab": _raab,
-}
+__all__ = ["RULES", "Combined", "CombinedVector", "combine", "combine_all", "proportions"]
 
 
 def combine(
     estimates: ArrayLike, variances: ArrayLike, rule: str = "liu", *, size_ratio: float = 1.0
-) -> Combined:
+) -> Combined | CombinedVector:
     """Combine the analyses of several copies.
 
     Parameters
     ----------
-    estimates, variances : array_like, shape (copies,)
-        From each copy, analysed as if it were real.
+    estimates : array_like, shape (copies,) or (copies, p)
+        From each copy, analysed as if it were real; a DataFrame's columns name the components.
+    variances : array_like, shape (copies,); for vectors (copies, p, p), or (copies, p)
+        Squared standard errors; for vectors covariance matrices, or variances alone, which give
+        intervals but no Wald test. For example
+        ``combine(pd.DataFrame([f.params for f in fits]), [f.cov_params() for f in fits])``.
     rule : {"liu", "rubin", "reiter", "reiter_positive", "raab"}
-        See the module's table.
+        See the table of `combining_rules`.
     size_ratio : float
         n_syn / n, records in a copy over records in the confidential data; used by
         reiter_positive and raab.
+
+    Returns
+    -------
+    Combined or CombinedVector
+        The latter for estimates of shape (copies, p).
 
     Raises
     ------
     InvalidInput
         If the rule is unknown, the arrays don't match or aren't finite, a variance is
-        negative, size_ratio isn't positive, or there is one copy and the rule needs two.
+        negative, a covariance matrix isn't symmetric and positive semidefinite, size_ratio
+        isn't positive, or there is one copy and the rule needs two.
+
+    Notes
+    -----
+    Of a vector, each component is combined as it would be alone, with one exception: from
+    covariance matrices, reiter_positive keeps the whole matrix positive semidefinite, and takes
+    (n_syn / n) V where T isn't, as for p >= M.
     """
-    if rule not in RULES:
-        raise InvalidInput(f"rule is {rule!r}; it must be one of {', '.join(map(repr, RULES))}")
-    q, v = _vector("estimates", estimates), _vector("variances", variances)
-    if q.size != v.size:
-        raise InvalidInput(f"estimates has {q.size} elements and variances {v.size}; match them")
-    if np.any(v < 0):
-        raise InvalidInput(
-            "variances has a negative element; variances are squared standard errors"
-        )
-    if not (size_ratio > 0 and math.isfinite(size_ratio)):
-        raise InvalidInput(f"size_ratio is {size_ratio!r}; it must be positive and finite")
-    if q.size < 2 and rule != "raab":
-        raise InvalidInput(
-            f"there is 1 copy; rule {rule!r} needs at least 2, since it uses the variance between "
-            "copies (rule='raab' takes one)"
-        )
-    between = float(q.var(ddof=1)) if q.size > 1 else 0.0
-    variance, df = RULES[rule](_Summary(q.size, between, float(v.mean()), size_ratio))
-    return Combined(float(q.mean()), variance, df, rule)
+    q, v, names = analyses(estimates, variances)
+    w = weights(rule, q.shape[0], size_ratio)
+    return _scalar(q, v, w) if q.ndim == 1 else _vector(q, v, w, names)
+
+
+def combine_all(
+    estimates: ArrayLike, variances: ArrayLike, *, size_ratio: float = 1.0, level: float = 0.95
+) -> pd.DataFrame:
+    """All rules side by side.
+
+    Parameters
+    ----------
+    estimates, variances, size_ratio
+        As for `combine`.
+    level : float
+        Of the intervals.
+
+    Returns
+    -------
+    DataFrame
+        Index: rule; for vectors, rule and component. Columns: estimate, variance, df, low, high
+        (the interval) and note, which says why a rule doesn't apply (its numbers are then NaN,
+        but for a negative variance, which is shown) and is empty where it does.
+    """
+    import pandas as pd
+
+    check_level(level)
+    check_size_ratio(size_ratio)
+    q, v, names = analyses(estimates, variances)
+    if scalar := q.ndim == 1:
+        q, v = q[:, None], v[:, None]
+    rows = [_rows(rule, q, v, names, size_ratio, level) for rule in RULES]
+    table = pd.concat(rows, keys=list(RULES), names=["rule", "component"])
+    return table.droplevel("component") if scalar else table
 
 
 def proportions(ones: ArrayLike, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -169,8 +107,41 @@ def proportions(ones: ArrayLike, size: int) -> tuple[np.ndarray, np.ndarray]:
     return q, q * (1 - q) / size
 
 
-def _vector(name: str, values: Any) -> np.ndarray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or not np.all(np.isfinite(array)):
-        raise InvalidInput(f"{name} must be a non-empty list of finite numbers, one per copy")
-    return array
+def _scalar(q: Floats, v: Floats, w: Weights) -> Combined:
+    within = np.asarray(v.mean())
+    between = np.asarray(q.var(ddof=1) if q.size > 1 else 0.0)
+    variance, df = float(w.variance(within, between)), float(w.df(within, between))
+    return Combined(float(q.mean()), variance, df, w.rule)
+
+
+def _vector(q: Floats, v: Floats, w: Weights, names: tuple[str, ...]) -> CombinedVector:
+    centred = q - q.mean(axis=0)
+    between = centred.T @ centred / max(q.shape[0] - 1, 1)
+    within = v.mean(axis=0)
+    spread = np.diag(between)
+    if within.ndim == 1:
+        variance, df = w.variance(within, spread), w.df(within, spread)
+        return CombinedVector(q.mean(axis=0), variance, df, None, None, None, names, w.rule, w)
+    covariance = w.total(within, between)
+    if w.fallback is not None and np.linalg.eigvalsh(covariance)[0] < 0:
+        covariance = w.fallback * within
+    df = w.df(np.diag(within), spread)
+    variance = np.diag(covariance).copy()
+    return CombinedVector(
+        q.mean(axis=0), variance, df, covariance, within, between, names, w.rule, w
+    )
+
+
+def _rows(
+    rule: str, q: Floats, v: Floats, names: tuple[str, ...], size_ratio: float, level: float
+) -> pd.DataFrame:
+    """A rule's part of `combine_all`, a row per component."""
+    import pandas as pd
+
+    if q.shape[0] < RULES[rule].needs():
+        index = pd.Index(names, name="component")
+        numbers = pd.DataFrame(math.nan, index, ["estimate", "variance", "df", "low", "high"])
+        return numbers.assign(note="needs two copies")
+    combined = _vector(q, v, weights(rule, q.shape[0], size_ratio), names)
+    note = np.where(combined.variance < 0, "negative variance", "")
+    return combined.to_frame(level).assign(note=note)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp._version import __version__
+from bayesdp.engines.convergence import verdict
 from bayesdp.engines.draws import Draws, to_inference_data
 from bayesdp.manifest import MechanismEntry
 from bayesdp.release import Release
@@ -78,24 +79,35 @@ def group_coordinate(release: Release) -> list[Any]:
 
 
 def _public_parameters(release: Release) -> dict[str, Any]:
-    """The mechanisms' parameters that are known, as arrays with one row a group."""
+    """The mechanisms' parameters that are known, as arrays with one row a group.
+
+    What has parameters of its own is shown as JSON, since netCDF has no such values.
+    """
     mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
     return {
-        f"mechanism_{name}": np.array([parameters[name] for parameters in mechanisms])
+        f"mechanism_{name}": np.array([_plain(parameters[name]) for parameters in mechanisms])
         for name, value in mechanisms[0].items()
         if value is not None
     }
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def network_inference_data(
     drawn: Draws,
     release: Release,
     *,
+    of: str,
     dims: Mapping[str, list[str]],
     coords: Mapping[str, Any],
     attrs: Mapping[str, str],
 ) -> az.InferenceData:
-    """The same from a release of graphs, which are observed as the columns that hold them."""
+    """The same from a release of graphs, which are observed as the columns that hold them.
+
+    `attrs` get a "verdict" on the chains, `of` what its numbers belong to.
+    """
     encoded = release.mechanism.encode(release.outputs)
     observed = {f"output_{name}": np.asarray(column) for name, column in encoded.items()}
     constant = {
@@ -109,5 +121,9 @@ def network_inference_data(
         coords=coords,
         observed_data=observed,
         constant_data=constant,
-        attrs={**_about(drawn, release), **attrs},
+        attrs={
+            **_about(drawn, release),
+            **attrs,
+            "verdict": verdict(drawn, [n for n in drawn.posterior if n != "statistics"], of=of),
+        },
     )

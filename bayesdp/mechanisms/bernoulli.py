@@ -1,10 +1,12 @@
-r"""Exact Bernoulli draws of probability exp(-gamma): what exact samplers of noise are made of.
+r"""Exact Bernoulli draws, of a float's probability or of exp(-gamma): what samplers are made of.
 
-A uniform U is compared with p = exp(-gamma), or a rational multiple of it. Its first 64 bits and
-a floating-point p settle the comparison unless U lies within the error of p, about once in 10^11
-draws; then further bits of U, and p by correctly rounded decimal arithmetic with more and more
-digits, settle it. So the probability of the outcome is p itself, and nearly all the work is
-vectorised.
+A float is a binary fraction, so a uniform U is compared with it bit by bit, 64 at a time.
+
+For exp(-gamma), a uniform U is compared with p = exp(-gamma), or a rational multiple of it. Its
+first 64 bits and a floating-point p settle the comparison unless U lies within the error of p,
+about once in 10^11 draws; then further bits of U, and p by correctly rounded decimal arithmetic
+with more and more digits, settle it. So the probability of the outcome is p itself, and nearly all
+the work is vectorised.
 """
 
 from __future__ import annotations
@@ -21,6 +23,18 @@ from bayesdp.mechanisms.randomness import random_words
 
 _SLACK = 2.0**-38  # relative, times 1 + gamma: far above the errors of gamma and of exp
 _BITS = 64
+
+
+def bernoulli_float(p: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Independent draws, element i true with probability p[i] in [0, 1), exactly that float."""
+    words = random_words(p.size)
+    scaled = p * 2.0**_BITS  # exact, and so are its whole part and the rest
+    whole = np.floor(scaled)
+    true = np.asarray(words < whole.astype(np.uint64))
+    undecided = np.flatnonzero((words == whole.astype(np.uint64)) & (scaled > whole))
+    if undecided.size:
+        true[undecided] = bernoulli_float(scaled[undecided] - whole[undecided])
+    return true
 
 
 def bernoulli_exp(

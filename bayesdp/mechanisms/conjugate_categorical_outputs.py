@@ -28,11 +28,11 @@ from bayesdp.mechanisms.category_laws import (
 from bayesdp.mechanisms.category_splitting import dirichlet_multinomial_draws
 from bayesdp.mechanisms.count import column_of
 from bayesdp.mechanisms.randomness import generator
-from bayesdp.mechanisms.table_fields import all_tables
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
 
+_MOST_OUTPUTS = 100_000
 _ROUNDING = 1e-9  # of the sum of probabilities that another program has printed
 
 
@@ -103,7 +103,20 @@ def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
 
 def outputs(release: ConjugateRelease) -> NDArray[Any] | None:
     """All counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
-    return all_tables(len(release.prior), release.synthetic_size)
+    size = release.synthetic_size
+    return all_counts(size, len(release.prior)) if size else None
+
+
+def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
+    """All k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
+        return None
+    rows = np.zeros((1, 0), dtype=np.int64)
+    for _ in range(k - 1):
+        left = size - rows.sum(axis=1)
+        last = np.concatenate([np.arange(most + 1) for most in left])
+        rows = np.column_stack([np.repeat(rows, left + 1, axis=0), last])
+    return np.column_stack([rows, size - rows.sum(axis=1)])
 
 
 def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:

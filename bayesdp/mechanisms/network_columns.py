@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.network import Network
+from bayesdp.networks.network import Network, as_network
 
 _OWN = -1  # `target` of the row that says a node is there
+
+
+def confidential(graph: Any) -> Network:
+    """A graph to be released from, its nodes in the order of their labels.
+
+    The labels are public; an order that follows from the ties, as that of a graph built from a list
+    of them, isn't.
+    """
+    return as_network(graph).in_label_order()
 
 
 def public_part(network: Network, attributes: Sequence[str]) -> Network:
@@ -30,21 +39,88 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
                 f"attributes names {name!r}, which the network's nodes don't have; they have: "
                 f"{known}"
             )
-    kept = {name: _plain(name, network.attributes[name]) for name in attributes}
     if not isinstance(network.nodes, range):
-        _plain("label", np.asarray(network.nodes))
+        _labels(network)
+    network = confidential(network)
+    kept = {name: _plain(name, network.attributes[name].tolist()) for name in attributes}
     return Network(network.nodes, network.edges, network.directed, kept)
 
 
-def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """One type of text, number or boolean, which a file gives back as it was."""
-    kinds = {type(value) for value in values.tolist() if value is not None}
-    if values.ndim != 1 or len(kinds) > 1 or not kinds <= {bool, int, float, str}:
+def check_attribute_names(attributes: Any) -> tuple[str, ...]:
+    """Names of node attributes as a tuple, each once, else InvalidInput."""
+    names = tuple(attributes) if isinstance(attributes, list | tuple) else (None,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise InvalidInput(
-            f"the nodes' {name} has values of type {', '.join(sorted(k.__name__ for k in kinds))}; "
-            "a release holds text, numbers or booleans, of one type: convert it, or leave it out"
+            f"attributes is {attributes!r}; it must be names of node attributes, each once, for "
+            'example ("grade",)'
         )
-    return values
+    return names
+
+
+def check_on_nodes(what: str, graph: Any, nodes: int, directed: bool) -> Network:
+    """The graph as a Network of that many nodes and that direction, else InvalidInput."""
+    network = confidential(graph)
+    if (network.n, network.directed) != (nodes, directed):
+        kinds = {True: "directed", False: "undirected"}
+        raise InvalidInput(
+            f"{what} has {network.n} nodes and is {kinds[network.directed]}; this mechanism is for "
+            f"{nodes} nodes, {kinds[directed]}"
+        )
+    return network
+
+
+def check_released(network: Network, attributes: Sequence[str]) -> Network:
+    """A released graph as it is, if it holds these attributes of nodes and no others."""
+    extra = [name for name in network.attributes if name not in attributes]
+    if extra or network.dyad_attributes:
+        raise InvalidInput(
+            f"the output has attributes {[*extra, *network.dyad_attributes]}, which this mechanism "
+            "doesn't release: name those of nodes that are public in attributes=, and take the "
+            "others out"
+        )
+    return public_part(network, attributes)
+
+
+def as_networks(graphs: Any) -> NDArray[Any]:
+    """An array of Networks, from one graph, shape (), or from a list or an array of them."""
+    if isinstance(graphs, np.ndarray):
+        return graphs
+    if not isinstance(graphs, list | tuple):
+        return as_networks([graphs]).reshape(())
+    networks = np.empty(len(graphs), dtype=object)
+    for k, graph in enumerate(graphs):
+        networks[k] = confidential(graph)
+    return networks
+
+
+def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
+    """One type of text, number or boolean, which a file gives back as it was."""
+    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in listed if value is not None}
+    if len(kinds) != 1 or not kinds <= {bool, int, float, str}:
+        found = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none at all"
+        raise InvalidInput(
+            f"the nodes' {name} has values of type {found}; a release holds text, numbers or "
+            "booleans, of one type: convert it, or leave it out"
+        )
+    missing = any(value is None for value in listed)
+    if kinds == {int}:
+        if missing or not all(-(1 << 63) <= value < 1 << 63 for value in listed):
+            raise InvalidInput(
+                f"the nodes' {name} has whole numbers, and some are missing or beyond 64 bits, "
+                "which a table can't hold: convert it to floats (NaN is missing) or to text"
+            )
+        return np.array(listed, dtype=np.int64)
+    if kinds == {float}:
+        return np.array([np.nan if value is None else value for value in listed])
+    return np.array(listed, dtype=object if missing or kinds == {str} else None)
+
+
+def _labels(network: Network) -> NDArray[Any]:
+    """The nodes' labels, of one type, none missing."""
+    if any(label is None or label != label for label in network.nodes):
+        raise InvalidInput("a node's label is None or NaN; give each node a label of its own")
+    return _plain("label", network.nodes)
 
 
 def encode_networks(networks: Sequence[Network]) -> dict[str, Any]:
@@ -52,7 +128,14 @@ def encode_networks(networks: Sequence[Network]) -> dict[str, Any]:
 
     A row a node, whose target is -1, and a row a tie: so isolates are there too. Without
     `label`, nodes are numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If the copies have other labels, or attributes of other names or types.
     """
+    _check_alike(networks)
+    labelled = any(not isinstance(network.nodes, range) for network in networks)
     columns: dict[str, list[NDArray[Any]]] = {"copy": [], "source": [], "target": []}
     for k, network in enumerate(networks):
         edges = network.edges.astype(np.int64)
@@ -61,11 +144,24 @@ def encode_networks(networks: Sequence[Network]) -> dict[str, Any]:
         columns["copy"].append(np.full(source.size, k))
         columns["source"].append(source)
         columns["target"].append(target)
-        if not isinstance(network.nodes, range):
-            columns.setdefault("label", []).append(np.asarray(network.nodes)[source])
+        if labelled:
+            columns.setdefault("label", []).append(_labels(network)[source])
         for name, values in network.attributes.items():
-            columns.setdefault(f"node.{name}", []).append(values[source])
+            plain = _plain(name, values.tolist())
+            columns.setdefault(f"node.{name}", []).append(plain[source])
     return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def _check_alike(networks: Sequence[Network]) -> None:
+    def shape(network: Network) -> Any:
+        kinds = {name: values.dtype.kind for name, values in network.attributes.items()}
+        return tuple(network.nodes), kinds
+
+    if len(networks) > 1 and any(shape(network) != shape(networks[0]) for network in networks[1:]):
+        raise InvalidInput(
+            "the copies have other nodes, or attributes of other names or types; copies are of one "
+            "graph, whose nodes and their attributes are public: give them all the same"
+        )
 
 
 def decode_networks(columns: Mapping[str, Any], directed: bool) -> list[Network]:
@@ -76,22 +172,25 @@ def decode_networks(columns: Mapping[str, Any], directed: bool) -> list[Network]
     InvalidInput
         If nodes aren't numbered from 0, each once a copy, or ties aren't a graph's.
     """
-    copy, source, target = (np.asarray(columns[name]) for name in ("copy", "source", "target"))
+    order = np.lexsort(tuple(np.asarray(columns[c]) for c in ("source", "target", "copy")))
+    table = {name: np.asarray(values)[order] for name, values in columns.items()}
+    ends = np.flatnonzero(np.diff(table["copy"])) + 1
     networks = []
-    for k in np.unique(copy):
-        own = np.flatnonzero((copy == k) & (target == _OWN))
-        own = own[np.argsort(source[own], kind="stable")]
-        if not np.array_equal(source[own], np.arange(own.size)):
+    for rows in np.split(np.arange(order.size), ends) if order.size else ():
+        source, target = table["source"][rows], table["target"][rows]
+        n = int(np.count_nonzero(target == _OWN))
+        if not np.array_equal(target[:n], np.full(n, _OWN)) or not np.array_equal(
+            source[:n], np.arange(n)
+        ):
             raise InvalidInput("the table must have a row for every node of each copy, from 0")
-        ties = (copy == k) & (target != _OWN)
-        nodes = np.asarray(columns["label"])[own].tolist() if "label" in columns else own.size
+        own = rows[:n]
+        nodes: Any = table["label"][own].tolist() if "label" in table else n
         attributes = {
-            name.removeprefix("node."): np.asarray(values)[own]
-            for name, values in columns.items()
+            name.removeprefix("node."): table[name][own].tolist()
+            for name in columns
             if name.startswith("node.")
         }
-        edges = np.column_stack([source[ties], target[ties]])
-        networks.append(Network(nodes, edges, directed, attributes))
+        networks.append(Network(nodes, np.column_stack([source, target])[n:], directed, attributes))
     return networks
 
 

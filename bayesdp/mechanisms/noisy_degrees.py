@@ -165,12 +165,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
                 f"the network is {kinds[network.directed]}, the mechanism {kinds[self.directed]}; "
                 "give it directed=" + str(network.directed)
             )
-        if tuple(network.nodes) != tuple(self.labels):
-            raise InvalidInput(
-                f"the network's {network.n} nodes aren't the mechanism's {len(self.labels)}, with "
-                "the same labels in the same order; give it nodes=network.nodes"
-            )
-        return degrees(network).ravel()
+        return degrees(network.in_order(self.labels)).ravel()
 
     def pairs(self) -> list[tuple[Network, Network]]:
         """No tie, and one: all neighbours' degrees differ as much."""
@@ -218,7 +213,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         """What the output says of the network, for a sampler: its degrees, seen with noise."""
         values = np.array(self.check_output(output), dtype=np.float64)
         seen = SeenDegrees(values.reshape(2, -1) if self.directed else values, self.scale)
-        return Evidence.of_degrees(len(self.labels), self.directed, seen)
+        return Evidence.of_degrees(Network(self.labels, (), self.directed), seen)
 
 
 def _public_labels(nodes: Any) -> int | tuple[Any, ...]:

@@ -28,6 +28,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import poisson_gamma_promise
 from bayesdp.mechanisms.cells import Axis, table
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
 from bayesdp.mechanisms.dirichlet_multinomial_promise import check_relation
 from bayesdp.mechanisms.negative_binomial_draws import (
     draws_of_a_sum,
@@ -37,7 +38,6 @@ from bayesdp.mechanisms.negative_binomial_draws import (
 from bayesdp.mechanisms.negative_binomial_sums import log_coefficient
 from bayesdp.mechanisms.poisson_gamma_calibration import calibrated_counts
 from bayesdp.mechanisms.table_fields import (
-    all_tables,
     check_cell_counts,
     check_prior,
     check_size,
@@ -245,7 +245,7 @@ class PoissonGammaMechanism:
 
     def outputs(self) -> NDArray[Any] | None:
         """All tables, shape (outputs, areas), where the total is fixed and they are few."""
-        return None if self.total is None else all_tables(len(self.expected), self.total)
+        return None if self.total is None else all_counts(self.total, len(self.expected))
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -13,8 +12,6 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.beta_binomial_draws import LARGEST_SIZE
-
-_MOST_TABLES = 100_000
 
 
 def check_size(size: Any, name: str = "size") -> int:
@@ -110,18 +107,3 @@ def check_table(
             + (f", none in its {len(zeros)} structural zeros" if len(zeros) else "")
         )
     return tuple(counts.tolist())
-
-
-def all_tables(cells: int, total: int) -> NDArray[np.int64] | None:
-    """All counts with that sum, shape (tables, cells), where they are at most 100,000; else None.
-
-    None where the sum is 0 too: nothing is released then.
-    """
-    if not total or math.comb(total + cells - 1, cells - 1) > _MOST_TABLES:
-        return None
-    rows = np.zeros((1, 0), dtype=np.int64)
-    for _ in range(cells - 1):
-        left = total - rows.sum(axis=1)
-        last = np.concatenate([np.arange(most + 1) for most in left])
-        rows = np.column_stack([np.repeat(rows, left + 1, axis=0), last])
-    return np.column_stack([rows, total - rows.sum(axis=1)])

@@ -97,6 +97,51 @@ class Network:
         """The same nodes and attributes with other ties, as pairs of node numbers."""
         return Network(self.nodes, edges, self.directed, self.attributes, self.dyad_attributes)
 
+    def in_label_order(self) -> Network:
+        """The same network with its nodes sorted by label; node numbers change with them.
+
+        An order in which labels were first seen in ties tells of the ties; this one doesn't.
+
+        Raises
+        ------
+        InvalidInput
+            If the labels can't be sorted.
+        """
+        if isinstance(self.nodes, range):
+            return self
+        try:
+            return self.in_order(sorted(self.nodes))
+        except TypeError as error:
+            raise InvalidInput(
+                "the nodes' labels can't be sorted: make them all text, or all numbers"
+            ) from error
+
+    def in_order(self, nodes: Iterable[Hashable]) -> Network:
+        """The same network with its nodes in the order of these labels, which must be its own.
+
+        Raises
+        ------
+        InvalidInput
+            If they are others.
+        """
+        labels = tuple(nodes)
+        if labels == tuple(self.nodes):
+            return self
+        number = {label: i for i, label in enumerate(self.nodes)}
+        if len(labels) != self.n or number.keys() != set(labels):
+            raise InvalidInput(
+                f"the network's {self.n} nodes aren't the {len(labels)} wanted, by their labels"
+            )
+        order = np.array([number[label] for label in labels])
+        place = np.argsort(order)
+        return Network(
+            labels,
+            place[self.edges],
+            self.directed,
+            {name: values[order] for name, values in self.attributes.items()},
+            {name: m[np.ix_(order, order)] for name, m in self.dyad_attributes.items()},
+        )
+
     @classmethod
     def from_edges(
         cls,

@@ -206,7 +206,8 @@ def _powers(term: str, decay: Any, fixed: Any, n: int) -> NDArray[np.float64]:
         raise InvalidInput(f"{term}'s decay is {decay!r}; it must be a number from 0 to 700")
     if fixed is not True:
         raise InvalidInput(f"{term} with fixed = {fixed!r} isn't offered: the decay is fixed")
-    return np.asarray(np.power(-np.expm1(-float(decay)), np.arange(n)), dtype=np.float64)
+    powers = np.power(-np.expm1(-float(decay)), np.arange(n))
+    return np.asarray(np.minimum.accumulate(powers), dtype=np.float64)  # whatever pow rounds
 
 
 def _gwesp(network: Network, decay: float, fixed: bool = True) -> list[Coordinate]:

@@ -236,7 +236,7 @@ def _combined(
         combined = combine(q, v, rule, size_ratio=size_ratio)
         # Reiter's degrees of freedom may be next to 0, and a t interval then has no end.
         low, high = combined.interval(level) if combined.df > 0 else (math.nan, math.nan)
-        yield Estimate(rule, combined.estimate, low, high)
+        yield Estimate(rule, float(combined.estimate), float(low), float(high))
 
 
 def _density(draws: NDArray[np.float64], naive: BetaMixture) -> Density | None:

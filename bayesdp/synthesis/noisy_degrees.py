@@ -9,8 +9,9 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.network_columns import confidential
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
-from bayesdp.networks.network import Network, as_network
+from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -66,7 +67,7 @@ class NoisyDegrees:
         """
         nodes: Any
         if hasattr(example, "edges"):
-            network = as_network(example)
+            network = confidential(example)
             nodes, directed = network.nodes, network.directed
         else:
             shape = np.shape(example)
@@ -111,7 +112,7 @@ class NoisyDegrees:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        network = as_network(graph)
+        network = confidential(graph)
         return publish(
             self.mechanism_like(network),
             network,

@@ -6,7 +6,7 @@ A new mechanism adds its examples here, and can't skip a check.
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import REGISTRY, Mechanism
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.networks import Network
 from bayesdp.privacy.profile import hockey_stick
 
@@ -27,8 +28,10 @@ class Example:
 
     `pairs` are neighbouring statistics, all there are or the worst among them; `outputs` all
     but a negligible part of what it releases, in an array whose first axis lists them (for a
-    continuous law, points, and then `continuous`). An `intractable` law can't be computed,
-    and says so.
+    continuous law, points, and then `continuous`). Where more than that is left, as of heavy
+    tails, `beyond` is its probability given a statistic. An `intractable` law can't be computed,
+    and says so. The claim of one that is `loose` is a bound that no output attains, as where the
+    noise is post-processed.
     """
 
     mechanism: Mechanism
@@ -37,6 +40,8 @@ class Example:
     delta: float = 0.0
     continuous: bool = False
     intractable: bool = False
+    beyond: Callable[[Any], float] = lambda statistic: 0.0
+    loose: bool = False
 
     @property
     def statistics(self) -> list[Any]:
@@ -186,12 +191,161 @@ MARGINALS = [
         delta=0.1,
     ),
 ]
+TRIANGLES = bdp.NoisyTrianglesMechanism(2.0, nodes=4)
+
+
+def two_tails(statistic: bdp.networks.Network) -> float:
+    """Probability of a number of triangles below -40 or above 40."""
+    from scipy import stats
+
+    count = bdp.networks.statistics(statistic, "triangle")["triangle"]
+    noise = stats.cauchy(scale=TRIANGLES.scale(statistic))
+    return float(noise.sf(40.5 - count) + noise.sf(40.5 + count))
+
+
+def edge_neighbours(mechanism: Any) -> list[tuple[Any, Any]]:
+    """All graphs, and each with any one dyad's tie added."""
+    graphs = list(mechanism.outputs())
+    return [
+        (one, other)
+        for one, other in itertools.permutations(graphs, 2)
+        if len(other.edges) == len(one.edges) + 1
+        and {*map(tuple, one.edges.tolist())} < {*map(tuple, other.edges.tolist())}
+    ]
+
+
+def as_numbers(outputs: Any) -> np.ndarray:
+    """Outputs as one array, graphs by their matrices."""
+    return np.array([z.to_adjacency() if hasattr(z, "to_adjacency") else z for z in outputs])
+
+
+OF_EACH = ((0, 0.9, 0.8), (0.75, 0, 0.6), (0.5, 0.95, 0))  # probabilities a dyad
+FLIPS = [
+    (bdp.EdgeFlipMechanism(3, 0.75, 0.25), 0.0),
+    (bdp.EdgeFlipMechanism(3, 0.9, 0.02, attributes=("grade",)), 0.0),
+    (bdp.EdgeFlipMechanism(2, 0.7, 0.1, directed=True), 0.1),
+    (bdp.EdgeFlipMechanism(3, OF_EACH, 0.3, directed=True), 0.0),
+]
 RESPONSES = [
     (bdp.RandomizedResponse.binary(1.0), 0.0),
     (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
     (bdp.RandomizedResponse.of((0.75, 0.9375), n=3), 0.0),
     (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
     (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
+]
+DIRECTED = bdp.networks.Network(["a", "b", "c"], [[0, 1], [1, 0]], True, {"g": ["x", "y", "x"]})
+LEVELS = (("g", ("a", "b", "a", "b")), ("x", (1.0, -2.5, None, 3.0)))
+STATISTICS = [
+    (bdp.NoisyStatisticsMechanism("edges", (0.4,), 4), np.arange(-14, 21)[:, None], 0.0),
+    (
+        bdp.NoisyStatisticsMechanism("mutual + isolates", (0.3, 0.25), ["p", "q", "r"], True),
+        np.array(list(itertools.product(range(-9, 13), repeat=2))),
+        0.0,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism("gwesp(0.5)", (0.5,), 4, granularity=(0.25,), max_degree=2),
+        np.arange(-16, 20, 0.25)[:, None],
+        0.0,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism(
+            "nodematch('g', diff=True)", (0.3, 0.3), 4, attributes=LEVELS, neighbours="node"
+        ),
+        np.array(list(itertools.product(range(-9, 11), repeat=2))),
+        0.0,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism("edges", (1.25,), 3, noise="gaussian"),
+        np.arange(-14, 18)[:, None],
+        0.01,
+    ),
+    (
+        bdp.NoisyStatisticsMechanism("edges + triangle", (0.75, 1.0), 3, noise="gaussian"),
+        np.array(list(itertools.product(range(-9, 12), repeat=2))),
+        0.01,
+    ),
+]
+MODIPS: list[Example] = [
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(prior), size, (scale,), n, noise, bounding),
+            counts(n),
+            np.arange(size + 1),
+            delta=delta,
+            loose=True,
+        )
+        for prior, size, scale, n, noise, bounding, delta in (
+            ((1.0, 1.0), 5, 1.5, 7, "laplace", "inflated", 0.0),
+            ((0.5, 3.0), 4, 0.8, 3, "laplace", "truncated", 0.0),
+            ((1.0, 1.0), 9, 1.0, 2, "laplace", "inflated", 0.01),
+            ((1.0, 2.0), 5, 1.2, 6, "gaussian", "inflated", 0.01),
+            ((1.0, 1.0), 5, 2.0, 4, "gaussian", "truncated", 0.0),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding),
+            [
+                pair
+                for x, y in itertools.product(range(3), repeat=2)
+                for pair in (
+                    (bdp.Count(x, x + y), bdp.Count(x + 1, x + y + 1)),
+                    (bdp.Count(x, x + y), bdp.Count(x, x + y + 1)),
+                )
+            ],
+            np.arange(6),
+            loose=True,
+        )
+        for bounding in ("inflated", "truncated")
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3),
+        category_counts(3, 3),
+        bdp.families.Categorical(3).outputs(4),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(3),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
+        [((x, y), (x + 1, y)) for x in range(3) for y in range(3)]
+        + [((x, y), (x, y + 1)) for x in range(3) for y in range(3)],
+        bdp.families.Categorical(2).outputs(4),
+        loose=True,
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(
+                bdp.families.Gaussian((-1, 1), 0.75, prior), 3, (scale,), 6, noise, bounding
+            ),
+            [((-1.0,), (-2 / 3,)), ((0.1,), (0.3,))],
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            delta=delta,
+            continuous=True,
+            loose=True,
+        )
+        for prior, scale, noise, bounding, delta in (
+            (None, 0.5, "laplace", "inflated", 0.0),
+            ((0.25, 2.0), 0.25, "gaussian", "truncated", 1e-3),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
+            [(None, None)],
+            [[-1.0, 0.25, 1.0], [0.0, -0.125, 0.5]],
+            intractable=True,
+        )
+        for sd, scales, n in (
+            (None, (0.25, 0.5), 5),
+            (None, (1.5, 1.5, 3.0), None),
+            (0.5, (1.5, 1.5), None),
+        )
+    ),
 ]
 EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
@@ -304,6 +458,7 @@ EXAMPLES: list[Example] = [
         for m in CHOICES
     ),
     *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
+    *(Example(m, edge_neighbours(m), m.outputs(), delta) for m, delta in FLIPS),
     Example(
         CensoredPosterior(None, 2, -0.7, 0.0, (("y[0]", "number"), ("k", "integer"))),
         [(None, None)],
@@ -359,7 +514,40 @@ EXAMPLES: list[Example] = [
             ),
         )
     ),
+    Example(TRIANGLES, TRIANGLES.pairs(), np.arange(-40, 41), beyond=two_tails),
+    *(
+        Example(mechanism, mechanism.pairs(), outputs)
+        for mechanism, outputs in (
+            (bdp.TruncatedStatisticsMechanism("edges", 1.5, 2), np.arange(-50, 51)[:, None]),
+            (
+                bdp.TruncatedStatisticsMechanism("edges + isolates", 12.0, 1, (1, 2)),
+                plane(range(-9, 12)),
+            ),
+        )
+    ),
+    Example(
+        DPERGMMechanism("edges", 0.7, 4, False, (1.0,), centre=(-1.0,), scale=(0.5,)),
+        [(None, None)],
+        [bdp.networks.Network(4, ties) for ties in ([], [[0, 1]], [[0, 1], [2, 3]])],
+        intractable=True,
+    ),
+    Example(
+        bdp.DPERGM(
+            "edges + nodematch('g')", 0.7, "sphc", prior=bdp.Normal(0, 2), attributes=("g",)
+        ).mechanism_like(DIRECTED),
+        [(None, None)],
+        [DIRECTED, DIRECTED.with_edges([[1, 0]])],
+        intractable=True,
+    ),
+    Example(
+        DPERGMMechanism("edges", 1.0, 4, False, (1.0,), "sdd_mc", "published"),
+        [(None, None)],
+        [bdp.networks.Network(4, [[0, 1]])],
+        intractable=True,
+    ),
 ]
+EXAMPLES += [Example(m, m.pairs(), outputs, delta) for m, outputs, delta in STATISTICS]
+EXAMPLES += MODIPS
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )
@@ -411,7 +599,8 @@ def test_its_law_sums_to_one(example: Example):
     if example.continuous:
         pytest.skip("a density; its own tests integrate it")
     for statistic in example.statistics:
-        assert math.fsum(np.exp(law(example, statistic))) == pytest.approx(1, abs=1e-12)
+        listed = math.fsum(np.exp(law(example, statistic)))
+        assert listed + example.beyond(statistic) == pytest.approx(1, abs=1e-12)
 
 
 @each
@@ -423,14 +612,14 @@ def test_its_sampler_follows_its_law(example: Example, secure: bool):
     skip_intractable(example)
     if example.continuous:
         pytest.skip("a density; its own tests compare distribution functions")
-    outputs = np.asarray(example.outputs)
+    outputs = as_numbers(example.outputs)
     for i, statistic in enumerate(example.statistics[:: max(1, len(example.pairs) // 2)]):
         if secure:
             drawn = example.mechanism.release(statistic, copies=20_000)
         else:
             with bdp.reproducible(i):
                 drawn = example.mechanism.release(statistic, copies=20_000)
-        values, times = np.unique(np.asarray(drawn), axis=0, return_counts=True)
+        values, times = np.unique(as_numbers(drawn), axis=0, return_counts=True)
         number = {np.asarray(v).tobytes(): k for v, k in zip(values, times, strict=True)}
         seen = np.array([number.get(z.astype(values.dtype).tobytes(), 0) for z in outputs])
         expected = np.exp(law(example, statistic)) * len(drawn)
@@ -467,7 +656,10 @@ def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
     assert not found.convicted
     if found.epsilon_exact is not None:
         claim = mechanism.guarantee(delta=example.delta).epsilon
-        assert found.epsilon_exact == pytest.approx(claim, rel=1e-9)
+        if example.loose:
+            assert 0.1 * claim < found.epsilon_exact < claim
+        else:
+            assert found.epsilon_exact == pytest.approx(claim, rel=1e-9)
 
 
 @each

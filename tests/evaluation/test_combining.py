@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -85,6 +86,72 @@ def test_proportions():
     assert v == pytest.approx([0.001875, 0.0025])
 
 
+def test_the_wald_test_is_the_squared_t_test():
+    combined = bdp.combine(Q, V)
+    test = combined.wald_test(0.25)
+    t = (0.33 - 0.25) / math.sqrt(combined.variance)
+    assert test.statistic == pytest.approx(t**2)
+    assert test.df == (1, combined.df)
+    assert test.p_value == pytest.approx(2 * stats.t.sf(t, combined.df))
+    low, _ = combined.interval(0.95)
+    assert combined.wald_test(low).p_value == pytest.approx(0.05, rel=1e-9)
+    normal = bdp.combine(Q, V, "raab").wald_test(0.25)
+    assert normal.df == (1, math.inf)
+    assert normal.p_value == pytest.approx(stats.chi2.sf(normal.statistic, 1))
+
+
+def test_wald_tests_that_cannot_be():
+    with pytest.raises(bdp.InvalidInput, match="reiter_positive"):
+        bdp.combine(Q, V, "reiter").wald_test()
+    with pytest.raises(bdp.InvalidInput, match="variance is 0"):
+        bdp.combine([0.2, 0.2], [0, 0]).wald_test()
+    with pytest.raises(bdp.InvalidInput, match="null must be a finite number"):
+        bdp.combine(Q, V).wald_test(math.nan)
+    nothing_known = bdp.combine([0.1, 0.3], [0.03, 0.03 + 1e-9], "reiter_positive")
+    assert nothing_known.wald_test(5).p_value == 1
+
+
+class TestCombineAll:
+    def test_rows_are_the_rules(self):
+        table = bdp.combine_all(Q, V, size_ratio=0.5, level=0.9)
+        assert list(table.index) == list(RULES)
+        assert list(table.columns) == ["estimate", "variance", "df", "low", "high", "note"]
+        for rule in RULES:
+            combined, row = bdp.combine(Q, V, rule, size_ratio=0.5), table.loc[rule]
+            assert (row.estimate, row.variance, row.df) == pytest.approx(
+                (combined.estimate, combined.variance, combined.df), rel=1e-12
+            )
+            if rule == "reiter":
+                assert row.note == "negative variance"
+                assert math.isnan(row.low)
+                assert math.isnan(row.high)
+            else:
+                assert row.note == ""
+                assert (row.low, row.high) == pytest.approx(combined.interval(0.9), rel=1e-12)
+
+    def test_one_copy(self):
+        table = bdp.combine_all([0.2], [0.01])
+        assert table.loc["raab", "variance"] == pytest.approx(0.03)
+        others = table.drop("raab")
+        assert set(others.note) == {"needs two copies"}
+        assert others.drop(columns="note").isna().all(axis=None)
+
+    def test_vectors_have_a_row_per_component(self):
+        q = pd.DataFrame({"age": Q, "sex": [1.0, 2.0, 4.0]})
+        table = bdp.combine_all(q, pd.DataFrame({"age": V, "sex": V}))
+        assert table.index.names == ["rule", "component"]
+        assert table.xs("age", level="component").equals(bdp.combine_all(Q, V))
+        assert table.loc[("liu", "sex"), "estimate"] == pytest.approx(7 / 3)
+
+    def test_bad_input_is_named(self):
+        with pytest.raises(bdp.InvalidInput, match="level is 1"):
+            bdp.combine_all(Q, V, level=1)
+        with pytest.raises(bdp.InvalidInput, match="size_ratio is 0"):
+            bdp.combine_all(Q, V, size_ratio=0)
+        with pytest.raises(bdp.InvalidInput, match="match them"):
+            bdp.combine_all(Q, V[:2])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -95,7 +162,11 @@ def test_proportions():
         (([0.1, math.nan], [1, 1]), "estimates must be"),
         (([0.1, 0.2], [1, math.inf]), "variances must be"),
         (([0.1, 0.2], [1, -1]), "negative"),
-        (([[0.1, 0.2]], [[1, 1]]), "estimates must be"),
+        (([[0.1, 0.2]], [[1, 1]]), "needs at least 2"),
+        (([[[0.1, 0.2]]], [[[1, 1]]]), "estimates must be"),
+        ((["a", "b"], [1, 1]), "estimates must be"),
+        (([[0.1, 0.2], [0.3]], [1, 1]), "estimates must be"),
+        ((0.3, 0.1), "estimates must be"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

@@ -247,8 +247,8 @@ def test_wrong_parameters_are_refused(wrong, said):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (Network(4), "same labels"),
-        (Network(["a", "b", "c"]), "same labels"),
+        (Network(4), "by their labels"),
+        (Network(["a", "b", "c"]), "by their labels"),
         (Network(3, [], True), "undirected"),
         ((1, 1, 0), "network"),
         (np.zeros((3, 3)), "network"),

@@ -1,0 +1,58 @@
+"""Families of models that confidential records are synthesized from.
+
+Each is a frozen dataclass with its priors and the public bounds of its records, and knows its
+sufficient statistic, what one record can move of it, and how a copy follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.base import Family, Number, Sums
+from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.categorical import Categorical
+from bayesdp.mechanisms.families.gaussian import Gaussian
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Categorical",
+    "Family",
+    "Gaussian",
+    "Number",
+    "Sums",
+    "check_family",
+]
+
+FAMILIES: dict[str, Any] = {
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "gaussian": Gaussian,
+}
+"""By the name that a manifest calls them."""
+
+
+def check_family(family: Any) -> Family:
+    """The family, from itself or from the mapping that a manifest holds.
+
+    Raises
+    ------
+    InvalidInput
+        If it is neither, or there is no such family, or a parameter is out of its range.
+    """
+    if type(family) in FAMILIES.values():
+        known: Family = family
+        return known
+    if not isinstance(family, Mapping) or family.get("kind") not in FAMILIES:
+        raise InvalidInput(
+            f"family is {family!r}; it must be one of bdp.families, for example "
+            f"bdp.families.Bernoulli(); there are {', '.join(sorted(FAMILIES))}"
+        )
+    parameters = {name: value for name, value in family.items() if name != "kind"}
+    try:
+        made: Family = FAMILIES[family["kind"]](**parameters)
+    except TypeError as error:
+        raise InvalidInput(f"family {family['kind']!r}: {error}") from error
+    return made

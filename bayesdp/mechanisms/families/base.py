@@ -1,0 +1,138 @@
+"""What every family offers, and the sums of records that statistics are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number of a sufficient statistic, to which noise of its own is added.
+
+    Attributes
+    ----------
+    name : str
+    sensitivity : float
+        How far it is apart for two neighbours, at most, as it is computed.
+    low, high : float or None
+        Its range for any records; None where there is no end.
+    whole : bool
+        Whether it is an integer.
+    """
+
+    name: str
+    sensitivity: float
+    low: float | None
+    high: float | None
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums over records, exact integers, so that those of batches add up to those of all.
+
+    Attributes
+    ----------
+    n : int
+        The number of records.
+    totals : tuple of int
+        What they are sums of is the family's affair. Confidential.
+    """
+
+    n: int
+    totals: tuple[int, ...]
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.n + other.n,
+            tuple(a + b for a, b in zip(self.totals, other.totals, strict=True)),
+        )
+
+
+class Family(Protocol):
+    """A model of records: prior, sufficient statistic, and what one record moves of it.
+
+    Where `n` is an argument, it is the number of records where that is public, and then a
+    neighbour has another record in one's place; None where it is confidential, and then a
+    neighbour has one record more or less.
+    """
+
+    @property
+    def kind(self) -> str:
+        """Its name in a manifest."""
+
+    def sums(self, records: Any, *, clip: bool = False) -> Sums:
+        """The sums over one batch of records, which may be empty.
+
+        Raises
+        ------
+        InvalidInput
+            If a record is missing or, unless `clip` moves it to the nearest bound, outside the
+            public bounds. No message shows a value.
+        """
+
+    def statistic(self, sums: Sums, *, public_n: bool) -> Any:
+        """The sufficient statistic, from the sums over all records."""
+
+    def numbers(self, n: int | None) -> tuple[Number, ...]:
+        """The numbers that the statistic is made of."""
+
+    def together(self, n: int | None) -> int:
+        """How many of the numbers one record can move by their sensitivity at once, at most."""
+
+    def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
+        """The numbers along the last axis, or InvalidInput that doesn't show them."""
+
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
+        """Copies from noisy numbers: post-processing, from the generator of releases."""
+
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+        """The law of a copy given the statistic, or InvalidInput where it is intractable."""
+
+    def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
+        """Neighbouring statistics, as far apart as they can be."""
+
+    def outputs(self, size: int) -> NDArray[Any] | None:
+        """All copies of `size` records, where they can be listed."""
+
+    def check_output(self, output: Any, size: int) -> Any:
+        """The output as a Python number or a tuple of them, or InvalidInput."""
+
+    def records(self, output: Any, size: int) -> NDArray[Any]:
+        """The synthetic records."""
+
+    def encode(self, outputs: Sequence[Any], size: int) -> Mapping[str, Any]:
+        """Columns that hold the copies."""
+
+    def decode(self, columns: Mapping[str, Any], size: int) -> list[Any]:
+        """The copies that `encode` wrote."""
+
+
+def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
+    """The sums over records in memory, or over batches of them as an iterator yields them.
+
+    Raises
+    ------
+    InvalidInput
+        As `Family.sums`; or if there is no record at all.
+    """
+    batches: Iterable[Any] = data if isinstance(data, Iterator) else [data]
+    made: Sums | None = None
+    for batch in batches:
+        each = family.sums(batch, clip=clip)
+        made = each if made is None else made + each
+    if made is None or made.n == 0:
+        raise InvalidInput("data is empty; there is nothing to release")
+    return made

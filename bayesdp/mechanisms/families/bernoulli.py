@@ -1,0 +1,142 @@
+r"""Binary records: p ~ Beta(a, b), and the number of ones given p is binomial.
+
+The statistic is a `Count`. Where n is public, its number of ones is sanitised, which a replaced
+record moves by at most 1; where n is confidential, the numbers of ones and of zeros are, of
+which a record added or removed moves one alone, by 1: the two are about disjoint records. Given
+noisy numbers s and t (t = n - s where n is public), within 0 and n or above 0, a copy is
+
+    p ~ Beta(a + s, b + t),    z ~ Binomial(size, p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.beta_binomial import check_prior
+from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.count import Count, column_of
+from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
+from bayesdp.mechanisms.randomness import generator
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+_MOST_OUTPUTS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli:
+    """Records that are 0 or 1.
+
+    Parameters
+    ----------
+    prior : tuple of two floats
+        (a, b) of the beta prior of the proportion of ones; (1, 1) is uniform. Public.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    kind: str = field(default="bernoulli", init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", check_prior(self.prior))
+
+    def sums(self, records: Any, *, clip: bool = False) -> Sums:
+        """The number of ones; a `Count` is taken as it is. There is nothing to clip."""
+        if clip:
+            raise InvalidInput("clip is True, but binary records have no bounds; leave it out")
+        if not isinstance(records, Count):
+            if np.size(records) == 0:
+                return Sums(0, (0,))
+            column_of(records, "0 and 1")
+        count = Count.of(records)
+        return Sums(int(count.n), (int(count.successes),))
+
+    def statistic(self, sums: Sums, *, public_n: bool) -> Count:
+        """A Count."""
+        return Count(sums.totals[0], sums.n)
+
+    def numbers(self, n: int | None) -> tuple[Number, ...]:
+        """The ones; and the zeros, where n is confidential."""
+        if n is not None:
+            return (Number("ones", 1.0, 0, n, whole=True),)
+        return tuple(Number(name, 1.0, 0, None, whole=True) for name in ("ones", "zeros"))
+
+    def together(self, n: int | None) -> int:
+        """One: ones and zeros are about disjoint records."""
+        return 1
+
+    def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
+        """Of a Count, whose fields may be arrays."""
+        if not isinstance(statistic, Count):
+            raise InvalidInput(
+                f"statistic is a {type(statistic).__name__}; it must be a Count, for example "
+                "bdp.Count(successes=38, n=100) or bdp.Count.of(records)"
+            )
+        if n is not None and np.any(np.asarray(statistic.n) != n):
+            raise InvalidInput(
+                f"the statistic counts another number of records than the mechanism's n = {n}"
+            )
+        ones, zeros = np.broadcast_arrays(statistic.successes, statistic.failures)
+        return np.stack([ones] if n is not None else [ones, zeros], axis=-1)
+
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
+        """Numbers of ones among `size` records."""
+        ones = noisy[..., 0]
+        zeros = noisy[..., 1] if mechanism.n is None else mechanism.n - ones
+        rng = generator()
+        p = rng.beta(self.prior[0] + ones, self.prior[1] + zeros)
+        return np.asarray(rng.binomial(mechanism.size, p), dtype=np.int64)
+
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+        """Exact: the noisy number of ones is summed out; see `count_laws`."""
+        counts, size = self.vector(statistic, mechanism.n), mechanism.size
+        if mechanism.n is not None:
+            return bernoulli_law(output, counts[..., 0], self.prior, size, mechanism.parts[0])
+        z = np.asarray(output)
+        return counts_law(
+            np.stack([z, size - z], axis=-1), counts, self.prior, size, mechanism.parts
+        )
+
+    def pairs(self, n: int | None) -> list[tuple[Count, Count]]:
+        """One record is a one in place of a zero, at the ends and between; or is added."""
+        if n is None:
+            alone = [(Count(0, k), Count(j, k + 1)) for k in (0, 5) for j in (0, 1)]
+            return [*alone, (Count(5, 5), Count(5, 6)), (Count(5, 5), Count(6, 6))]
+        return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, n // 2, n - 1}) if x < n]
+
+    def outputs(self, size: int) -> NDArray[np.int64] | None:
+        """0..size, where they are at most a million."""
+        return np.arange(size + 1) if size <= _MOST_OUTPUTS else None
+
+    def check_output(self, output: Any, size: int) -> int:
+        """A number of ones."""
+        value = np.asarray(output)
+        if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= size:
+            raise InvalidInput(
+                f"output is {output!r}; this mechanism releases integers from 0 to size = {size}"
+            )
+        return int(value)
+
+    def records(self, output: Any, size: int) -> NDArray[np.int8]:
+        """Ones first; shape (size,)."""
+        return np.repeat(np.array([1, 0], dtype=np.int8), [output, size - output])
+
+    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
+        """One row a copy: its number of ones, and of records."""
+        return {**encode_numbers(outputs), "records": np.full(len(outputs), size)}
+
+    def decode(self, columns: Mapping[str, Any], size: int) -> list[int]:
+        """The numbers of ones, in the order of their copies."""
+        return [self.check_output(z, size) for z in decode_numbers(columns)]

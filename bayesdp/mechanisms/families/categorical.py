@@ -1,0 +1,165 @@
+r"""Categorical records: probabilities theta ~ Dirichlet(alpha), and counts given them multinomial.
+
+The statistic is the k counts. A replaced record moves two of them by 1, and one added or removed
+moves a single one: the counts are about disjoint records. Given noisy counts s_i >= 0 a copy is
+
+    theta ~ Dirichlet(alpha + s),    z ~ Multinomial(size, theta).
+
+Where n is public the noisy counts needn't sum to n, and are taken as they are, each within 0 and n.
+For two categories and a public n `Bernoulli` sanitises one number, and needs half the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
+from bayesdp.mechanisms.count import column_of
+from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.count_laws import counts_law
+from bayesdp.mechanisms.randomness import generator
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """Records that are labels from 0 to k - 1.
+
+    Parameters
+    ----------
+    k : int
+        How many categories there are, at least 2. Public.
+    prior : sequence of k floats, optional
+        alpha of the Dirichlet prior, positive; by default all 1. Public.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    k: int
+    prior: tuple[float, ...] = None  # type: ignore[assignment]
+    kind: str = field(default="categorical", init=False)
+
+    def __post_init__(self) -> None:
+        if check_at_least_one("k", self.k) < 2:
+            raise InvalidInput(f"k is {self.k!r}; there must be at least 2 categories")
+        object.__setattr__(self, "k", int(self.k))
+        prior: Any = (1.0,) * self.k if self.prior is None else self.prior
+        good = isinstance(prior, Sequence) and len(prior) == self.k
+        if not good or not all(is_number(a) and 0 < a < math.inf for a in prior):
+            raise InvalidInput(
+                f"prior is {self.prior!r}; it must be k = {self.k} positive finite numbers, the "
+                "parameters of a Dirichlet distribution"
+            )
+        object.__setattr__(self, "prior", tuple(map(float, prior)))
+
+    def sums(self, records: Any, *, clip: bool = False) -> Sums:
+        """The counts. There is nothing to clip."""
+        if clip:
+            raise InvalidInput("clip is True, but labels have no bounds; leave it out")
+        if np.size(records) == 0:
+            return Sums(0, (0,) * self.k)
+        labels = column_of(records, f"labels from 0 to {self.k - 1}")
+        if not np.all((labels >= 0) & (labels < self.k) & (labels == np.floor(labels))):
+            raise InvalidInput(
+                f"data has values other than the labels 0 to {self.k - 1}; recode the column, for "
+                "example with pandas' Categorical(column, categories).codes"
+            )
+        counts = np.bincount(labels.astype(np.int64), minlength=self.k)
+        return Sums(int(labels.size), tuple(counts.tolist()))
+
+    def statistic(self, sums: Sums, *, public_n: bool) -> tuple[int, ...]:
+        """The counts."""
+        return sums.totals
+
+    def numbers(self, n: int | None) -> tuple[Number, ...]:
+        """The counts, from 0 to n where that is public."""
+        return tuple(Number(f"count[{i}]", 1.0, 0, n, whole=True) for i in range(self.k))
+
+    def together(self, n: int | None) -> int:
+        """Two where a record is replaced; one where it is added or removed."""
+        return 1 if n is None else 2
+
+    def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
+        """Counts along the last axis of an array."""
+        counts = np.asarray(statistic)
+        if counts.dtype.kind not in "iu" or counts.shape[-1:] != (self.k,):
+            raise InvalidInput(
+                f"the statistic has type {counts.dtype} and shape {counts.shape}; it must be the "
+                f"counts of the {self.k} categories, integers of shape (..., {self.k})"
+            )
+        if np.any(counts < 0) or (n is not None and np.any(counts.sum(axis=-1) != n)):
+            raise InvalidInput(
+                "the statistic must be counts, at least 0, whose sum is the mechanism's n, if that "
+                "is public"
+            )
+        return counts
+
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
+        """Counts of `size` records, along the last axis."""
+        rng, alpha = generator(), np.asarray(self.prior) + noisy
+        # In logarithms, as gamma variables of a small shape may all round to 0.
+        uniform = np.log1p(-rng.random(alpha.shape))
+        log_gamma = np.log(rng.standard_gamma(alpha + 1)) + uniform / alpha
+        theta = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
+        theta /= theta.sum(axis=-1, keepdims=True)
+        return np.asarray(rng.multinomial(mechanism.size, theta), dtype=np.int64)
+
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+        """Exact: the noisy counts are summed out; see `count_laws`."""
+        counts, z = self.vector(statistic, mechanism.n), np.asarray(output)
+        return counts_law(z, counts, self.prior, mechanism.size, mechanism.parts)
+
+    def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
+        """A record of the last category becomes one of the first, or is added to the first.
+
+        All others are in the last category, or spread over all.
+        """
+        others = 5 * self.k if n is None else n - 1
+        spread = [others // self.k + (i < others % self.k) for i in range(self.k)]
+        found = []
+        for rest in ([0] * (self.k - 1) + [others], spread):
+            one, other = list(rest), list(rest)
+            other[0] += 1
+            if n is not None:
+                one[-1] += 1
+            found.append((tuple(one), tuple(other)))
+        return found
+
+    def outputs(self, size: int) -> NDArray[np.int64] | None:
+        """All counts with sum `size`, where they are at most 100,000."""
+        return all_counts(size, self.k)
+
+    def check_output(self, output: Any, size: int) -> tuple[int, ...]:
+        """Counts with sum `size`."""
+        values = np.asarray(output)
+        if values.shape != (self.k,) or values.dtype.kind not in "iu":
+            raise InvalidInput(f"output is {output!r}; this mechanism releases {self.k} counts")
+        if np.any(values < 0) or values.sum() != size:
+            raise InvalidInput(f"output is {output!r}; the counts must have sum size = {size}")
+        return tuple(values.tolist())
+
+    def records(self, output: Any, size: int) -> NDArray[np.int64]:
+        """The labels, in their order; shape (size,)."""
+        return np.repeat(np.arange(self.k), self.check_output(output, size))
+
+    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
+        """One row a category: copy, component and value."""
+        return encode_numbers(outputs)
+
+    def decode(self, columns: Mapping[str, Any], size: int) -> list[tuple[int, ...]]:
+        """The copies, in their order."""
+        return [self.check_output(z, size) for z in decode_numbers(columns)]

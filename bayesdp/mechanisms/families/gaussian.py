@@ -1,0 +1,297 @@
+r"""Real records in [low, high]: normal, with a known or an unknown standard deviation.
+
+Every record is first rounded to a public grid of 2^23 to 2^24 steps h between the bounds, by a rule
+that looks at that record alone, so that all sums are exact integers: U = sum u_i and V = sum u_i^2
+for records low + h u_i. Let w = high - low.
+
+Where n is public
+-----------------
+The statistic is the mean and, where sd is unknown, the sample variance s^2 with divisor n - 1.
+Replace x by x', the mean of the other n - 1 records being c, in [low, high]. Around their own mean,
+n records have a sum of squares (n - 1) s^2 = Q + (x - c)^2 (n - 1) / n, Q that of the others. So
+
+    |mean - mean'| = |x - x'| / n <= w / n,
+    |s^2 - s'^2| = |(x - c)^2 - (x' - c)^2| / n <= w^2 / n,
+
+both attained at once by others at low, x = low and x' = high: the joint L1 sensitivity is their
+sum. Liu (section 5.3) has the same; but the largest s^2 isn't her w^2 / 4, which is its limit:
+floor(n / 2) records at one end and the rest at the other have floor(n^2 / 4) / (n (n - 1)) w^2.
+
+Where n is confidential
+-----------------------
+With y_i the records less the middle of the bounds, the statistic is n, sum y_i and, where sd is
+unknown, sum y_i^2, which one record more moves by 1, at most w / 2, and at most w^2 / 4: all at
+once by a record at an end. The mean and the variance are computed from the noisy three, and moved
+into their ranges; a noisy n below 1 (or 2, where sd is unknown) counts as that.
+
+Rounding: both kinds are computed exactly and rounded once, to the nearest float, so neighbours are
+apart by at most 2^-52 of the largest value more; sensitivities include it.
+
+The posterior given mean m and variance v of n records
+------------------------------------------------------
+sd known: theta ~ N(m, sd^2 / n) for a flat prior; with N(m0, s0^2) the precisions n / sd^2 and
+1 / s0^2 weigh m and m0. sd unknown, and the prior 1 / sigma^2 (Liu, section 5.3):
+
+    sigma^2 ~ InverseGamma((n - 1) / 2, (n - 1) v / 2),    theta ~ N(m, sigma^2 / n),
+
+a point where v is 0. With a normal-inverse-gamma prior (m0, k, a, b), where sigma^2 ~
+InverseGamma(a, b) and theta ~ N(m0, sigma^2 / k), the usual conjugate posterior. Records are
+N(theta, sigma^2), bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms import synthetic_column
+from bayesdp.mechanisms.count import column_of
+from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.gaussian_draws import drawn
+from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
+from bayesdp.mechanisms.noise_fields import check_positive
+from bayesdp.mechanisms.pure_noise import up
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+_GRID = 24  # bits from the bounds' distance to the step
+_BLOCK = 1 << 14  # squares below 2^48 whose sum stays within 64 bits
+_SMALLEST = 1e-100  # distance of bounds whose squares are floats with all their digits
+_MOST = 2**29  # records, where their number is confidential: so sums stay exact floats
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Records that are normal, within public bounds.
+
+    Parameters
+    ----------
+    bounds : tuple of two floats
+        (low, high) of the records, chosen without the data.
+    sd : float, optional
+        Their standard deviation, where it is known; None where it is a parameter.
+    prior : tuple of floats, optional
+        sd known: (m0, s0), mean and standard deviation of the mean's normal prior, m0 within the
+        bounds; None is flat. sd unknown: (m0, k, a, b) of a normal-inverse-gamma prior; None is
+        flat in the mean and 1 / sigma^2 in the variance.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    bounds: tuple[float, float]
+    sd: float | None = None
+    prior: tuple[float, ...] | None = None
+    kind: str = field(default="gaussian", init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bounds", check_interval(self.bounds))
+        if self.sd is not None:
+            object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
+        if self.prior is not None:
+            object.__setattr__(self, "prior", self._checked_prior())
+
+    def _checked_prior(self) -> tuple[float, ...]:
+        wanted = ("m0", "s0") if self.sd is not None else ("m0", "k", "a", "b")
+        prior: Any = self.prior
+        good = isinstance(prior, Sequence) and len(prior) == len(wanted)
+        good = good and all(is_number(v) and math.isfinite(v) for v in prior)
+        low, high = self.bounds
+        if not good or not low <= prior[0] <= high or min(prior[1:]) <= 0:
+            raise InvalidInput(
+                f"prior is {prior!r}; it must be ({', '.join(wanted)}): m0 within the bounds, the "
+                "others positive and finite; or None, for the flat prior"
+            )
+        return tuple(map(float, prior))
+
+    @property
+    def step(self) -> float:
+        """Of the grid that records are rounded to: a power of two."""
+        return 2.0 ** (math.frexp(self._width)[1] - _GRID)
+
+    @property
+    def middle(self) -> float:
+        """Of the grid, from which sums are taken where n is confidential."""
+        return float(Fraction(self.bounds[0]) + self._steps * Fraction(self.step) / 2)
+
+    @property
+    def _width(self) -> float:
+        return up(Fraction(self.bounds[1]) - Fraction(self.bounds[0]))
+
+    @property
+    def _steps(self) -> int:
+        """Between the bounds, rounded down: the last point is within them."""
+        exact = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
+        return math.floor(exact / Fraction(self.step))
+
+    def sums(self, records: Any, *, clip: bool = False) -> Sums:
+        """(U, V), exactly."""
+        if np.size(records) == 0:
+            return Sums(0, (0, 0))
+        low, high = self.bounds
+        x = column_of(records, f"numbers from {low} to {high}").astype(np.float64)
+        if clip and not np.any(np.isnan(x)):
+            x = np.clip(x, low, high)
+        if not np.all((x >= low) & (x <= high)):
+            raise InvalidInput(
+                f"data has values that are no number in bounds = {self.bounds}; choose bounds "
+                "without looking at the data, and take clip=True to move what exceeds them"
+            )
+        u = np.clip(np.rint((x - low) / self.step), 0, self._steps).astype(np.int64)
+        blocks = np.arange(0, u.size, _BLOCK)
+        squares = np.add.reduceat(u * u, blocks).tolist()
+        return Sums(int(u.size), (int(u.sum()), sum(squares)))
+
+    def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
+        """Where n is public the mean, and the variance; else n, the sum, and that of squares."""
+        n, (u, v) = sums.n, sums.totals
+        step, low = Fraction(self.step), Fraction(self.bounds[0])
+        if public_n:
+            self._check_n(n)
+            mean = float(low + step * u / n)
+            if self.sd is not None:
+                return (mean,)
+            return mean, float(step**2 * Fraction(n * v - u * u, n * (n - 1)))
+        if n > _MOST:
+            raise InvalidInput(f"data has more than {_MOST} records, the most that n=None takes")
+        k = self._steps  # 2 u - k, in half steps from the middle of the grid
+        centred, squares = 2 * u - n * k, 4 * v - 4 * k * u + n * k * k
+        found = (float(n), float(step / 2 * centred), float((step / 2) ** 2 * squares))
+        return found[: 2 if self.sd is not None else 3]
+
+    def numbers(self, n: int | None) -> tuple[Number, ...]:
+        """Mean and variance, or n, the sum and that of squares, with what rounding adds."""
+        low, high = self.bounds
+        width = Fraction(high) - Fraction(low)
+        if n is None:
+            half = self._steps * Fraction(self.step) / 2
+            made = (
+                Number("n", 1.0, 0, None, whole=True),
+                _number("sum", half, None, None, _MOST * half),
+                _number("squares", half**2, 0.0, None, _MOST * half**2),
+            )
+            return made[: 2 if self.sd is not None else 3]
+        self._check_n(n)
+        furthest = max(abs(Fraction(low)), abs(Fraction(high)))
+        made_mean = _number("mean", width / n, low, high, furthest)
+        if self.sd is not None:
+            return (made_mean,)
+        most = self.largest_variance(n)
+        return made_mean, _number("variance", width**2 / n, 0.0, up(most), most)
+
+    def largest_variance(self, n: int) -> Fraction:
+        """Of n >= 2 records within the bounds, with divisor n - 1."""
+        width = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
+        return Fraction(n * n // 4, n * (n - 1)) * width**2
+
+    def together(self, n: int | None) -> int:
+        """All: they are about the same records."""
+        return len(self.numbers(n))
+
+    def _check_n(self, n: int) -> None:
+        if self.sd is None and n < 2:
+            raise InvalidInput("n is 1; a variance needs 2 records: give sd, if it is known")
+
+    def vector(self, statistic: Any, n: int | None) -> Floats:
+        """The numbers along the last axis of an array, as they are."""
+        x = np.asarray(statistic)
+        numbers = self.numbers(n)
+        names = ", ".join(number.name for number in numbers)
+        if x.dtype.kind not in "iuf" or x.shape[-1:] != (len(numbers),):
+            raise InvalidInput(
+                f"the statistic has type {x.dtype} and shape {x.shape}; it must be numbers of "
+                f"shape (..., {len(numbers)}): {names}"
+            )
+        for i, number in enumerate(numbers):
+            low = -math.inf if number.low is None else number.low
+            high = math.inf if number.high is None else number.high
+            if not np.all((x[..., i] >= low) & (x[..., i] <= high)):
+                raise InvalidInput(
+                    f"the statistic's {number.name} can't be that of records in {self.bounds}"
+                )
+        return x.astype(np.float64)
+
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
+        """Sorted records, along a last axis of length `size`."""
+        return drawn(self, noisy, mechanism)
+
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+        """See `gaussian_law`."""
+        return gaussian_law(self, output, statistic, mechanism)
+
+    def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
+        """All others at one end, and one record from there to the other, or added at an end."""
+        if n is None:
+            half = self._steps * self.step / 2
+            shown = 2 if self.sd is not None else 3
+            each = [(float(k), k * s * half, k * half**2) for s in (1, -1) for k in (4, 5)]
+            return [(each[i][:shown], each[i + 1][:shown]) for i in (0, 2)]
+        numbers = self.numbers(n)
+        width = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
+        found = []
+        for end, sign in zip(self.bounds, (1, -1), strict=True):
+            moved = (float(Fraction(end) + sign * width / n), float(width**2 / n))
+            found.append(((end, 0.0)[: len(numbers)], moved[: len(numbers)]))
+        return found
+
+    def outputs(self, size: int) -> None:
+        """None: they are reals."""
+
+    def check_output(self, output: Any, size: int) -> tuple[float, ...]:
+        """Records within the bounds, as a sorted tuple."""
+        values = np.asarray(output)
+        low, high = self.bounds
+        if values.shape != (size,) or values.dtype.kind not in "iuf":
+            raise InvalidInput(
+                f"output has shape {values.shape}; this mechanism releases size = {size} records"
+            )
+        if not np.all((values >= low) & (values <= high)):
+            raise InvalidInput(f"output has records outside bounds = {self.bounds}")
+        return tuple(np.sort(values.astype(np.float64)).tolist())
+
+    def records(self, output: Any, size: int) -> Floats:
+        """The records, shape (size,)."""
+        return np.array(self.check_output(output, size))
+
+    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
+        """One row a record: its copy and its value."""
+        return synthetic_column.encode(outputs, size)
+
+    def decode(self, columns: Mapping[str, Any], size: int) -> list[tuple[float, ...]]:
+        """The copies, in their order."""
+        copy, values = np.asarray(columns["copy"]), np.asarray(columns["value"])
+        order = np.argsort(copy, kind="stable")
+        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
+        return [self.check_output(part, size) for part in np.split(values[order], starts)]
+
+
+def check_interval(bounds: Any) -> tuple[float, float]:
+    """Return public bounds as two floats, or raise InvalidInput."""
+    try:
+        low, high = (float(v) if is_number(v) else math.nan for v in bounds)
+    except (TypeError, ValueError):  # not a pair
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low) and high - low >= _SMALLEST):
+        raise InvalidInput(
+            f"bounds is {bounds!r}; it must be two finite numbers, the lower first, chosen without "
+            "the data, for example (-4, 4)"
+        )
+    return low, high
+
+
+def _number(
+    name: str, moves: Fraction, low: float | None, high: float | None, most: Fraction
+) -> Number:
+    """With the error of one rounding of each neighbour, values of at most `most` in size."""
+    return Number(name, up(moves + most / 2**52), low, high)

@@ -1,0 +1,198 @@
+r"""The law of synthetic normal records given the statistic, where n is public and sd known.
+
+With m the noisy mean, of law P(m | s), kappa m + eta the posterior's mean of theta and tau its
+standard deviation, a copy y has the density
+
+    p(y | s) = integral L(theta) w(theta) dtheta,    L(theta) = prod_j p(y_j | theta),
+    w(theta) = sum_m P(m | s) N(theta; kappa m + eta, tau^2).
+
+Records at a bound, where `inflated`, have a probability in place of a density.
+
+w in closed form. As a function of m, N(theta; kappa m + eta, tau^2) is N(m; r, rho^2) / kappa, with
+r = (theta - eta) / kappa and rho = tau / kappa. The noise lives on a lattice whose step g is less
+than a millionth of its scale, and is smooth but for a kink at one of its points; so the sum is the
+integral over the cells of width g around the points, with a relative error below (g / scale)^2, if
+g is small for rho too. The integral of Laplace noise times a normal density is a difference of
+normal probabilities, by completing the square on either side of the kink, and that of Gaussian
+noise is one of a product of normal densities. What piles up at an inflated end, and what a
+truncated law divides by, are those of the lattice.
+
+The integral. log L bends by at most size / sd^2, and so does w by 1 / tau^2: Gauss and Legendre's
+rule on pieces of 3 (size / sd^2 + 1 / tau^2)^(-1/2). Beyond the bounds log L rises by at most
+size sqrt(2 / pi) / sd (an inflated record's log probability, or a truncated one's constant), and w
+falls like exp(-d^2 / (2 tau^2)) at a distance d; so what is further out than 9 tau + tau^2 times
+that slope is less than exp(-40) of the peak.
+
+Where sd is unknown, or n confidential, the law is an integral over two or more noisy numbers beside
+the parameters, and isn't offered.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
+from bayesdp.mechanisms.lattice import to_steps
+from bayesdp.mechanisms.laws import HALF_LOG_2PI
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.truncated_normal import log_mass
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.families.gaussian import Gaussian
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+Floats = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+_PIECE = 3.0
+_REACH = 9.0
+_FINE = 8  # steps of the lattice to rho, at least
+_BLOCK = 1 << 20  # numbers in a temporary array
+
+
+def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+    """log density of the records along the output's last axis, vectorised over both."""
+    if family.sd is None or mechanism.n is None:
+        raise InvalidInput(
+            "the law of normal records is intractable where sd is unknown or n confidential; "
+            "analyse each copy as data and combine the results with bdp.combine, whose caveats "
+            "then hold"
+        )
+    mean = family.vector(statistic, mechanism.n)[..., 0]
+    y = np.asarray(output, dtype=np.float64)
+    if y.ndim == 0 or y.shape[-1] != mechanism.size:
+        raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
+    law = Blurred(family, mechanism, mean)
+    records = _Records(family, mechanism, y)
+    slope = mechanism.size * math.sqrt(2 / math.pi) / family.sd
+    reach = _REACH * law.tau + law.tau**2 * slope
+    low, high = family.bounds[0] - reach, family.bounds[1] + reach
+    width = _PIECE / math.sqrt(mechanism.size / family.sd**2 + law.tau**-2)
+    pieces = math.ceil((high - low) / width)
+    width = (high - low) / pieces
+    shape = np.broadcast_shapes(mean.shape, y.shape[:-1])
+    found = np.full(shape, -np.inf)
+    many = max(1, _BLOCK // (max(1, math.prod(shape)) * _NODES.size))
+    for start in range(0, pieces, many):
+        first = np.arange(start, min(start + many, pieces))
+        theta = (low + width * (first[:, None] + (1 + _NODES) / 2)).ravel()
+        log_weights = np.log(np.tile(_WEIGHTS, first.size) * width / 2)
+        terms = records.log_likelihood(theta) + law.log_density(theta) + log_weights
+        found = np.logaddexp(found, special.logsumexp(terms, axis=-1))
+    return np.where(records.inside, found, -np.inf)
+
+
+class _Records:
+    """What the likelihood of theta needs of the records."""
+
+    def __init__(self, family: Gaussian, mechanism: ModipsSBS, y: Floats) -> None:
+        low, high = family.bounds
+        self.family, self.truncated = family, mechanism.bounding == "truncated"
+        self.sd = float(family.sd or 0)
+        self.inside = np.all((y >= low) & (y <= high), axis=-1)
+        between = np.ones(y.shape, dtype=bool) if self.truncated else (y > low) & (y < high)
+        self.low = np.count_nonzero(~between & (y <= low), axis=-1)[..., None]
+        self.high = np.count_nonzero(~between & (y >= high), axis=-1)[..., None]
+        self.count = between.sum(axis=-1)[..., None]
+        offset = np.where(between, y - family.middle, 0.0)
+        self.mean = offset.sum(axis=-1)[..., None] / np.maximum(self.count, 1)
+        deviations = np.where(between, offset - self.mean, 0.0)
+        self.squares = np.sum(deviations**2, axis=-1)[..., None]
+
+    def log_likelihood(self, theta: Floats) -> Floats:
+        """Shape of the outputs, and theta's."""
+        low, high = self.family.bounds
+        away = self.mean - (theta - self.family.middle)
+        found = -(self.squares + self.count * away**2) / (2 * self.sd**2)
+        found = found - self.count * (HALF_LOG_2PI + math.log(self.sd))
+        if self.truncated:
+            half = (high - low) / 2
+            mass = log_mass(theta - (low + half), self.sd, half)
+            return np.asarray(found - self.count * mass)
+        found = found + self.low * special.log_ndtr((low - theta) / self.sd)
+        return np.asarray(found + self.high * special.log_ndtr((theta - high) / self.sd))
+
+
+class Blurred:
+    """w: what theta is distributed like, given the statistic.
+
+    Parameters
+    ----------
+    family : Gaussian
+        Of known sd.
+    mechanism : ModipsSBS
+        Of public n.
+    mean : ndarray
+        The statistic.
+    """
+
+    def __init__(self, family: Gaussian, mechanism: ModipsSBS, mean: Floats) -> None:
+        (part,) = mechanism.parts
+        self.part, g = part, part.step
+        at_zero, tau = mean_posterior(family, mechanism.n, 0.0)
+        at_one, _ = mean_posterior(family, mechanism.n, 1.0)
+        self.tau, self.eta, self.kappa = float(tau), float(at_zero), float(at_one - at_zero)
+        self.rho = self.tau / self.kappa
+        if self.rho < _FINE * g:
+            raise InvalidInput(
+                f"sd is {family.sd!r}, so small that the law of the records is that of the noise's "
+                f"lattice, of step {g!r}: intractable; combine the copies with bdp.combine"
+            )
+        truncated = mechanism.bounding == "truncated"
+        within = part.bounds if truncated else None
+        steps = to_steps(mean, g, dimension=None, whole=False, within=within)
+        first, last = (int(end or 0) for end in part.ends)
+        self.ends = (first * g, last * g)
+        edge = -g / 2 if truncated else g / 2
+        self.cells = (first * g + edge, last * g - edge)
+        self.centre = np.asarray(steps * g, dtype=np.float64)[..., None]
+        gaps = (steps - first)[..., None], (last - steps)[..., None]
+        self.log_mass: Any = part.noise.log_mass(*gaps) if truncated else 0.0
+        self.log_ends = None if truncated else tuple(part.noise.log_upper(gap) for gap in gaps)
+
+    def log_density(self, theta: Floats) -> Floats:
+        """log w, shape of the statistic and theta's."""
+        r = np.asarray((theta - self.eta) / self.kappa, dtype=np.float64)
+        found = _log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
+        for end, probability in zip(self.ends, self.log_ends or (), strict=False):
+            found = np.logaddexp(found, probability + _log_normal(r - end, self.rho))
+        return np.asarray(found - math.log(self.kappa))
+
+
+def _log_smooth(
+    part: AdditiveNoise, c: Floats, r: Floats, rho: float, cells: tuple[float, float]
+) -> Floats:
+    """log of the integral over the cells of the noise's density around c times N(m; r, rho^2)."""
+    low, high = cells
+    scale = part.step * float(part.noise.scale)
+    if not isinstance(part.noise, LaplaceNoise):
+        whole = math.hypot(scale, rho)
+        middle, sd = r + (c - r) * (rho / whole) ** 2, scale * rho / whole
+        inside = log_between((low - middle) / sd, (high - middle) / sd)
+        return np.asarray(_log_normal(r - c, whole) + inside)
+    kink, shift = np.clip(c, low, high), rho**2 / scale
+    common = shift / scale / 2 - math.log(2 * scale)
+    left = log_between((low - r - shift) / rho, (kink - r - shift) / rho) + (r - c) / scale
+    right = log_between((kink - r + shift) / rho, (high - r + shift) / rho) - (r - c) / scale
+    return np.asarray(common + np.logaddexp(left, right))
+
+
+def log_between(a: ArrayLike, b: ArrayLike) -> Floats:
+    """log Pr[a <= N(0, 1) <= b], a <= b, without cancellation in the tails."""
+    a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    flip = a + b > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    log_b = special.log_ndtr(b)
+    with np.errstate(divide="ignore"):
+        return np.asarray(log_b + np.log(-np.expm1(np.minimum(special.log_ndtr(a) - log_b, 0.0))))
+
+
+def _log_normal(x: Floats, sd: float) -> Floats:
+    return np.asarray(-((x / sd) ** 2) / 2 - math.log(sd) - HALF_LOG_2PI)

@@ -1,0 +1,249 @@
+r"""What a noisy sufficient statistic promises: r numbers, of which a record moves t at once.
+
+Number i alone, with noise of its own, has a log ratio of at most epsilon_i between neighbours,
+whatever the other numbers are; and where a record doesn't move it, its law is the same. So r
+independent numbers of which at most t move have at most the sum of the t largest epsilon_i. Copies
+are independent, and what delta(epsilon) follows from that sum is `pure_noise.pure_profile`.
+
+Gaussian noise
+--------------
+Number i moves by at most M_i steps of its lattice, with a scale of s_i steps. In
+`bayesdp.mechanisms.gaussian_noise` the bounds for D components with one scale s and a shift of
+M steps use the scale and the shift in three ways: by rho = M^2 / (2 s^2); by M / sqrt(s^2 - a^2),
+where a < s; and by constants that depend on a alone. Replace s by the smallest scale and M by
+s sqrt(sum (M_i / s_i)^2). Then rho is the sum of the components' own; and
+sqrt(s_i^2 - a^2) >= s_i sqrt(1 - a^2 / s^2), so that the root of the sum of M_i^2 / (s_i^2 - a^2)
+is at most the new M / sqrt(s^2 - a^2). So `divergence` with these holds for scales that differ. The
+sum is largest with the t largest M_i / s_i.
+
+One number alone, or t = 1, has its own profile, and of several numbers the largest.
+
+Under replace-one where n is confidential
+-----------------------------------------
+A replacement is a removal and an addition. Pure: twice epsilon. Gaussian: the two moves' vectors of
+M_i / s_i add, and the norm of the sum is at most twice the larger norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.gaussian_noise import divergence
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_fields import scale_range
+from bayesdp.mechanisms.noise_laws import GaussianNoise
+from bayesdp.mechanisms.pure_noise import pure_profile, up
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.composition import total
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+ALLOCATIONS = ("individualized", "communal")
+_SUM_TO_ONE = 1e-9  # how far from 1 weights may be, as their sum rounds
+_FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
+
+
+def profile_of(made: ModipsSBS, copies: int, neighbours: Neighbours | None) -> Profile:
+    """The profile of `copies` independent copies; the module's docstring has the proofs."""
+    copies = check_at_least_one("copies", copies)
+    relation = _relation(made, neighbours)
+    times = 1 if relation is made.neighbours else 2
+    parts = made.parts
+    moving = min(made.family.together(made.n), len(parts))
+    if moving == 1 and times == 1:
+        return _worst([part.profile(copies=copies) for part in dict.fromkeys(parts)])
+    if made.noise == "gaussian" and not any(part.bounding == "truncated" for part in parts):
+        return _gaussian(parts, moving, copies, relation)
+    return _pure(parts, moving * times, times, copies)
+
+
+def _worst(profiles: Sequence[Profile]) -> Profile:
+    if len(profiles) == 1:
+        return profiles[0]
+    return Profile(
+        lambda epsilon: max(profile.delta(epsilon) for profile in profiles),
+        max(profile.pure_epsilon for profile in profiles),
+        why=profiles[0].why,
+    )
+
+
+def _pure(parts: Sequence[AdditiveNoise], terms: int, times: int, copies: int) -> Profile:
+    """From the largest epsilons alone; each may be met `times` times."""
+    each = sorted((part.epsilon() for part in parts for _ in range(times)), reverse=True)
+    one = total(each[:terms])
+    whole = math.inf if math.isinf(one) else up(copies * Fraction(one))
+    return pure_profile(one, copies, whole)
+
+
+def _gaussian(
+    parts: Sequence[AdditiveNoise], moving: int, copies: int, relation: Neighbours
+) -> Profile:
+    ratios = sorted(_ratios(parts, relation), reverse=True)[:moving]
+    noise = GaussianNoise(min(part.noise.scale for part in parts))
+    length = float(noise.scale) * math.hypot(*ratios) * (1 + 2.0**-48)
+    components = max(2, moving)  # one alone would be summed as a whole number of steps
+
+    def bound(epsilon: float) -> float:
+        return divergence(noise, length, components, copies, epsilon)
+
+    why = "Gaussian noise has no pure epsilon: ask for a positive delta, such as 1e-6."
+    return Profile(bound, math.inf, why=why)
+
+
+def _ratios(parts: Sequence[AdditiveNoise], relation: Neighbours) -> list[float]:
+    return [part.moved(relation) / float(part.noise.scale) for part in parts]
+
+
+def rho_of(made: ModipsSBS, copies: int, relation: Neighbours) -> float | None:
+    """The zCDP parameter of copies, where more is known than what a pure epsilon implies."""
+    if made.noise != "gaussian":
+        return None
+    times = 1 if relation is made.neighbours else 4  # as the norm is at most doubled
+    rhos = [part.rho() for part in made.parts]
+    moving = min(made.family.together(made.n), len(rhos))
+    each = sorted((rho for rho in rhos if rho is not None), reverse=True)[:moving]
+    found = copies * times * math.fsum(each) * (1 + 2.0**-50)
+    return found if len(each) == moving and math.isfinite(found) else None
+
+
+def guarantee(
+    made: ModipsSBS, copies: int, neighbours: Neighbours | None, delta: float
+) -> Guarantee:
+    """The promise of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
+    relation, delta = _relation(made, neighbours), check_delta(delta)
+    profile = profile_of(made, copies, relation)
+    epsilon = profile.epsilon(delta)
+    notes = ["The model, its priors and bounds, and all scales were chosen without the data."]
+    if math.isinf(epsilon) and profile.why:
+        notes.append(profile.why)
+    if made.n is not None:
+        notes.append("The number of records is public and not protected.")
+    if not made.clip:
+        notes.append("All records are within the family's bounds: others are refused.")
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        neighbours=relation,
+        strength=Strength.PROVED,
+        assumptions=(*notes, COMPUTATIONAL),
+        source="bayesdp.mechanisms.modips_sbs; Liu (2016), Proposition 2",
+        rho=rho_of(made, copies, relation),
+    )
+
+
+def _relation(made: ModipsSBS, neighbours: Neighbours | None) -> Neighbours:
+    if neighbours is None:
+        return made.neighbours
+    relation = check_neighbours(neighbours)
+    if relation not in {made.neighbours, Neighbours.REPLACE_ONE}:
+        raise InvalidInput(
+            f"neighbours is {relation.value!r}; this release promises under "
+            f"{made.neighbours.value!r}"
+            + (", as n is public: keep it confidential (n=None)" if made.n is not None else "")
+        )
+    return relation
+
+
+def calibrated(
+    cls: type[ModipsSBS],
+    epsilon: float,
+    delta: float,
+    copies: int,
+    allocation: str,
+    weights: Sequence[float] | None,
+    **parameters: Any,
+) -> ModipsSBS:
+    """The smallest noise, so allocated, that keeps a promise; see `ModipsSBS.calibrate`."""
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    copies = check_at_least_one("copies", copies)
+    numbers = parameters["family"].numbers(parameters.get("n"))
+    shares = check_weights(allocation, weights, len(numbers))
+    sensitivities = [number.sensitivity for number in numbers]
+    if allocation == "communal":
+        ratios = [max(sensitivities)] * len(numbers)
+    else:
+        power = 0.5 if parameters.get("noise") == "gaussian" else 1.0
+        ratios = [s / w**power for s, w in zip(sensitivities, shares, strict=True)]
+
+    def at(factor: float) -> ModipsSBS:
+        return cls(scales=tuple(factor * ratio for ratio in ratios), **parameters)
+
+    def cost(factor: float) -> float:
+        profile = at(factor).profile(copies=copies)
+        return profile.delta(epsilon) if delta else profile.pure_epsilon
+
+    moving = min(parameters["family"].together(parameters.get("n")), len(numbers))
+    costs = sorted((s / r for s, r in zip(sensitivities, ratios, strict=True)), reverse=True)
+    guess = _guess(costs[:moving], epsilon, delta, copies, parameters.get("noise") == "gaussian")
+    largest = guess * _FURTHEST
+    for number, ratio in zip(numbers, ratios, strict=True):
+        if number.whole:
+            least, most = scale_range(1.0)
+            guess, largest = max(guess, least / ratio), min(largest, most / ratio)
+    if not cost(largest) <= (delta or epsilon):
+        raise InvalidInput(
+            f"no scale keeps epsilon = {epsilon!r} with delta = {delta!r}: ask for a positive "
+            "delta, such as 1e-6, or for a larger epsilon or delta, or take noise='laplace'"
+        )
+    factor = guess
+    if not (delta == 0 and parameters.get("bounding", "inflated") != "truncated"):
+        factor = smallest_satisfying(
+            cost, delta or epsilon, start=guess, least=guess, largest=largest
+        )
+    more = 2.0**-52
+    while at(factor).epsilon(delta, copies=copies) > epsilon:  # as the lattice rounds it
+        factor, more = factor * (1 + more), 2 * more
+    return at(factor)
+
+
+def _guess(
+    costs: Sequence[float], epsilon: float, delta: float, copies: int, gaussian: bool
+) -> float:
+    """What Laplace noise without bounds needs for delta = 0; otherwise something less."""
+    if not gaussian:
+        return math.fsum(costs) * (1 / (8 * (1 + epsilon)) if delta else copies / epsilon)
+    length = math.sqrt(copies) * math.hypot(*costs)
+    if delta == 0:
+        return length / (8 * (1 + epsilon))
+    found = smallest_satisfying(
+        lambda factor: gaussian_divergence(length / factor, epsilon),
+        delta,
+        start=length,
+        least=length * 1e-9,
+    )
+    return found / 8
+
+
+def check_weights(
+    allocation: str, weights: Sequence[float] | None, numbers: int
+) -> tuple[float, ...]:
+    """Each number's share of the promise, or InvalidInput."""
+    if allocation not in ALLOCATIONS:
+        raise InvalidInput(f"allocation is {allocation!r}; it must be one of {ALLOCATIONS}")
+    if weights is None:
+        return (1 / numbers,) * numbers
+    if allocation == "communal":
+        raise InvalidInput(
+            f"weights is {weights!r}, but allocation is 'communal', where all numbers have the "
+            "same noise; leave weights out, or take allocation='individualized'"
+        )
+    good = isinstance(weights, Sequence) and all(is_number(w) and w > 0 for w in weights)
+    if not good or abs(math.fsum(weights) - 1) > _SUM_TO_ONE:
+        raise InvalidInput(
+            f"weights is {weights!r}; it must be positive numbers with sum 1, a share of epsilon "
+            "for each number of the statistic"
+        )
+    if len(weights) != numbers:
+        raise InvalidInput(
+            f"weights has {len(weights)} numbers; the statistic has {numbers}: one for each"
+        )
+    return tuple(map(float, weights))

@@ -1,0 +1,130 @@
+r"""How far statistics can move when one dyad of a graph changes, or all dyads of one node.
+
+The graphs are all those on the nodes of a network, or those of them whose degrees, out-degrees if
+directed, are at most D; without a bound D = n - 1. A subgraph of one of them is one too. So where a
+statistic never falls as ties are added, the dyads of node v move it by at most
+
+    M = max over x, v of s(x) - s(x without v's ties),
+
+since two graphs that differ in v's ties have the rest in common; and M is attained. Below,
+w_m = values[m] >= 0 is what a pair or a node gains with partner or tie number m + 1 (r^m for gwesp,
+gwdsp and gwdegree, C(m, k - 1) for kstar), W(a) = w_0 + ... + w_(a-1), and w is the largest w_m.
+
+One dyad
+--------
+Both ends have at most D - 1 other ties (out-ties), and n - 2 other nodes.
+
+* A term that adds up a weight w_ij of each tie: the largest |w_ij|.
+* degree(k), k <= D: both ends reach k: 2. isolates, and concurrent for D >= 2: 2. mutual: 1.
+* kstar, gwdegree: both ends gain one tie's worth: 2 max w_m over m <= D - 1.
+* triangle: a common neighbour each: D - 1. Directed, third node k closes (a + b)(c + d) triples,
+  where a, b, c, d say whether i -> k, k -> i, j -> k, k -> j. Of a there are A = D - 1 at most, of
+  c at most C = min(D, n - 2), and b = d = 1 is allowed everywhere if D >= 2: (n - 2) + 2 A + C;
+  for D = 1, b and d exclude each other and a = 0: one cyclic triple at most.
+* gwesp: the pair's W(D - 1), and w at most for each of 2 (D - 1) ties to common neighbours, gained
+  where these have no other partners. Directed: ties i -> k with j -> k, D - 1; ties k -> j with
+  k -> i, n - 2 (none if D = 1).
+* gwdsp: w for each other tie of both ends: 2 (D - 1); directed, min(D, n - 2) + n - 2.
+
+Each is attained: by ends that are tied to the same D - 1 nodes, which have no ties among them. Only
+nodefactor is charged 2 for a level of a single node too, for what follows below.
+
+All dyads of a node
+-------------------
+* Weights: v's ties in one graph and in the other, of weights with opposite signs; D of each.
+  Directed, all n - 1 ties towards v besides.
+* Counts that a clique of D + 1 nodes makes largest: kstar, C(D, k) + D C(D - 1, k - 1), triangle,
+  C(D, 2), and mutual, D. gwdegree, by a star: W(D) + D w_0.
+* triangle, directed: a tie between others closes 4 triples with v at most, and they have
+  (n - 1) min(D, n - 2) ties.
+* isolates: v and D others; directed, all n. concurrent: as many, but the last of an odd number of
+  neighbours, if they are all other nodes, can't have had just one tie.
+* degree(k): v, and others one tie more or less: at most 2 D of them, D if k = D.
+* gwesp: D ties of v with at most D - 1 partners, and D (D - 1) / 2 ties that v is a partner of:
+  D W(D - 1) + w D (D - 1) / 2. Directed: D + n - 1 ties of v, and min(D (n - 2), (n - 1) (D - 1))
+  others, as such a tie goes from a node that is tied to v, to one that v is tied to.
+* gwdsp: D (D - 1) / 2 pairs that v is a partner of; and v with each other node, which have at most
+  T = D (D - 1) two-paths in all, and W is largest in sum where they are spread evenly. Directed:
+  D (n - 2) pairs; T = D min(D, n - 2) two-paths from v; and to v, from n - 1 nodes, at most
+  min(D, n - 2) each.
+
+The last three, and directed triangles where D < n - 1, are bounds that needn't be attained.
+
+Terms of several statistics
+---------------------------
+A tie is in one level of nodematch(diff=True) at most, and adds 2 at most over the levels of
+nodefactor, so that what it adds is halfway between two vectors that have 2 in one level alone. A
+node that gains a tie leaves one degree and enters the next. So a term has a list of vectors, its
+`moves`, such that what a change does is in absolute value at most an average of some of them:
+any convex increasing cost of a change is largest at one of the moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.networks import change_statistics as change
+from bayesdp.networks.formula import coordinates, parse
+from bayesdp.networks.network import Network
+from bayesdp.networks.sensitivity_bounds import EDGE, NODE, Graphs
+from bayesdp.networks.terms import Coordinate
+
+Moves = tuple[tuple[Fraction, ...], ...]
+"""Vectors of a term's statistics; each possible change is at most an average of some of them."""
+
+
+def largest_changes(
+    formula: str, network: Network, *, max_degree: int | None = None, node: bool = False
+) -> tuple[Moves, ...]:
+    """Moves of each term of a formula, in its order; the module's docstring proves them.
+
+    Parameters
+    ----------
+    formula : str
+    network : Network
+        Its nodes and their attributes; the ties aren't looked at.
+    max_degree : int or None
+        Of the graphs that are compared; out-degree if directed. None for any.
+    node : bool
+        Whether all dyads of one node may change, or one dyad.
+
+    Raises
+    ------
+    InvalidInput
+        If a term isn't defined on such graphs, or `max_degree` isn't a whole number from 1.
+
+    Examples
+    --------
+    >>> largest_changes("edges + kstar(2)", Network(20))
+    (((Fraction(1, 1),),), ((Fraction(36, 1),),))
+    """
+    most = network.n - 1
+    if max_degree is not None:
+        most = min(most, check_at_least_one("max_degree", max_degree, "or None for any degrees"))
+    graphs = Graphs(network.n, network.directed, most)
+    return tuple(_moves(coordinates(call, network), graphs, node) for call in parse(formula))
+
+
+def _moves(found: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
+    kind = found[0].kind
+    if kind == change.DEGREE and not node:
+        return _degree_moves(found, graphs)
+    bound = NODE if node else EDGE
+    each = [Fraction(bound[c.kind](c, graphs)) for c in found]
+    if kind == change.NODEMATCH_LEVEL or (kind == change.NODEFACTOR and not node):
+        return tuple(
+            tuple(value if s == t else Fraction(0) for t in range(len(each)))
+            for s, value in enumerate(each)
+        )
+    return (tuple(each),)
+
+
+def _degree_moves(found: Sequence[Coordinate], graphs: Graphs) -> Moves:
+    """Both ends leave degree d and enter d + 1, for every d that they can have."""
+    sizes = [int(c.parameter) for c in found]
+    starts = sorted({d for k in sizes for d in (k - 1, k) if 0 <= d < graphs.most} or {0})
+    return tuple(
+        tuple(Fraction(2 * (k in (d, d + 1)) * (k <= graphs.most)) for k in sizes) for d in starts
+    )

@@ -1,0 +1,221 @@
+"""Largest changes of single statistics, one function a kind; `sensitivity` has the proofs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.networks import change_statistics as change
+from bayesdp.networks.terms import Coordinate
+
+_UP = 1 + 2.0**-40  # above the rounding of a sum of floats of one sign
+_0 = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Those on n nodes whose degrees, out-degrees if directed, are at most `most`."""
+
+    n: int
+    directed: bool
+    most: int
+
+
+def is_whole(coordinate: Coordinate) -> bool:
+    """Whether the statistic is an integer on every graph."""
+    if coordinate.kind in (change.GWESP, change.GWDSP):
+        return False
+    parts = (coordinate.values, coordinate.matrix)
+    return all(part is None or bool(np.all(part == np.floor(part))) for part in parts)
+
+
+def _values(c: Coordinate) -> NDArray[np.float64]:
+    return np.empty(0) if c.values is None else c.values
+
+
+def _largest(c: Coordinate, below: int) -> Fraction:
+    """The largest of values[:below]; 0 if there are none."""
+    return Fraction(float(np.max(_values(c)[:below], initial=0.0)))
+
+
+def _sum(c: Coordinate, below: int) -> Fraction:
+    """The sum of values[:below], exactly."""
+    return sum(map(Fraction, _values(c)[:below].tolist()), _0)
+
+
+def _in_level(c: Coordinate, level: float) -> int:
+    return int(np.count_nonzero(c.values == level))
+
+
+def _nodematch(c: Coordinate, graphs: Graphs) -> int:
+    return int(np.unique(_values(c), return_counts=True)[1].max() > 1)
+
+
+def _nodecov(c: Coordinate, graphs: Graphs) -> Fraction:
+    x = [Fraction(value) for value in np.sort(_values(c)).tolist()]
+    return max(abs(x[0] + x[1]), abs(x[-2] + x[-1]))
+
+
+def _absdiff(c: Coordinate, graphs: Graphs) -> Fraction:
+    return Fraction(float(_values(c).max())) - Fraction(float(_values(c).min()))
+
+
+def _triangle(c: Coordinate, graphs: Graphs) -> int:
+    n, most = graphs.n, graphs.most
+    if not graphs.directed:
+        return most - 1
+    if most == 1:
+        return min(1, n - 2)
+    return (n - 2) + 2 * (most - 1) + min(most, n - 2)
+
+
+def _gwesp(c: Coordinate, graphs: Graphs) -> Fraction:
+    others = graphs.most - 1
+    beside = 2 * others
+    if graphs.directed:
+        beside = others + graphs.n - 2 if others else 0
+    return _sum(c, others) + beside * _largest(c, graphs.n)
+
+
+def _gwdsp(c: Coordinate, graphs: Graphs) -> Fraction:
+    pairs = 2 * (graphs.most - 1)
+    if graphs.directed:
+        pairs = min(graphs.most, graphs.n - 2) + graphs.n - 2
+    return pairs * _largest(c, graphs.n)
+
+
+Bound = Callable[[Coordinate, Graphs], Any]
+
+EDGE: dict[int, Bound] = {
+    change.EDGES: lambda c, graphs: 1,
+    change.MUTUAL: lambda c, graphs: 1,
+    change.NODEMATCH: _nodematch,
+    change.NODEMATCH_LEVEL: lambda c, graphs: int(_in_level(c, c.parameter) > 1),
+    change.NODEFACTOR: lambda c, graphs: 2,
+    change.NODECOV: _nodecov,
+    change.ABSDIFF: _absdiff,
+    change.EDGECOV: lambda c, graphs: float(np.abs(c.matrix).max()),  # type: ignore[arg-type]
+    change.BY_DEGREE: lambda c, graphs: 2 * _largest(c, graphs.most),
+    change.TRIANGLE: _triangle,
+    change.GWESP: _gwesp,
+    change.GWDSP: _gwdsp,
+    change.ISOLATES: lambda c, graphs: 2,
+    change.CONCURRENT: lambda c, graphs: 2 * (graphs.most > 1),
+}
+"""Kind of a statistic to its largest change where one dyad changes."""
+
+
+def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Weights of the ties of a node to the others, and from them; nodes of one value as one."""
+    v, n = _values(c), graphs.n
+    if c.matrix is not None:
+        for i in range(n):
+            yield np.delete(c.matrix[i], i), np.delete(c.matrix[:, i], i)
+        return
+    first = [0] if c.kind == change.EDGES else np.unique(v, return_index=True)[1]
+    for i in first:
+        if c.kind == change.EDGES:
+            row = np.ones(n)
+        elif c.kind == change.NODEMATCH:
+            row = v == v[i]
+        elif c.kind == change.NODEMATCH_LEVEL:
+            row = (v == c.parameter) & (v[i] == c.parameter)
+        elif c.kind == change.NODEFACTOR:
+            row = 1.0 * (v == c.parameter) + (v[i] == c.parameter)
+        else:
+            row = v + v[i] if c.kind == change.NODECOV else np.abs(v - v[i])
+        row = np.delete(row, i).astype(np.float64)
+        yield row, row
+
+
+def _weights(c: Coordinate, graphs: Graphs) -> Fraction:
+    """Largest sum of weights of ties that one graph has and the other hasn't, and opposite ones."""
+    found = 0.0
+    for out, inward in _rows(c, graphs):
+        total = np.abs(inward).sum() if graphs.directed else 0.0
+        for side in (np.maximum(out, 0.0), np.maximum(-out, 0.0)):
+            total += np.sort(side)[::-1][: graphs.most].sum()
+        found = max(found, float(total))
+    return Fraction(
+        found if is_whole(c) and found < 2**53 else math.nextafter(found * _UP, math.inf)
+    )
+
+
+def _node_by_degree(c: Coordinate, graphs: Graphs) -> Fraction:
+    """v's own W(D), and each neighbour's last tie."""
+    return _sum(c, graphs.most) + graphs.most * _largest(c, graphs.most)
+
+
+def _node_triangle(c: Coordinate, graphs: Graphs) -> int:
+    if graphs.directed:
+        return 4 * (graphs.n - 1) * min(graphs.most, graphs.n - 2)
+    return math.comb(graphs.most, 2)
+
+
+def _node_degree(c: Coordinate, graphs: Graphs) -> int:
+    most = graphs.most
+    if c.parameter > most:
+        return 0
+    return min(graphs.n, 1 + (most if c.parameter in (0, most) else 2 * most))
+
+
+def _node_concurrent(c: Coordinate, graphs: Graphs) -> int:
+    most = graphs.most
+    if most == 1:
+        return 0
+    return most + (1 if most % 2 == 0 or most < graphs.n - 1 else 0)
+
+
+def _node_gwesp(c: Coordinate, graphs: Graphs) -> Fraction:
+    n, most = graphs.n, graphs.most
+    ties, beside = most, Fraction(most * (most - 1), 2)
+    if graphs.directed:
+        ties, beside = most + n - 1, Fraction(min(most * (n - 2), (n - 1) * (most - 1)))
+    return ties * _sum(c, most - 1) + beside * _largest(c, n)
+
+
+def _node_gwdsp(c: Coordinate, graphs: Graphs) -> Fraction:
+    n, most = graphs.n, graphs.most
+    if not graphs.directed:
+        pairs = Fraction(most * (most - 1), 2)
+        return pairs * _largest(c, n) + _spread(c, most * (most - 1), n - 1)
+    step = min(most, n - 2)
+    towards = (n - 1) * _sum(c, step)
+    return most * (n - 2) * _largest(c, n) + _spread(c, most * step, n - 1) + towards
+
+
+def _spread(c: Coordinate, paths: int, over: int) -> Fraction:
+    """Largest sum of W over so many pairs with so many two-paths; W is concave."""
+    each, more = divmod(paths, over)
+    return (over - more) * _sum(c, each) + (more * _sum(c, each + 1) if more else 0)
+
+
+NODE: dict[int, Bound] = {
+    **dict.fromkeys(
+        (
+            change.EDGES,
+            change.NODEMATCH,
+            change.NODEMATCH_LEVEL,
+            change.NODEFACTOR,
+            change.NODECOV,
+            change.ABSDIFF,
+            change.EDGECOV,
+        ),
+        _weights,
+    ),
+    change.MUTUAL: lambda c, graphs: graphs.most,
+    change.DEGREE: _node_degree,
+    change.BY_DEGREE: _node_by_degree,
+    change.TRIANGLE: _node_triangle,
+    change.GWESP: _node_gwesp,
+    change.GWDSP: _node_gwdsp,
+    change.ISOLATES: lambda c, graphs: graphs.n if graphs.directed else graphs.most + 1,
+    change.CONCURRENT: _node_concurrent,
+}
+"""The same where all dyads of one node do."""

@@ -1,0 +1,205 @@
+"""Synthetic networks from an exponential random graph model, fitted with a promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.dp_ergm_fields import check_correlation, check_method
+from bayesdp.mechanisms.network_columns import confidential, public_part
+from bayesdp.networks.network import Network
+from bayesdp.networks.prior import Normal
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish
+
+
+@dataclass(frozen=True)
+class DPERGM:
+    """Synthesize networks from a sanitised posterior of a graph model's coefficients.
+
+    Each copy's coefficients are drawn privately given the ties, and a network from them on the
+    same nodes. `bayesdp.mechanisms.dp_ergm_grid` proves what the corrected calibration promises;
+    the published one (Liu, Eugenio, Jin and Bowen 2020) is for comparison, and its claim false.
+
+    Parameters
+    ----------
+    formula : str
+        As "edges + nodematch('grade') + gwesp(0.5)". Attributes in it must be named in
+        `attributes`.
+    epsilon : float
+        What one copy costs at most, so that four copies cost four times it.
+    method : {"sdd", "sphc", "sdd_mc"}
+        The exponential mechanism on the posterior of a public grid; a perturbed histogram of
+        draws; a perturbed log histogram, as published only. Where the statistics' sensitivities
+        are small, "sdd" is far more accurate; "sphc" costs no more under NODE.
+    calibration : {"corrected", "published"}
+        The latter is marked as published, and refused by a ledger unless accepted as unproved.
+    prior : Normal, optional
+        Of the coefficients. Where there is none, it is flat on a corrected grid.
+    centre, scale : number or sequence, optional
+        Of the corrected grid, one number a statistic, chosen without the ties. Default: the
+        prior's mean and sd. The grid should hold the coefficients that are plausible and no more:
+        with "sdd", cost is proportional to its width.
+    attributes : sequence of str
+        Node attributes that are public, and released. All others are dropped.
+    bins : int
+        Cells along each coefficient's axis. Time is proportional to cells times dyads where
+        dyads depend on each other.
+    reach : float
+        The grid reaches from centre - reach scale to centre + reach scale.
+    draws : int
+        Draws in a histogram; more of them cost nothing.
+    correlation : float
+        The published calibration's public bound on the posterior's correlations.
+    burn_in : int, optional
+        Proposals before a simulated network.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is out of its range; what depends on the nodes, at the release.
+
+    Notes
+    -----
+    The law of a copy is intractable. Analyse each as data, and combine: `bdp.combine`'s rule "liu"
+    is the one that Liu et al. (2020) use, with four copies. It knows nothing of the grid, nor
+    of the power of the likelihood that a small epsilon leaves (`DPERGMMechanism.power`), which
+    draws estimates towards the middle of the grid.
+
+    On 205 nodes with 316 ties, edges + nodematch of 4 groups, at epsilon = 1 and a scale of 0.5,
+    coefficients by "sdd" have standard deviations of 0.19 and 0.28, where the likelihood's are 0.08
+    and 0.11; by "sphc" they are all but uniform, with 0.86 and 0.87. One tie may change gwesp by
+    some 2 n, so that with it "sdd" too is all but uniform there.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> graph = bdp.networks.Network(40, [[i, (i * i + 1) % 40] for i in range(2, 36)])
+    >>> declared = bdp.DPERGM("edges", epsilon=1.0, centre=-2.0, scale=0.5)
+    >>> with bdp.reproducible(1):
+    ...     release = declared.release(graph, copies=4)
+    >>> release.mechanism.guarantee(copies=4).epsilon
+    4.0
+    >>> fits = [bdp.networks.fit_mple(copy, "edges") for copy in release.outputs]
+    >>> found = bdp.combine([f.coef[0] for f in fits], [f.covariance[0, 0] for f in fits])
+    >>> low, high = found.interval()
+    >>> bool(low < bdp.networks.fit_mple(graph, "edges").coef[0] < high)
+    True
+    """
+
+    formula: str
+    epsilon: float
+    method: str = "sdd"
+    calibration: str = "corrected"
+    prior: Normal | None = None
+    centre: Any = None
+    scale: Any = None
+    attributes: Any = ()
+    bins: int = 20
+    reach: float = 3.0
+    draws: int = 1000
+    correlation: float = 0.8
+    burn_in: int | None = None
+
+    def __post_init__(self) -> None:
+        from bayesdp.networks.formula import parse
+
+        parse(self.formula)
+        check_epsilon(self.epsilon)
+        check_method(self.method, self.calibration)
+        check_correlation(self.correlation)
+        if not (self.prior is None or isinstance(self.prior, Normal)):
+            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd), or None")
+        if isinstance(self.attributes, str):
+            raise InvalidInput(
+                f"attributes is {self.attributes!r}; it must be a sequence of names, as "
+                f"({self.attributes!r},)"
+            )
+
+    def mechanism_like(self, network: Any) -> DPERGMMechanism:
+        """The mechanism on the nodes of a network, whose ties aren't read.
+
+        Raises
+        ------
+        InvalidInput
+            If the formula isn't defined on these nodes with these attributes, or the grid is
+            missing or too large.
+        """
+        from bayesdp.mechanisms.dp_ergm_draws import edge_sensitivities
+        from bayesdp.networks.formula import bind
+
+        empty = public_part(confidential(network), tuple(self.attributes)).with_edges(())
+        self._check_attributes(confidential(network))
+        bound = bind(self.formula, empty)
+        terms = len(bound.names)
+        prior = None
+        if self.prior is not None:
+            prior = tuple(tuple(part.tolist()) for part in self.prior.of(terms))
+        own = (None, None) if self.calibration == "published" or prior is None else prior
+        centre, scale = (
+            default if given is None else _each(given, terms)
+            for given, default in zip((self.centre, self.scale), own, strict=True)
+        )
+        return DPERGMMechanism(
+            self.formula, self.epsilon, empty.n, empty.directed,
+            edge_sensitivities(self.formula, empty),
+            self.method, self.calibration, centre, scale, prior, self.bins, self.reach, self.draws,
+            self.correlation, tuple(self.attributes), self.burn_in,
+        )  # fmt: skip
+
+    def _check_attributes(self, network: Network) -> None:
+        """Say what to do where the formula needs something that isn't declared public."""
+        from bayesdp.networks.formula import parse
+
+        for call in parse(self.formula):
+            for value in (*call.arguments, *call.named.values()):
+                if isinstance(value, str) and value in network.dyad_attributes:
+                    raise InvalidInput(
+                        f"formula has {call.name}({value!r}); dyad attributes never cross into a "
+                        "release: leave the term out"
+                    )
+                missing = isinstance(value, str) and value not in self.attributes
+                if missing and value in network.attributes:
+                    raise InvalidInput(
+                        f"formula has {call.name}({value!r}), and that attribute isn't declared "
+                        f"public; name it, attributes=({value!r},), if it is, or leave the term out"
+                    )
+
+    def release(
+        self, graph: Any, copies: int = 4, *, ledger: DatasetLedger | None = None
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        graph : Network or networkx graph
+            Confidential ties between public nodes.
+        copies : int
+            Independent networks. Each costs.
+        ledger : DatasetLedger, optional
+            The graph's budget, under "edge" or "node". What is spent stays spent.
+
+        Returns
+        -------
+        Release
+            Of networks, whose promise is under "edge".
+
+        Raises
+        ------
+        InvalidInput
+            If the formula or the grid doesn't fit the nodes. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        network = confidential(graph)
+        mechanism = self.mechanism_like(network)
+        return publish(mechanism, network, copies=copies, variable="tie", ledger=ledger)
+
+
+def _each(given: Any, terms: int) -> Any:
+    """One number for all statistics, or one for each."""
+    return (given,) * terms if not hasattr(given, "__len__") else tuple(given)

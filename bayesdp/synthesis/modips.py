@@ -1,0 +1,191 @@
+"""Liu's model-based synthesis (modips): a family of models in, private copies of records out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.families import Family, Sums, check_family
+from bayesdp.mechanisms.families.base import sums_of
+from bayesdp.mechanisms.modips_promise import check_weights
+from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish
+
+
+@dataclass(frozen=True)
+class Modips:
+    """Synthesize confidential records from a Bayesian model, privately.
+
+    Parameters
+    ----------
+    family : Family
+        The model, one of `bdp.families`, with its priors and the records' public bounds.
+    method : {"sbs"}
+        How the posterior is sanitised. "sbs": its sufficient statistic gets noise, and the
+        posterior takes that for the statistic of the records (`bdp.ModipsSBS`).
+    epsilon, delta : float
+        Total privacy cost of all copies. delta is 0 for a pure promise, and positive for Gaussian
+        noise.
+    copies : int
+        Number of independent copies, each with noise and parameters of its own.
+    size : int, optional
+        Synthetic records a copy. Default: the number of confidential ones, where it is public.
+    public_n : bool
+        Whether the number of records is public. If it is, it is written into the release, and the
+        promise is about replacing one record. If not, it is sanitised too, the promise is about
+        adding or removing one, and `size` must be given. That there is a record is public.
+    noise : {"laplace", "gaussian"}
+        Exact on a lattice, and discrete for counts.
+    allocation : {"individualized", "communal"}
+        Whether each number of the statistic gets a share of the promise, or all the same noise.
+    weights : sequence of float, optional
+        Those shares, positive with sum 1. Default: equal ones.
+    bounding : {"inflated", "truncated"}
+        What is done with noisy numbers out of their range, and with synthetic records out of the
+        bounds: moved to the nearest end, or drawn given the range.
+    clip : bool
+        Whether records out of the bounds are moved to them, each by itself; else such data are
+        refused. The release says which.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> modips = Modips(family=bdp.families.Bernoulli(), epsilon=2.0, copies=3)
+    >>> modips.release([0, 1, 1, 0, 1]).copies
+    3
+    """
+
+    family: Family
+    method: str = "sbs"
+    epsilon: float = 1.0
+    delta: float = 0.0
+    copies: int = 5
+    size: int | None = None
+    public_n: bool = True
+    noise: str = "laplace"
+    allocation: str = "individualized"
+    weights: Sequence[float] | None = None
+    bounding: str = "inflated"
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "family", check_family(self.family))
+        if self.method not in METHODS:
+            raise InvalidInput(f"method is {self.method!r}; it must be one of {list(METHODS)}")
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        check_at_least_one("copies", self.copies)
+        if not isinstance(self.public_n, bool):
+            raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
+        if self.size is not None:
+            check_at_least_one("size", self.size)
+        elif not self.public_n:
+            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
+
+    def release(
+        self, data: Any, *, variable: str | None = None, ledger: DatasetLedger | None = None
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        data : array_like, Series, or iterator of those
+            The confidential records. An iterator yields batches of them, such as those of a file
+            that is larger than memory, and is read once: with pyarrow, ``(batch[0].to_numpy() for
+            batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(columns=["x"]))``.
+        variable : str, optional
+            Name of what was measured. Default: the Series' name, or "value".
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
+            first, then the guarantee is spent, then the copies are drawn. What is spent stays
+            spent, even if this process is killed before the release is saved.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If the data are empty, missing somewhere or outside the bounds (unless `clip`); or if
+            there is a ledger and the draws would be seeded. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        sums = sums_of(self.family, data, clip=self.clip)
+        mechanism = self._mechanism(sums.n if self.public_n else None)
+        own = getattr(data, "name", None)
+        return publish(
+            mechanism,
+            METHODS[self.method].statistic(self, sums),
+            copies=self.copies,
+            delta=self.delta,
+            variable=variable or (own if isinstance(own, str) and own else "value"),
+            ledger=ledger,
+        )
+
+    def guarantee(self, n: int | None = None) -> Guarantee:
+        """What a release will promise, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, optional
+            The public number of records; not where it is confidential.
+        """
+        if (n is None) == self.public_n:
+            raise InvalidInput(
+                f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
+                "there"
+            )
+        return self._mechanism(n).guarantee(copies=self.copies, delta=self.delta)
+
+    def _mechanism(self, n: int | None) -> Mechanism:
+        return METHODS[self.method].mechanism(self, n)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to sanitise a posterior: its mechanism for n records, and what that releases."""
+
+    mechanism: Callable[[Modips, int | None], Mechanism]
+    statistic: Callable[[Modips, Sums], Any]
+
+
+def _sbs(modips: Modips, n: int | None) -> ModipsSBS:
+    check_weights(modips.allocation, modips.weights, len(modips.family.numbers(n)))
+    return ModipsSBS.calibrate(
+        epsilon=modips.epsilon,
+        delta=modips.delta,
+        copies=modips.copies,
+        allocation=modips.allocation,
+        weights=modips.weights,
+        family=modips.family,
+        size=modips.size or n,
+        n=n,
+        noise=modips.noise,
+        bounding=modips.bounding,
+        clip=modips.clip,
+    )
+
+
+def _sufficient(modips: Modips, sums: Sums) -> Any:
+    return modips.family.statistic(sums, public_n=modips.public_n)
+
+
+METHODS: dict[str, Method] = {"sbs": Method(_sbs, _sufficient)}
+"""By their names."""
+
+_ANY_N = 1000  # records, to check what doesn't depend on how many there are

@@ -1,0 +1,171 @@
+"""Release statistics of a graph with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.network_columns import confidential
+from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
+from bayesdp.mechanisms.statistics_fields import check_noise
+from bayesdp.mechanisms.statistics_frame import check_formula, columns_of, nodes_of
+from bayesdp.mechanisms.statistics_promise import check_relation
+from bayesdp.mechanisms.statistics_scales import calibrated, check_noise_delta, check_weights
+from bayesdp.networks.network import Network
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.synthesis.publish import publish
+
+if TYPE_CHECKING:
+    from bayesdp.privacy.ledger import DatasetLedger
+    from bayesdp.release import Release
+
+
+@dataclass(frozen=True)
+class NoisyStatistics:
+    """Release a formula's statistics of a graph, each with noise for how far it can move.
+
+    The nodes are public, and so are their labels and the attributes named; who is tied to whom
+    isn't. Each statistic's sensitivity is the largest change that a dyad's tie can make to it in
+    any graph on these nodes (`bayesdp.networks.sensitivity`), which for kstar, triangle and gwesp
+    grows with the number of nodes, unless degrees have a public bound. The analyst has the exact
+    law, `release.mechanism.logp`.
+
+    Parameters
+    ----------
+    formula : str
+        As "edges + kstar(2) + nodematch('grade')"; any terms but edgecov, whose dyad attribute
+        would have to be public and cross with the release.
+    epsilon : float
+        Privacy cost of one copy.
+    delta : float
+        Gaussian noise only: with which `epsilon` is kept.
+    attributes : sequence of str
+        Node attributes that are public: all that the formula uses, and others to release.
+    noise : {"laplace", "gaussian"}
+    weights : sequence of float, optional
+        One a term: its share of the budget is proportional to it. Default: equal shares.
+    max_degree : int, optional
+        No node has more ties (out-ties if directed), whatever the data, as where a survey asks
+        for up to so many friends. The promise is conditional on it, and a graph that violates it
+        is refused before anything is spent. That refusal shows that the public claim is false:
+        claim it only where it is true by construction.
+    neighbours : {"edge", "node"}
+        What `epsilon` is about: one dyad's tie, or all ties of a node. That costs, on n nodes,
+        about n times as much noise. ``release.mechanism.guarantee(neighbours=...)`` states both.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or a term has no finite sensitivity.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> declared = NoisyStatistics("edges + gwesp(0.5)", epsilon=1.0, max_degree=17)
+    >>> release = declared.release(networkx.karate_club_graph())
+    >>> release.mechanism.statistics
+    ('edges', 'gwesp.0.5')
+    >>> release.mechanism.scales[0]
+    2.0
+    """
+
+    formula: str
+    epsilon: float
+    delta: float = 0.0
+    attributes: Sequence[str] = ()
+    noise: str = "laplace"
+    weights: Sequence[float] | None = None
+    max_degree: int | None = None
+    neighbours: str = "edge"
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        names = self.attributes
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput(
+                f"attributes is {names!r}; it must be a list of names, as ('grade',)"
+            )
+        check_formula(self.formula, names)
+        check_weights(self.formula, self.weights)
+        check_noise(self.noise)
+        check_noise_delta(self.noise, self.delta)
+        if self.max_degree is not None:
+            check_at_least_one("max_degree", self.max_degree, "or None for any degrees")
+        check_relation(self.neighbours)
+
+    def release(
+        self,
+        graph: Any,
+        *,
+        copies: int = 1,
+        delta: float | None = None,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw the noisy statistics; with a ledger, only once their cost is recorded there.
+
+        Parameters
+        ----------
+        graph : Network or networkx graph
+            The confidential graph. Empty and complete ones are allowed.
+        copies : int
+            Number of independent releases. Each costs.
+        delta : float, optional
+            Where the promise is stated, in [0, 1). Default: the declaration's own.
+        ledger : DatasetLedger, optional
+            The budget of this graph, under the same neighbours. The graph is checked first, then
+            the guarantee is spent, then the noise is drawn.
+
+        Returns
+        -------
+        Release
+            Its outputs are tuples of numbers; `to_frames` has a row a statistic.
+
+        Raises
+        ------
+        InvalidInput
+            If the graph isn't simple, lacks an attribute, has terms that aren't defined on it, or
+            a node with more than `max_degree` ties; or if there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        network = confidential(graph)
+        return publish(
+            self.mechanism_like(network),
+            network,
+            copies=copies,
+            delta=self.delta if delta is None else delta,
+            variable="statistic",
+            ledger=ledger,
+        )
+
+    def mechanism_like(self, example: Any) -> NoisyStatisticsMechanism:
+        """The mechanism for graphs on these nodes; the example's ties aren't looked at.
+
+        Raises
+        ------
+        InvalidInput
+            If the example isn't a graph: released numbers don't say which nodes they are of.
+        """
+        if not isinstance(example, Network) and not hasattr(example, "edges"):
+            raise InvalidInput(
+                f"a graph is wanted, and this is a {type(example).__name__}: released numbers "
+                "don't say how many nodes there are, nor their attributes; give Release.of the "
+                "mechanism, declared.mechanism_like(Network(nodes, attributes=...))"
+            )
+        network = confidential(example)
+        return calibrated(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            weights=self.weights,
+            formula=self.formula,
+            nodes=nodes_of(network),
+            directed=network.directed,
+            attributes=columns_of(network, self.attributes),
+            noise=self.noise,
+            max_degree=self.max_degree,
+            neighbours=self.neighbours,
+        )

@@ -1,0 +1,100 @@
+"""Statistics of a confidential graph that hide all ties of any one node, by truncation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
+from bayesdp.networks.network import as_network
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish
+
+
+@dataclass(frozen=True)
+class TruncatedStatistics:
+    """Release statistics of an undirected graph's degrees, hiding all ties of each node.
+
+    Ties are first cut, in the order of the nodes' labels, so that no node has more than
+    `max_degree`; then the statistics of what is left get Laplace noise (Kasiviswanathan, Nissim,
+    Raskhodnikova and Smith 2013; Day, Li and Lyu 2016). A small `max_degree` needs little noise and
+    cuts much: choose it without the data, a little above the degrees that are usual.
+
+    Parameters
+    ----------
+    formula : str
+        Of edges, kstar, degree, gwdegree, isolates and concurrent, as "edges + kstar(2)". Others,
+        as nodematch and triangle, depend on which ties are kept, of which one node may change all.
+    epsilon : float
+        Of each copy, under NODE: two graphs on the same public nodes that differ in any of the
+        dyads of one node. `guarantee(neighbours="edge")` of the mechanism has the smaller cost of
+        one tie.
+    max_degree : int
+        At least 1.
+    weights : sequence of float, optional
+        Shares of epsilon, one a statistic; by default equal.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or a term isn't allowed.
+
+    Notes
+    -----
+    `bayesdp.mechanisms.degree_truncation` has the proof.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> declared = TruncatedStatistics("edges + isolates", epsilon=1.0, max_degree=8)
+    >>> release = declared.release(nx.karate_club_graph())
+    >>> release.guarantee.neighbours.value
+    'node'
+    """
+
+    formula: str
+    epsilon: float = 1.0
+    max_degree: int = 10
+    weights: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        self.mechanism_like()
+
+    def mechanism_like(self, example: Any = None) -> TruncatedStatisticsMechanism:
+        """The mechanism, which is the same for all graphs."""
+        weights: Any = self.weights
+        return TruncatedStatisticsMechanism(self.formula, self.epsilon, self.max_degree, weights)
+
+    def release(
+        self,
+        graph: Any,
+        copies: int = 1,
+        delta: float = 0.0,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw the noisy statistics; with a ledger, only once their cost is recorded there.
+
+        Parameters
+        ----------
+        graph : Network or networkx graph
+            Confidential but for its nodes and their labels; undirected.
+        copies : int
+            Independent outputs. Each costs epsilon.
+        delta : float
+            Where the promise is stated; none is needed.
+        ledger : DatasetLedger, optional
+            The graph's budget.
+
+        Raises
+        ------
+        InvalidInput
+            If the graph is directed, or its nodes' labels have no order.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        network = as_network(graph)
+        return publish(
+            self.mechanism_like(network), network, copies=copies, delta=delta, ledger=ledger
+        )

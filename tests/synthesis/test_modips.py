@@ -1,0 +1,270 @@
+"""Modips as it is declared: what it takes, refuses and writes down, and inference from it."""
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+
+FALSE_ALARM = 1e-6
+Bernoulli, Categorical, Gaussian = (
+    bdp.families.Bernoulli,
+    bdp.families.Categorical,
+    bdp.families.Gaussian,
+)
+RECORDS = np.array([-3.5, 0.25, 1.0, 2.0, 3.75, -1.0])
+
+
+def test_the_issues_example(tmp_path):
+    x = np.clip(np.random.default_rng(1).normal(size=200), -4, 4)
+    release = bdp.Modips(
+        family=Gaussian(bounds=(-4, 4)),
+        method="sbs",
+        epsilon=1.0,
+        copies=10,
+        allocation="individualized",
+        weights=(0.5, 0.5),
+        bounding="inflated",
+    ).release(pd.Series(x, name="height"))
+    assert (release.copies, release.variable) == (10, "height")
+    assert release.guarantee.epsilon <= 1.0
+    assert release.guarantee.epsilon == pytest.approx(1.0, rel=1e-5)
+    assert release.guarantee.strength is bdp.Strength.PROVED
+    assert release.guarantee.neighbours is bdp.Neighbours.REPLACE_ONE
+    assert [len(frame) for frame in release.to_frames()] == [200] * 10
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+
+
+@pytest.mark.parametrize(
+    ("family", "data"),
+    [(Bernoulli(), [0, 1, 1]), (Categorical(3), [0, 2, 2]), (Gaussian((-4, 4)), RECORDS)],
+)
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_confidential_n_is_nowhere_in_the_release(family, data, noise, tmp_path):
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    declared = bdp.Modips(family, delta=delta, size=7, public_n=False, noise=noise, copies=2)
+    release = declared.release(data)
+    assert release.mechanism.n is None
+    assert release.guarantee.neighbours is bdp.Neighbours.ADD_REMOVE
+    assert release.guarantee == declared.guarantee()
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+
+
+def test_clipping_moves_each_record_by_itself_and_is_written_down():
+    family = Gaussian((-2, 3), 1.0)
+    with pytest.raises(bdp.InvalidInput, match=r"clip=True") as error:
+        bdp.Modips(family, copies=1).release(RECORDS)
+    assert "3.75" not in str(error.value)
+    assert "-3.5" not in str(error.value)
+    clipped = family.sums(RECORDS, clip=True)
+    assert clipped == family.sums(np.clip(RECORDS, -2, 3))
+    release = bdp.Modips(family, copies=1, clip=True).release(RECORDS)
+    assert release.mechanism.clip
+    assert not any("refused" in note for note in release.guarantee.assumptions)
+
+
+def budget(folder: Path, epsilon: float) -> Any:
+    ledger = bdp.Ledger.open(f"sqlite:///{folder}/ledger.db")
+    return ledger.create("survey", epsilon=epsilon, neighbours="replace_one")
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"family": "gaussian"}, "family is 'gaussian'"),
+    ({"family": {"kind": "weibull"}}, "it must be one of bdp.families"),
+    ({"family": {"kind": "gaussian", "shape": 2}}, "family 'gaussian'"),
+    ({"method": "sdd"}, "method is 'sdd'"),
+    ({"epsilon": 0}, "epsilon is 0"),
+    ({"epsilon": float("nan")}, "epsilon is nan"),
+    ({"delta": 1.0}, "delta is 1.0"),
+    ({"copies": 0}, "copies is 0"),
+    ({"copies": 2.5}, "copies is 2.5"),
+    ({"size": 0}, "size is 0"),
+    ({"public_n": False}, "size is missing"),
+    ({"public_n": 3}, "public_n is 3"),
+    ({"noise": "cauchy"}, "noise is 'cauchy'"),
+    ({"noise": "gaussian"}, "ask for a positive delta"),
+    ({"allocation": "equal"}, "allocation is 'equal'"),
+    ({"weights": (0.5, 0.6)}, "with sum 1"),
+    ({"weights": (1.5, -0.5)}, "positive numbers"),
+    ({"weights": (0.2, 0.3, 0.5)}, "weights has 3 numbers"),
+    ({"weights": 1.0}, "weights is 1.0"),
+    ({"weights": (0.5, 0.5), "allocation": "communal"}, "leave weights out"),
+    ({"bounding": None}, "bounding is None"),
+    ({"bounding": "truncated", "public_n": False, "size": 9}, "no range where n is confidential"),
+    ({"clip": 1}, "clip is 1"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG)
+def test_wrong_declarations_are_named(wrong, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.Modips(**{"family": Gaussian((-4, 4)), **wrong})
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: Gaussian((4, -4)), "lower first"),
+        (lambda: Gaussian((0, 0)), "lower first"),
+        (lambda: Gaussian((0, float("inf"))), "finite"),
+        (lambda: Gaussian(3.0), "two finite numbers"),
+        (lambda: Gaussian((0, 1), sd=0), "sd is 0"),
+        (lambda: Gaussian((0, 1), prior=(0.5, 1)), "m0, k, a, b"),
+        (lambda: Gaussian((0, 1), sd=1, prior=(2, 1)), "within the bounds"),
+        (lambda: Gaussian((0, 1), sd=1, prior=(0.5, 0)), "positive"),
+        (lambda: Bernoulli((0, 1)), "positive"),
+        (lambda: Categorical(1), "at least 2"),
+        (lambda: Categorical(3, (1, 1)), "k = 3 positive"),
+        (lambda: Categorical(2, (1, -1)), "k = 2 positive"),
+        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0,), 9), "2 numbers: mean, variance"),
+        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 0.0), 9), "scales is 0"),
+        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 1.0), 1), "a variance needs 2"),
+    ],
+)
+def test_wrong_families_and_mechanisms_are_named(made, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        made()
+
+
+@pytest.mark.parametrize(
+    ("family", "data", "message"),
+    [
+        (Gaussian((-4, 4)), [], "empty"),
+        (Gaussian((-4, 4)), iter([[], []]), "empty"),
+        (Gaussian((-4, 4)), iter([]), "empty"),
+        (Gaussian((-4, 4)), [0.5], "a variance needs 2"),
+        (Gaussian((-4, 4)), [0.5, 4.125], "clip=True"),
+        (Gaussian((-4, 4)), iter([[0.5, 1.0], [4.125]]), "clip=True"),
+        (Gaussian((-4, 4)), [0.5, np.nan], "missing"),
+        (Gaussian((-4, 4)), ["a", "b"], "clip=True"),
+        (Gaussian((-4, 4)), [[0.5], [1.0]], "2 dimensions"),
+        (Bernoulli(), [0, 2], "other than 0 and 1"),
+        (Bernoulli(), [], "empty"),
+        (Categorical(3), [0, 3], "labels 0 to 2"),
+        (Categorical(3), [0.5, 1], "labels 0 to 2"),
+    ],
+)
+def test_wrong_data_cost_nothing(family, data, message, tmp_path):
+    ledger = budget(tmp_path, 3.0)
+    with pytest.raises(bdp.InvalidInput, match=message) as error:
+        bdp.Modips(family, copies=2).release(data, ledger=ledger)
+    assert "4.125" not in str(error.value)
+    assert ledger.spent().epsilon == 0
+
+
+def test_a_release_is_paid_for_before_it_is_drawn(tmp_path):
+    ledger = budget(tmp_path, 1.5)
+    declared = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=2)
+    declared.release(RECORDS, ledger=ledger)
+    assert ledger.spent().epsilon == pytest.approx(1.0, rel=1e-5)
+    with pytest.raises(bdp.BudgetExceeded):
+        declared.release(RECORDS, ledger=ledger)
+    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="seeded"):
+        declared.release(RECORDS, ledger=ledger)
+
+
+def test_a_promise_is_known_before_the_data():
+    declared = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=3)
+    assert declared.guarantee(6) == declared.release(RECORDS).guarantee
+    for n, public in ((None, True), (6, False)):
+        with pytest.raises(bdp.InvalidInput, match="give n where it is public"):
+            bdp.Modips(Gaussian((-4, 4)), public_n=public, size=9).guarantee(n)
+
+
+def test_a_parquet_file_is_read_in_batches(tmp_path):
+    """Three million records, without ever holding all of them."""
+    path, rng = tmp_path / "records.parquet", np.random.default_rng(1)
+    schema = pa.schema([("x", pa.float64())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for _ in range(30):
+            x = np.clip(rng.normal(1, 1, 100_000), -4, 4)
+            writer.write_table(pa.table({"x": x}, schema))
+    tracemalloc.start()
+    file = pq.ParquetFile(path, pre_buffer=False)
+    batches = (batch.column("x").to_numpy() for batch in file.iter_batches(columns=["x"]))
+    declared = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=2, size=2000)
+    with bdp.reproducible(1):
+        release = declared.release(batches)
+    assert release.mechanism.n == 3_000_000
+    for copy in release.outputs:
+        assert np.mean(copy) == pytest.approx(1, abs=0.15)
+        assert np.std(copy) == pytest.approx(1, abs=0.15)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * 10**6  # the file holds 24 million bytes
+
+
+# Inference.
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "copies", "bounding", "noise"),
+    [
+        (1.0, 1, "inflated", "laplace"),
+        (1.0, 5, "inflated", "laplace"),
+        (3.0, 2, "truncated", "laplace"),
+        (2.0, 3, "inflated", "gaussian"),
+    ],
+)
+def test_the_posterior_that_knows_the_sanitisation_is_calibrated(epsilon, copies, bounding, noise):
+    """Its distribution function at the true proportion is uniform: so all intervals are nominal."""
+    rng, pit, model = np.random.default_rng(7), [], bdp.BinomialModel()
+    declared = bdp.Modips(
+        Bernoulli(),
+        epsilon=epsilon,
+        delta=1e-3 if noise == "gaussian" else 0.0,
+        copies=copies,
+        bounding=bounding,
+        noise=noise,
+    )
+    for i in range(250):
+        p = rng.beta(1, 1)
+        with bdp.reproducible(i):
+            release = declared.release(bdp.Count(int(rng.binomial(40, p)), 40))
+        pit.append(model.posterior(release).cdf(p))
+    assert stats.kstest(pit, "uniform").pvalue > FALSE_ALARM
+
+
+def test_the_calibration_has_power():
+    """The naive posterior, which takes the copies for real records, fails it."""
+    rng, pit, model = np.random.default_rng(7), [], bdp.BinomialModel()
+    declared = bdp.Modips(Bernoulli(), epsilon=1.0, copies=5)
+    for i in range(400):
+        p = rng.beta(1, 1)
+        with bdp.reproducible(i):
+            release = declared.release(bdp.Count(int(rng.binomial(40, p)), 40))
+        pit.append(model.naive_posterior(release).cdf(p))
+    assert stats.kstest(pit, "uniform").pvalue < FALSE_ALARM
+
+
+def test_an_unknown_n_is_calibrated_too():
+    rng, pit, model = np.random.default_rng(8), [], bdp.BinomialModel(n=range(5, 16))
+    declared = bdp.Modips(Bernoulli(), epsilon=2.0, copies=2, size=10, public_n=False)
+    for i in range(80):
+        p, n = rng.beta(1, 1), int(rng.integers(5, 16))
+        with bdp.reproducible(i):
+            release = declared.release(bdp.Count(int(rng.binomial(n, p)), n))
+        pit.append(model.posterior(release).cdf(p))
+    assert stats.kstest(pit, "uniform").pvalue > FALSE_ALARM
+
+
+def test_a_fit_is_what_arviz_takes(tmp_path):
+    release = bdp.Modips(Bernoulli(), epsilon=2.0, copies=3).release([0, 1] * 20)
+    idata = bdp.BinomialModel().fit(release, draws=50, seed=1)
+    idata.to_netcdf(str(tmp_path / "posterior.nc"))
+    assert "bernoulli" in str(idata.constant_data["mechanism_family"].item())
+
+
+def test_other_families_have_no_binomial_model():
+    release = bdp.Modips(Gaussian((-4, 4)), copies=2).release(RECORDS)
+    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count"):
+        bdp.BinomialModel().posterior(release)
