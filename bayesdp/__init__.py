@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
     from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
@@ -44,9 +45,11 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+    from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
     from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+    from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
@@ -62,14 +65,17 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.dp_ergm import DPERGM
     from bayesdp.synthesis.edge_flip import EdgeFlip
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
     from bayesdp.synthesis.modips import Modips
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
     from bayesdp.synthesis.noisy_statistics import NoisyStatistics
     from bayesdp.synthesis.noisy_triangles import NoisyTriangles
+    from bayesdp.synthesis.poisson_gamma import PoissonGammaSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
@@ -92,6 +98,8 @@ _HOME = {
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "DPERGM": "synthesis.dp_ergm",
+    "DirichletMultinomialMechanism": "mechanisms.dirichlet_multinomial",
+    "DirichletMultinomialSynthesizer": "synthesis.dirichlet_multinomial",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EdgeFlip": "synthesis.edge_flip",
@@ -109,12 +117,14 @@ _HOME = {
     "Ledger": "privacy.ledger",
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
+    "LogLinearSynthesizer": "synthesis.log_linear",
     "MissingDependency": "errors",
     "Modips": "synthesis.modips",
     "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
+    "NoisyMarginals": "mechanisms.noisy_marginals",
     "NoisyStatistics": "synthesis.noisy_statistics",
     "NoisyStatisticsMechanism": "mechanisms.noisy_statistics",
     "NoisyTriangles": "synthesis.noisy_triangles",
@@ -123,6 +133,8 @@ _HOME = {
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
     "PerturbedHistogramSynthesizer": "synthesis.histogram",
+    "PoissonGammaMechanism": "mechanisms.poisson_gamma",
+    "PoissonGammaSynthesizer": "synthesis.poisson_gamma",
     "PosteriorSynthesizer": "synthesis.posterior",
     "PseudoPosterior": "synthesis.pseudo_posterior",
     "PublicWeights": "mechanisms.censored_weights",
@@ -169,6 +181,8 @@ __all__ = [
     "CombinedVector",
     "ConjugateRelease",
     "Count",
+    "DirichletMultinomialMechanism",
+    "DirichletMultinomialSynthesizer",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "EdgeFlip",
@@ -186,12 +200,14 @@ __all__ = [
     "Ledger",
     "LedgerCorrupted",
     "LedgerUnavailable",
+    "LogLinearSynthesizer",
     "MissingDependency",
     "Modips",
     "ModipsSBS",
     "Neighbours",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
+    "NoisyMarginals",
     "NoisyStatistics",
     "NoisyStatisticsMechanism",
     "NoisyTriangles",
@@ -200,6 +216,8 @@ __all__ = [
     "PermuteAndFlip",
     "PerturbedHistogram",
     "PerturbedHistogramSynthesizer",
+    "PoissonGammaMechanism",
+    "PoissonGammaSynthesizer",
     "PosteriorSynthesizer",
     "PseudoPosterior",
     "PublicWeights",

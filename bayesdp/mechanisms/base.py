@@ -11,6 +11,7 @@ from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
@@ -19,9 +20,11 @@ from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.privacy.accounting import least_sure, merged
@@ -182,6 +185,9 @@ REGISTRY: dict[str, type[Any]] = {
         PermuteAndFlip,
         RandomizedResponse,
         ConjugateRelease,
+        DirichletMultinomialMechanism,
+        PoissonGammaMechanism,
+        NoisyMarginals,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,
