@@ -169,9 +169,7 @@ def _normal_odd_coverage(study: Study) -> Answer:
     for (n, bounding), after in claimed.items():
         line = {d.copies: f["liu_coverage"] for d, f in _normal(study, n, BOUNDS[1], bounding)}
         short = [m for m in line if line[m] < SEVERE]
-        shown.append(
-            f"n = {n}, {bounding}: from m = {min(short)} on" if short else f"n = {n}: none"
-        )
+        shown.append(f"n = {n}, {bounding}: m = {', '.join(map(str, short)) or 'none'}")
         holds = holds and all((m > after) == (m in short) for m in line)
     return f"below {SEVERE:g} at " + "; ".join(shown), holds
 
@@ -182,7 +180,7 @@ def _few_copies(study: Study) -> Answer:
     return (
         f"coverage {span(coverages(every))}; bias up to {most['bias'] / most['liu_sd']:.2f} sd "
         f"(n = {biased.n}, {biased.bounding}, m = {biased.copies})",
-        inside(coverages(every)),
+        inside(coverages(every)) and abs(most["bias"]) <= most["liu_sd"] / 2,
     )
 
 

@@ -41,7 +41,7 @@ def _raab(study: Study) -> Answer:
     low = coverages(_printed(study, lambda d: d.epsilon < 10 or not _large(d)), "raab")
     return (
         f"{span(high)} for ε >= 10 and the larger n, {span(low)} elsewhere",
-        inside(high) and min(low) < SEVERE,
+        inside(high) and max(low) < NEAR[0],
     )
 
 
@@ -76,8 +76,8 @@ def _binary_alike(study: Study) -> Answer:
     every = study.of("table1", lambda d: d.p is not None and d.epsilon > 1)
     raab, reiter = _ratios(every, "liu", "raab"), _ratios(every, "reiter", "liu")
     return (
-        f"v + b/m is {span(raab, '.2f')} times (1 + 2/m) v, and (1 + 1/m) b - v "
-        f"{span(reiter, '.2f')} times v + b/m",
+        f"v+b/m is {span(raab, '.2f')} times (1+2/m)v, and (1+1/m)b-v "
+        f"{span(reiter, '.2f')} times v+b/m",
         inside([*raab, *reiter], 1 / ALIKE, ALIKE),
     )
 
@@ -111,19 +111,19 @@ def _raab_flat(study: Study) -> Answer:
 
 TABLE_CLAIMS: tuple[tuple[str, Callable[[Study], Answer]], ...] = (
     ("Theorem 7 covers nominally in all rows", _liu_nominal),
-    ("(1 + 2/m) v does for ε >= 10 and the larger n, and is severely short elsewhere", _raab),
-    ("(1 + 1/m) b - v hardly ever does", _reiter),
-    ("(1 + 1/m) b + v covers close to always", _rubin),
+    ("(1+2/m)v does for ε >= 10 and the larger n, and is severely short elsewhere", _raab),
+    ("(1+1/m)b-v hardly ever does", _reiter),
+    ("(1+1/m)b+v covers close to always", _rubin),
     ("a single copy is severely short", _alone),
 )
 RULE_CLAIMS: tuple[tuple[str, Callable[[Study], Answer]], ...] = (
-    ("binary: (1 + 1/m) b + v is largest, then (1 + 1/m) b - v, v + b/m and (1 + 2/m) v",
+    ("binary: (1+1/m)b+v is largest, then (1+1/m)b-v, v+b/m and (1+2/m)v",
      _binary_order),
     ("binary, ε > 1: the latter three are similar", _binary_alike),
-    ("normal: (1 + 1/m) b + v and (1 + 1/m) b - v are very similar", _normal_alike),
-    ("normal, ε > 10: v + b/m and (1 + 2/m) v are similar", _normal_high),
+    ("normal: (1+1/m)b+v and (1+1/m)b-v are very similar", _normal_alike),
+    ("normal, ε > 10: v+b/m and (1+2/m)v are similar", _normal_high),
     ("normal: all four are similar at ε = 100 for n = 10, and at ε > 10 for n = 100", _all_alike),
-    ("(1 + 2/m) v is roughly constant over ε", _raab_flat),
+    ("(1+2/m)v is roughly constant over ε", _raab_flat),
 )  # fmt: skip
 
 

@@ -29,10 +29,10 @@ _INK, _SOFT, _GREY = (COLOURS[role][0] for role in ("ink", "soft", "rule"))
 _DASHED = (0, (4, 3))
 SHADES = {"inflated": COLOURS["posterior"][0], "truncated": COLOURS["naive"][0]}
 RULE_SHADES = {
-    "liu": (COLOURS["posterior"][0], "o", "v + b/m (Thm 7)"),
-    "raab": (_SOFT, "^", "(1 + 2/m) v"),
-    "reiter": (COLOURS["reiter"][0], "s", "(1 + 1/m) b - v"),
-    "rubin": (COLOURS["naive"][0], "D", "(1 + 1/m) b + v"),
+    "liu": (COLOURS["posterior"][0], "o", "v+b/m"),
+    "raab": (_SOFT, "^", "(1+2/m)v"),
+    "reiter": (COLOURS["reiter"][0], "s", "(1+1/m)b-v"),
+    "rubin": (COLOURS["naive"][0], "D", "(1+1/m)b+v"),
 }
 Cells = Mapping[Cell, Numbers]
 Group = tuple[str, Callable[[Design], bool]]  # a column of panels: its title, and its designs
@@ -79,7 +79,7 @@ def figures(cells: Cells) -> tuple[Figure, ...]:
 
 _FIGURE_6 = (
     Row("bias", "bias"),
-    Row("liu_sd", "estimated sd", "original_sd", log=True),
+    Row("liu_sd", "estimated sd", "original_sd"),
     Row("liu_coverage", "coverage", "original_coverage"),
 )
 _FIGURE_8 = (
@@ -100,7 +100,7 @@ def _figure6_binary(cells: Cells, p: float, letter: str) -> Figure:
     caption = (
         f"Bias, mean estimated standard deviation and coverage of Theorem 7. {_LINES} The paper "
         "has two sizes, n = 100 and 1000; what its text says of them comes true at 10,000 and "
-        "100,000."
+        "100,000. Axes differ."
     )
     return _against(cells, sheet, groups, caption)
 
@@ -183,6 +183,7 @@ def _panel(axes: Axes, found: Sequence[tuple[Design, Numbers]], row: Row, field:
         axes.axhline(level, color=_INK, linewidth=0.8, linestyle=_DASHED)
     if row.quantity == "bias":
         axes.axhline(0, color=_INK, linewidth=0.8, linestyle=_DASHED)
+        _at_least(axes, found[0][1]["original_sd"] / 4)
     if row.log:
         axes.set_yscale("log")
         _plain(axes.yaxis)
@@ -192,7 +193,15 @@ def _panel(axes: Axes, found: Sequence[tuple[Design, Numbers]], row: Row, field:
         axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
     if row.quantity == "liu_coverage":
         axes.axhline(LEVEL, color=_GREY, linewidth=0.8, zorder=0)
+        axes.set_ylim(min(axes.get_ylim()[0], 0.85), 1.02)
     axes.tick_params(labelsize=7)
+
+
+def _at_least(axes: Axes, half: float) -> None:
+    """So that the noise of the simulation doesn't fill a panel."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, -half), max(high, half))
+    axes.ticklabel_format(axis="y", style="plain", useOffset=False)
 
 
 def _plain(axis: Any) -> None:
@@ -218,7 +227,7 @@ def _figure7(cells: Cells) -> Figure:
     data = Table(
         name="figure7",
         title=title,
-        columns=("panel", "ε", *names, "share of negative (1 + 1/m) b - v", "sd of the estimate",
+        columns=("panel", "ε", *names, "share of negative (1+1/m)b-v", "sd of the estimate",
                  "original, sd"),
         values=tuple(values),
         formats=("", "g", *[".4f"] * (len(names) + 3)),

@@ -24,7 +24,7 @@ from bayesdp.mechanisms.modips_sbs import ModipsSBS
 Cells = Mapping[Cell, Numbers]
 Printed = tuple[float, ...]
 
-COLUMNS = ("original", "v + b/m (Thm 7)", "(1 + 2/m) v", "(1 + 1/m) b - v", "(1 + 1/m) b + v",
+COLUMNS = ("original", "v+b/m", "(1+2/m)v", "(1+1/m)b-v", "(1+1/m)b+v",
            "single")  # fmt: skip
 """Of Table 1; v and b are within and between variance."""
 
