@@ -19,7 +19,6 @@ _BLOCK = 50  # moves of the warm-up between adaptations
 _GOAL = 0.3  # acceptance rate that steps are steered to
 _OVERDISPERSED = 2.0  # starts spread so many posterior standard deviations
 _WIDER = 1.2  # the guide's standard deviations against the chain's own: its tails must cover
-_STEPS = 0.1  # share of random-walk steps among the kept moves, whatever the guide's tails
 
 Law = tuple[NDArray[np.float64], NDArray[np.float64]]
 Moves = tuple[NDArray[Any], ...]
@@ -83,20 +82,40 @@ class Walk:
     chain's own mean, reversibly under a normal guide somewhat wider than what it has seen, so
     that far moves are accepted. The rest stay steps, so that a tail heavier than the guide's
     doesn't hold the chain.
+
+    Attributes
+    ----------
+    centre, covariance : ndarray of float, shapes (terms,), (terms, terms)
+        What moves are shaped by at first.
+    generator : numpy Generator
+    make : callable
+        Makes the moves.
+    steps : float
+        Share of steps among the moves once there is a guide.
+    shortest : float
+        These steps are scaled by a number from here to 1, its logarithm uniform.
+    theta : ndarray of float, shape (terms,)
+        Where the chain is.
+    factor : ndarray of float, shape (terms, terms)
+        Cholesky factor of the covariance that moves are shaped by.
+    step : float
+        Standard deviation of a step, in those of the covariance.
+    far : float
+        sqrt(1 - pull**2) of the moves under the guide.
+    guided : bool
+        Whether there is a guide yet.
     """
 
     centre: NDArray[np.float64]
     covariance: NDArray[np.float64]
-    """What moves are shaped by at first."""
     generator: np.random.Generator
     make: MakeMoves
+    steps: float = 0.1
+    shortest: float = 1.0
     theta: NDArray[np.float64] = field(init=False)
     factor: NDArray[np.float64] = field(init=False)
-    """Cholesky factor of the covariance that moves are shaped by."""
     step: float = field(init=False)
-    """Standard deviation of a step, in those of the covariance."""
     far: float = field(init=False, default=1.0)
-    """sqrt(1 - pull**2) of the moves under the guide."""
     guided: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -132,10 +151,13 @@ class Walk:
     def moves(self, size: int) -> Moves:
         """Make so many moves from where the chain is."""
         terms = len(self.theta)
-        steps = self.generator.random(size) < (_STEPS if self.guided else 1.0)
+        steps = self.generator.random(size) < (self.steps if self.guided else 1.0)
         wide = _WIDER * self.factor
         guide = self.centre, inverse(wide @ wide.T)
-        scale = np.where(steps, self.step / _WIDER, self.far)
+        step = np.full(size, self.step / _WIDER)
+        if self.guided and self.shortest < 1.0:
+            step *= self.shortest ** self.generator.random(size)
+        scale = np.where(steps, step, self.far)
         noise = scale[:, None] * (self.generator.standard_normal((size, terms)) @ wide.T)
         pull = np.where(steps, 1.0, np.sqrt(1.0 - self.far**2))
         return self.make(self.theta, guide, pull, noise)

@@ -16,6 +16,8 @@ from bayesdp.networks.hidden_start import first_guess, settle
 from bayesdp.networks.network import Network
 from bayesdp.networks.randomness import state_from
 
+_STEPS, _SHORTEST = 0.3, 0.05  # short moves lead out of where far ones are seldom accepted
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -64,7 +66,7 @@ class Path:
             plan.target, plan.effort.refresh, self.random, generator,
         )  # fmt: skip
         self.pace = np.zeros((len(centre), len(centre) + 1))
-        self.walk = Walk(centre, covariance, generator, self._anneal)
+        self.walk = Walk(centre, covariance, generator, self._anneal, _STEPS, _SHORTEST)
         self.tuning: list[Moves] = []
 
     def warm_up(self) -> None:

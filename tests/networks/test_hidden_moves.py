@@ -13,7 +13,14 @@ from bayesdp.networks.evidence import Evidence, SeenDegrees, SeenStatistics
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.hidden_evidence import seen_of
 from bayesdp.networks.hidden_exact import everything
-from bayesdp.networks.hidden_moves import TO_LISTED, TO_TIES, copied, hidden_of, run_hidden
+from bayesdp.networks.hidden_moves import (
+    TO_LISTED,
+    TO_TIES,
+    TO_TIES_ALONE,
+    copied,
+    hidden_of,
+    run_hidden,
+)
 from bayesdp.networks.hidden_start import first_guess
 from bayesdp.networks.randomness import state_from
 from tests.networks.hidden_oracles import EVIDENCE, every_graph, flipped, log_likelihood
@@ -109,13 +116,14 @@ def proposal(a: np.ndarray, dyads: list, listed: list) -> np.ndarray:
     q = np.zeros(len(dyads))
     tied = [d for d, (i, j) in enumerate(dyads) if a[i, j]]
     to_listed = TO_LISTED if listed else 0.0
-    to_all = 1 - to_listed - TO_TIES
+    to_ties = TO_TIES if listed else TO_TIES_ALONE
+    to_all = 1 - to_listed - to_ties
     for d in listed:
         q[d] += to_listed / len(listed)
     for d in tied:
-        q[d] += TO_TIES / len(tied)
+        q[d] += to_ties / len(tied)
     for d in range(len(dyads)):
-        share = (to_all if tied else to_all + TO_TIES) / len(dyads)
+        share = (to_all if tied else to_all + to_ties) / len(dyads)
         if d in tied:  # drawn again from the ties
             q[tied] += share / len(tied)
         else:
