@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.modips_grid import ModipsGrid
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -107,6 +108,7 @@ _HOME = {
     "LedgerUnavailable": "errors",
     "MissingDependency": "errors",
     "Modips": "synthesis.modips",
+    "ModipsGrid": "mechanisms.modips_grid",
     "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
     "NoisyDegrees": "synthesis.noisy_degrees",
@@ -182,6 +184,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingDependency",
     "Modips",
+    "ModipsGrid",
     "ModipsSBS",
     "Neighbours",
     "NoisyDegrees",

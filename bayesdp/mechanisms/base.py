@@ -17,6 +17,7 @@ from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -195,6 +196,7 @@ REGISTRY: dict[str, type[Any]] = {
         EdgeFlipMechanism,
         NoisyStatisticsMechanism,
         ModipsSBS,
+        ModipsGrid,
     )
 }
 

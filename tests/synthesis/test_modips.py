@@ -81,7 +81,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"family": "gaussian"}, "family is 'gaussian'"),
     ({"family": {"kind": "weibull"}}, "it must be one of bdp.families"),
     ({"family": {"kind": "gaussian", "shape": 2}}, "family 'gaussian'"),
-    ({"method": "sdd"}, "method is 'sdd'"),
+    ({"method": "mcmc"}, "method is 'mcmc'"),
+    ({"method": "sdd"}, "with a known sd"),
+    ({"method": "sdd", "delta": 1e-6}, "delta is 1e-06, but method is 'sdd'"),
+    ({"method": "sphc", "noise": "gaussian"}, "noise is 'gaussian', but method is 'sphc'"),
+    ({"grid": (0, 1)}, "grid is .* but method is 'sbs'"),
+    ({"calibration": "published"}, "calibration is 'published', but method is 'sbs'"),
     ({"epsilon": 0}, "epsilon is 0"),
     ({"epsilon": float("nan")}, "epsilon is nan"),
     ({"delta": 1.0}, "delta is 1.0"),
@@ -268,3 +273,49 @@ def test_other_families_have_no_binomial_model():
     release = bdp.Modips(Gaussian((-4, 4)), copies=2).release(RECORDS)
     with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count"):
         bdp.BinomialModel().posterior(release)
+
+
+@pytest.mark.parametrize("method", ["sdd", "sphc"])
+@pytest.mark.parametrize(("public", "size"), [(True, None), (False, 8)])
+@pytest.mark.parametrize(
+    ("family", "data"), [(Bernoulli(), [0, 1, 1, 0, 1]), (Gaussian((-4, 4), 1.0), RECORDS)]
+)
+def test_cells_of_a_posterior(family, data, public, size, method, tmp_path):
+    declared = bdp.Modips(family, method, epsilon=0.7, copies=3, public_n=public, size=size)
+    release = declared.release(data)
+    assert release.guarantee == declared.guarantee(len(data) if public else None)
+    assert release.guarantee.strength is bdp.Strength.PROVED
+    assert 0.69 < release.guarantee.epsilon <= 0.7
+    assert [len(frame) for frame in release.to_frames()] == [size or len(data)] * 3
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+
+
+def test_a_ledger_takes_published_cells_only_as_unproved(tmp_path):
+    ledger = budget(tmp_path, 10.0)
+    declared = bdp.Modips(
+        Bernoulli(), "sphc", epsilon=1.0, copies=2, calibration="published", grid=(0.1, 0.9)
+    )
+    with pytest.raises(bdp.BayesDPError, match="accept_unproved"):
+        declared.release([0, 1, 1], ledger=ledger)
+    assert declared.release([0, 1, 1]).guarantee.strength is bdp.Strength.AS_PUBLISHED
+
+
+def test_the_exact_posterior_given_copies_from_cells():
+    """Against all counts x, and all cells, by their exact laws."""
+    release = bdp.Modips(
+        Bernoulli(), "sdd", epsilon=6.0, copies=3, grid=(0.2, 0.9), bins=5
+    ).release([0, 1] * 6)
+    found = bdp.BinomialModel(prior=(1.0, 1.0)).posterior(release)
+    x = np.arange(13)
+    edges = np.linspace(0.2, 0.9, 6)
+    theta = (edges[1:] + edges[:-1]) / 2
+    choice = release.mechanism.power * stats.binom.logpmf(x[:, None], 12, theta)
+    choice = np.exp(choice - choice.max(axis=1, keepdims=True))
+    choice /= choice.sum(axis=1, keepdims=True)
+    weight = np.ones(13)
+    for z in release.outputs:
+        given = np.diff(stats.beta.cdf(edges, z + 1, 13 - z)) / 13 / np.diff(edges)
+        weight = weight * (choice @ given)
+    mean = (weight * (1 + x) / 14).sum() / weight.sum()
+    assert found.mean() == pytest.approx(mean, rel=1e-6)
