@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
     from bayesdp.mechanisms.modips_grid import ModipsGrid
+    from bayesdp.mechanisms.modips_nested import NestedModips
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
+    from bayesdp.privacy.bootstrap import bootstrap_epsilon
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
@@ -111,6 +113,7 @@ _HOME = {
     "ModipsGrid": "mechanisms.modips_grid",
     "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
+    "NestedModips": "mechanisms.modips_nested",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
     "NoisyStatistics": "synthesis.noisy_statistics",
@@ -132,6 +135,7 @@ _HOME = {
     "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
+    "bootstrap_epsilon": "privacy.bootstrap",
     "censor": "synthesis.censor",
     "combine": "evaluation.combining",
     "combine_all": "evaluation.combining",
@@ -187,6 +191,7 @@ __all__ = [
     "ModipsGrid",
     "ModipsSBS",
     "Neighbours",
+    "NestedModips",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
     "NoisyStatistics",
@@ -209,6 +214,7 @@ __all__ = [
     "__version__",
     "audit",
     "average_case_delta",
+    "bootstrap_epsilon",
     "censor",
     "combine",
     "combine_all",

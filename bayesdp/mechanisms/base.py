@@ -18,6 +18,7 @@ from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMecha
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.modips_grid import ModipsGrid
+from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -197,6 +198,7 @@ REGISTRY: dict[str, type[Any]] = {
         NoisyStatisticsMechanism,
         ModipsSBS,
         ModipsGrid,
+        NestedModips,
     )
 }
 

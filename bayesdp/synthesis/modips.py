@@ -15,6 +15,7 @@ from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.grids import default_grid
 from bayesdp.mechanisms.modips_grid import ModipsGrid
+from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_promise import check_weights
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.privacy.composition import repeated
@@ -70,6 +71,9 @@ class Modips:
         Cells, of equal width.
     samples : int
         Posterior draws in a histogram.
+    draws : int
+        With "sbs", synthetic data sets of each sanitised statistic, at no more cost: a copy is
+        then a tuple of so many, and `bdp.combine_nested` takes estimates of shape (copies, draws).
 
     Raises
     ------
@@ -100,6 +104,7 @@ class Modips:
     grid: tuple[float, float] | None = None
     bins: int = 20
     samples: int = 1000
+    draws: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", check_family(self.family))
@@ -108,6 +113,7 @@ class Modips:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_at_least_one("copies", self.copies)
+        check_at_least_one("draws", self.draws)
         if not isinstance(self.public_n, bool):
             raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
         if self.size is not None:
@@ -185,10 +191,10 @@ class Method:
     statistic: Callable[[Modips, Sums], Any]
 
 
-def _sbs(modips: Modips, n: int | None) -> ModipsSBS:
+def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
     _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
     check_weights(modips.allocation, modips.weights, len(modips.family.numbers(n)))
-    return ModipsSBS.calibrate(
+    made = ModipsSBS.calibrate(
         epsilon=modips.epsilon,
         delta=modips.delta,
         copies=modips.copies,
@@ -201,6 +207,7 @@ def _sbs(modips: Modips, n: int | None) -> ModipsSBS:
         bounding=modips.bounding,
         clip=modips.clip,
     )
+    return made if modips.draws == 1 else NestedModips(made, modips.draws)
 
 
 def _sufficient(modips: Modips, sums: Sums) -> Any:
@@ -243,6 +250,6 @@ METHODS: dict[str, Method] = {"sbs": Method(_sbs, _sufficient)} | dict.fromkeys(
 )
 """By their names."""
 
-_OF_SBS = ("delta", "noise", "allocation", "weights")
+_OF_SBS = ("delta", "noise", "allocation", "weights", "draws")
 _OF_CELLS = ("calibration", "grid", "bins", "samples")
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are

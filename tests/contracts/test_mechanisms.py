@@ -539,6 +539,29 @@ CELLS: list[Example] = [
     ),
 ]
 EXAMPLES += CELLS
+EXAMPLES += [
+    *(
+        Example(
+            bdp.NestedModips(bdp.ModipsSBS(Bernoulli(), 3, (scale,), 5, "laplace", bounding), 2),
+            counts(5),
+            plane(range(4)),
+            loose=True,
+        )
+        for scale, bounding in ((1.5, "inflated"), (0.6, "truncated"))
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(bdp.families.Categorical(3), 4, (1.0,) * 3, 6), 2),
+        [(None, None)],
+        [[(1, 2, 1), (0, 0, 4)], [(4, 0, 0), (2, 2, 0)]],
+        intractable=True,
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(Gaussian((-1, 1)), 2, (0.25, 0.5), 5), 2),
+        [(None, None)],
+        [[(-1.0, 0.25), (0.5, 1.0)]],
+        intractable=True,
+    ),
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )

@@ -106,6 +106,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"bounding": None}, "bounding is None"),
     ({"bounding": "truncated", "public_n": False, "size": 9}, "no range where n is confidential"),
     ({"clip": 1}, "clip is 1"),
+    ({"draws": 0}, "draws is 0"),
+    ({"method": "sdd", "draws": 2}, "draws is 2, but method is 'sdd'"),
 ]
 
 
@@ -319,3 +321,34 @@ def test_the_exact_posterior_given_copies_from_cells():
         weight = weight * (choice @ given)
     mean = (weight * (1 + x) / 14).sum() / weight.sum()
     assert found.mean() == pytest.approx(mean, rel=1e-6)
+
+
+def test_nested_copies_cost_no_more_and_are_combined(tmp_path):
+    data = np.clip(np.random.default_rng(1).normal(size=300), -4, 4)
+    flat = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=4)
+    nested = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=4, draws=3)
+    assert nested.guarantee(300) == flat.guarantee(300)
+    release = nested.release(data)
+    assert release.copies == 4
+    assert [len(output) for output in release.outputs] == [3] * 4
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+    groups = [frame.groupby("draw")["value"] for frame in release.to_frames()]
+    means = np.array([group.mean() for group in groups])
+    variances = np.array([group.var() / 300 for group in groups])
+    assert means.shape == (4, 3)
+    found = bdp.combine_nested(means, variances)
+    assert found.b22 == pytest.approx(variances.mean())
+
+
+def test_draws_share_the_noise_of_their_statistic():
+    """Between copies estimates differ by the noise; between draws, only by the model's own."""
+    declared = bdp.Modips(Bernoulli(), epsilon=0.4, copies=200, draws=20, size=100_000)
+    with bdp.reproducible(5):
+        release = declared.release(bdp.Count(50_000, 100_000))
+    q = np.array(release.outputs) / 100_000
+    within = q.var(axis=1, ddof=1).mean()
+    assert within == pytest.approx(2 * 0.25 / 100_000, rel=0.15)
+    noise = 2 * (200 / 0.4 / 100_000) ** 2
+    assert q.mean(axis=1).var(ddof=1) == pytest.approx(noise, rel=1.5)
+    assert q.mean(axis=1).var(ddof=1) > 4 * within
