@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.select_family import select_family
     from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
@@ -148,6 +149,7 @@ _HOME = {
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
+    "select_family": "synthesis.select_family",
     "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
@@ -227,6 +229,7 @@ __all__ = [
     "noisy_mode",
     "publish",
     "reproducible",
+    "select_family",
     "subsampled",
     "write_report",
 ]
