@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.modips_grid import ModipsGrid
+    from bayesdp.mechanisms.modips_nested import NestedModips
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
+    from bayesdp.privacy.bootstrap import bootstrap_epsilon
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
@@ -79,6 +82,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.select_family import select_family
     from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
@@ -120,8 +124,10 @@ _HOME = {
     "LogLinearSynthesizer": "synthesis.log_linear",
     "MissingDependency": "errors",
     "Modips": "synthesis.modips",
+    "ModipsGrid": "mechanisms.modips_grid",
     "ModipsSBS": "mechanisms.modips_sbs",
     "Neighbours": "privacy.neighbours",
+    "NestedModips": "mechanisms.modips_nested",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
     "NoisyMarginals": "mechanisms.noisy_marginals",
@@ -146,6 +152,7 @@ _HOME = {
     "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
+    "bootstrap_epsilon": "privacy.bootstrap",
     "censor": "synthesis.censor",
     "combine": "evaluation.combining",
     "combine_all": "evaluation.combining",
@@ -158,6 +165,7 @@ _HOME = {
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
+    "select_family": "synthesis.select_family",
     "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
@@ -203,8 +211,10 @@ __all__ = [
     "LogLinearSynthesizer",
     "MissingDependency",
     "Modips",
+    "ModipsGrid",
     "ModipsSBS",
     "Neighbours",
+    "NestedModips",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
     "NoisyMarginals",
@@ -230,6 +240,7 @@ __all__ = [
     "__version__",
     "audit",
     "average_case_delta",
+    "bootstrap_epsilon",
     "censor",
     "combine",
     "combine_all",
@@ -242,6 +253,7 @@ __all__ = [
     "noisy_mode",
     "publish",
     "reproducible",
+    "select_family",
     "subsampled",
     "write_report",
 ]

@@ -18,6 +18,8 @@ from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.modips_grid import ModipsGrid
+from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
@@ -197,6 +199,8 @@ REGISTRY: dict[str, type[Any]] = {
         EdgeFlipMechanism,
         NoisyStatisticsMechanism,
         ModipsSBS,
+        ModipsGrid,
+        NestedModips,
     )
 }
 

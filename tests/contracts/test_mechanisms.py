@@ -548,6 +548,79 @@ EXAMPLES: list[Example] = [
 ]
 EXAMPLES += [Example(m, m.pairs(), outputs, delta) for m, outputs, delta in STATISTICS]
 EXAMPLES += MODIPS
+Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
+CELLS: list[Example] = [
+    *(
+        Example(
+            bdp.ModipsGrid(Bernoulli(prior), size, epsilon, grid, "sdd", calibration, bins, n=n),
+            counts(n),
+            np.arange(size + 1),
+            loose=True,
+        )
+        for prior, size, epsilon, grid, calibration, bins, n in (
+            ((1.0, 1.0), 60, 1.0, (0.0, 1.0), "corrected", 9, 4),
+            ((0.5, 3.0), 5, 50.0, (0.1, 0.7), "corrected", 4, 3),
+            ((1.0, 1.0), 200, 2.0, (0.0, 1.0), "published", 5, 2),
+        )
+    ),
+    Example(
+        bdp.ModipsGrid(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
+        Bernoulli().pairs(None),
+        np.arange(51),
+        loose=True,
+    ),
+    *(
+        Example(
+            bdp.ModipsGrid(Gaussian((-1, 1), sd), size, 1.0, grid, bins=5, n=n, bounding=bounding),
+            Gaussian((-1, 1), sd).pairs(n),
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            continuous=True,
+            loose=True,
+        )
+        for sd, size, grid, n, bounding in (
+            (0.5, 3, (-1, 1), 5, "inflated"),
+            (0.7, 3, (-0.5, 2.0), None, "truncated"),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsGrid(Bernoulli(), 4, 1.0, (0, 1), method, calibration, 3, 10, n),
+            [(None, None)],
+            [0, 3, 4],
+            intractable=True,
+        )
+        for method, calibration, n in (
+            ("sphc", "corrected", 5),
+            ("sphc", "corrected", None),
+            ("sphc", "published", 5),
+            ("sdd.mc", "published", 5),
+        )
+    ),
+]
+EXAMPLES += CELLS
+EXAMPLES += [
+    *(
+        Example(
+            bdp.NestedModips(bdp.ModipsSBS(Bernoulli(), 3, (scale,), 5, "laplace", bounding), 2),
+            counts(5),
+            plane(range(4)),
+            loose=True,
+        )
+        for scale, bounding in ((1.5, "inflated"), (0.6, "truncated"))
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(bdp.families.Categorical(3), 4, (1.0,) * 3, 6), 2),
+        [(None, None)],
+        [[(1, 2, 1), (0, 0, 4)], [(4, 0, 0), (2, 2, 0)]],
+        intractable=True,
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(Gaussian((-1, 1)), 2, (0.25, 0.5), 5), 2),
+        [(None, None)],
+        [[(-1.0, 0.25), (0.5, 1.0)]],
+        intractable=True,
+    ),
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )
