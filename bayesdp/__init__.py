@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
     from bayesdp.inference.ergm import ErgmModel
+    from bayesdp.inference.gaussian import GaussianModel
+    from bayesdp.inference.multinomial import MultinomialModel
     from bayesdp.mechanisms import families
     from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
     from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
@@ -113,6 +115,7 @@ _HOME = {
     "ExponentialMechanism": "mechanisms.exponential",
     "FTest": "evaluation.combining_tests",
     "GaussianMechanism": "mechanisms.gaussian",
+    "GaussianModel": "inference.gaussian",
     "Guarantee": "privacy.guarantee",
     "HuComparators": "synthesis.hu_comparators",
     "InvalidInput": "errors",
@@ -126,6 +129,7 @@ _HOME = {
     "Modips": "synthesis.modips",
     "ModipsGrid": "mechanisms.modips_grid",
     "ModipsSBS": "mechanisms.modips_sbs",
+    "MultinomialModel": "inference.multinomial",
     "Neighbours": "privacy.neighbours",
     "NestedModips": "mechanisms.modips_nested",
     "NoisyDegrees": "synthesis.noisy_degrees",
@@ -200,6 +204,7 @@ __all__ = [
     "ExponentialMechanism",
     "FTest",
     "GaussianMechanism",
+    "GaussianModel",
     "Guarantee",
     "HuComparators",
     "InvalidInput",
@@ -213,6 +218,7 @@ __all__ = [
     "Modips",
     "ModipsGrid",
     "ModipsSBS",
+    "MultinomialModel",
     "Neighbours",
     "NestedModips",
     "NoisyDegrees",

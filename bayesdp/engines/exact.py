@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.mixture import BetaMixture
+from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.mechanisms.laws import beta_logpdf
 
 
@@ -49,6 +50,32 @@ def sample(
     shape = (chains, draws) if scalar else (chains, draws, len(posteriors))
     return Draws(
         posterior={"p": values.reshape(shape)},
+        sample_stats={"lp": lp.reshape(chains, draws)},
+        engine="exact",
+        versions={"numpy": np.__version__},
+    )
+
+
+def sample_normal(
+    posteriors: Sequence[NormalMixture],
+    *,
+    draws: int,
+    chains: int,
+    seed: int | None,
+    scalar: bool,
+) -> Draws:
+    """The same of mixtures of normals: "mu"."""
+    rng = np.random.default_rng(seed)
+    values = np.empty((chains * draws, len(posteriors)))
+    lp = np.zeros(chains * draws)
+    for g, posterior in enumerate(posteriors):
+        component = posterior.sample_components(chains * draws, rng)
+        mean, sd = posterior.means[component], posterior.sds[component]
+        values[:, g] = rng.normal(mean, sd)
+        lp += np.log(posterior.weights[component]) + normal_logpdf(values[:, g], mean, sd)
+    shape = (chains, draws) if scalar else (chains, draws, len(posteriors))
+    return Draws(
+        posterior={"mu": values.reshape(shape)},
         sample_stats={"lp": lp.reshape(chains, draws)},
         engine="exact",
         versions={"numpy": np.__version__},

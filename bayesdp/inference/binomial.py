@@ -66,7 +66,7 @@ class BinomialModel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))
         if self.n is not None:
-            object.__setattr__(self, "n", _sizes(self.n))
+            object.__setattr__(self, "n", sizes_of_prior(self.n))
 
     def cells(self, release: Release) -> list[Cells]:
         """The latent counts that matter, one element a group; see `Cells`."""
@@ -275,7 +275,7 @@ def _one_group(release: Release) -> Release:
     return release
 
 
-def _sizes(n: Any) -> list[tuple[int, float]]:
+def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
     """The sizes with positive prior probability, and that probability."""
     if isinstance(n, range):
         if len(n) == 0 or min(n) < 0:

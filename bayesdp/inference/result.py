@@ -19,45 +19,68 @@ if TYPE_CHECKING:
 
 
 def inference_data(
-    drawn: Draws, release: Release, *, reason: str, model: Mapping[str, str]
+    drawn: Draws,
+    release: Release,
+    *,
+    reason: str,
+    model: Mapping[str, str],
+    coords: Mapping[str, Any] | None = None,
 ) -> az.InferenceData:
     """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
 
     Parameters
     ----------
     drawn : Draws
-        Every posterior variable is one a group: shape (chains, draws, groups), or
-        (chains, draws) where there are no groups.
+        Every posterior variable is one a group: shape (chains, draws, groups, ...), or
+        (chains, draws, ...) where there are no groups; without `coords` also (chains, draws, 1).
     release : Release
         What was fitted.
     reason : str
         Why this engine ran.
     model : mapping of str to str
         What the model says of itself: its family and parameters.
+    coords : mapping of str to sequence, optional
+        The dimensions that every variable has after its group, and their labels.
     """
     group = ["group"] if release.by is not None else []
-    outputs = np.array([part.outputs for part in release.parts]).T
+    own = dict(coords or {})
     constant = _public_parameters(release)
     posterior = dict(drawn.posterior)
-    coords: dict[str, Any] = {"copy": np.arange(release.copies)}
+    coordinates: dict[str, Any] = {"copy": np.arange(release.copies), **own}
     if group:
-        coords["group"] = group_coordinate(release)
+        coordinates["group"] = group_coordinate(release)
     else:
-        outputs = outputs[:, 0]
         constant = {name: value[0] for name, value in constant.items()}
-        posterior = {name: v.reshape(v.shape[:2]) for name, v in posterior.items()}
+        if not own:
+            posterior = {name: v.reshape(v.shape[:2]) for name, v in posterior.items()}
+    observed, observed_dims = _observed(release)
     return to_inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
-            "outputs": ["copy", *group],
-            **dict.fromkeys(posterior, group),
+            **observed_dims,
+            **{name: [*group, *own] for name in posterior},
             **dict.fromkeys(constant, group),
         },
-        coords=coords,
-        observed_data={"outputs": outputs},
+        coords=coordinates,
+        observed_data=observed,
         constant_data=constant,
         attrs={**_about(drawn, release), **model, "engine_reason": reason},
     )
+
+
+def _observed(release: Release) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The outputs, copies first and then groups, and what an output's own axes are called.
+
+    Groups whose outputs differ in length have one array each.
+    """
+    group = release.by is not None
+    arrays = [np.array(part.outputs) for part in release.parts]
+    if len({array.shape for array in arrays}) > 1:
+        found = {f"outputs_{label}": a for label, a in zip(release.groups, arrays, strict=True)}
+        return found, {name: ["copy", f"{name}_component"] for name in found}
+    own = ["component"] if arrays[0].ndim > 1 else []
+    outputs = np.stack(arrays, axis=1) if group else arrays[0]
+    return {"outputs": outputs}, {"outputs": ["copy", *(["group"] if group else []), *own]}
 
 
 def _about(drawn: Draws, release: Release) -> dict[str, str]:
@@ -81,18 +104,25 @@ def group_coordinate(release: Release) -> list[Any]:
 def _public_parameters(release: Release) -> dict[str, Any]:
     """The mechanisms' parameters that are known, as arrays with one row a group.
 
-    What has parameters of its own is shown as JSON, since netCDF has no such values.
+    What has parameters of its own, or differs in length between groups, is shown as JSON, since
+    netCDF has no such values.
     """
     mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
     return {
-        f"mechanism_{name}": np.array([_plain(parameters[name]) for parameters in mechanisms])
+        f"mechanism_{name}": _plain([parameters[name] for parameters in mechanisms])
         for name, value in mechanisms[0].items()
         if value is not None
     }
 
 
-def _plain(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, dict) else value
+def _plain(values: list[Any]) -> Any:
+    try:
+        found = np.array(values)
+    except ValueError:  # lengths differ
+        found = np.array(values, dtype=object)
+    if found.dtype.kind in "biufU":
+        return found
+    return np.array([value if isinstance(value, str) else json.dumps(value) for value in values])
 
 
 def network_inference_data(

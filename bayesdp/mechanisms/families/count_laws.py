@@ -195,6 +195,43 @@ def counts_law(
     return found
 
 
+def mixture_tables(
+    output: Sequence[int],
+    alpha: Sequence[float],
+    size: int,
+    parts: Sequence[AdditiveNoise],
+    most: int,
+    rare: int = 0,
+) -> tuple[list[Floats], float]:
+    """What `counts_law` integrates over the log odds, given which the counts part.
+
+    Parameters
+    ----------
+    output : sequence of k ints
+    alpha : sequence of k floats
+    size : int
+    parts : sequence of k AdditiveNoise
+    most : int
+        The largest count to be asked for.
+    rare : int
+        What -log of the law is at most, where noisy counts have no end.
+
+    Returns
+    -------
+    tables : list of k ndarrays, shape (most + 1, odds)
+    log_scale : float
+        log Pr[z | x] = log_scale + log sum_v exp(sum_i tables[i][x_i, v]), x_i <= most.
+    """
+    lasts = [_last(part, most, rare) for part in parts]
+    grid = (size, float(sum(alpha)), sum(lasts))
+    odds = _nodes(*grid)
+    tables = [
+        _table(int(z), float(a), min(most, last), last, part, grid)
+        for z, a, last, part in zip(output, alpha, lasts, parts, strict=True)
+    ]
+    return tables, math.log(size * (odds[1] - odds[0]))
+
+
 def _rareness(
     z: NDArray[Any],
     x: NDArray[Any],

@@ -1,0 +1,240 @@
+r"""Independent draws of a latent vector of counts, from its exact posterior.
+
+Where the posterior is a product over the categories, given the sum of the counts,
+
+    Pr[x | z]  proportional to  g(x_1 + ... + x_k) f_1(x_1) ... f_k(x_k),
+
+the partial sums' laws are convolutions, and x follows from the last to the first: n, then x_k
+given n, then x_{k-1} given n - x_k, and so on. A factor e^(lambda x) in every f_i, which n alone
+sees, brings the f_i near what n asks for, so that all of them can be cut to where they matter.
+Elsewhere all vectors are listed, where they are few.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from bayesdp.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_STEEPEST = 60.0  # of the tilt: beyond it a category is at an end
+_CUT = 1e-30  # mass that a law gives up on either side
+_BLOCK = 1 << 22  # numbers in a temporary array
+
+
+class CountPosterior(Protocol):
+    """What is known of the latent counts."""
+
+    @property
+    def log_evidence(self) -> float:
+        """log Pr[all outputs]."""
+
+    def sample(self, size: int, rng: np.random.Generator) -> Integers:
+        """Independent draws, shape (size, k)."""
+
+    def log_probability(self, counts: Integers) -> Floats:
+        """Of counts, shape (..., k), posterior."""
+
+    def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
+        """Values of x_i, of n, and the posterior probabilities of the pairs."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """All vectors of counts, shape (vectors, k), and log Pr[z, x]."""
+
+    counts: Integers
+    log_weights: Floats
+
+    def __post_init__(self) -> None:
+        if not self.log_evidence > -np.inf:
+            raise impossible()
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log Pr[all outputs]."""
+        return float(special.logsumexp(self.log_weights))
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        return np.cumsum(np.exp(self.log_weights - self.log_evidence))
+
+    def sample(self, size: int, rng: np.random.Generator) -> Integers:
+        """Independent draws, shape (size, k)."""
+        picks = rng.random(size) * self._cumulative[-1]
+        found: Integers = self.counts[np.searchsorted(self._cumulative, picks, side="right")]
+        return found
+
+    def log_probability(self, counts: Integers) -> Floats:
+        """Of counts, shape (..., k), posterior."""
+        table = {
+            tuple(row): w for row, w in zip(self.counts.tolist(), self.log_weights, strict=True)
+        }
+        flat = counts.reshape(-1, counts.shape[-1]).tolist()
+        found = np.array([table.get(tuple(row), -np.inf) for row in flat]) - self.log_evidence
+        return found.reshape(counts.shape[:-1])
+
+    def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
+        """Values of x_i, of n, and the posterior probabilities of the pairs."""
+        pairs = np.stack([self.counts[:, category], self.counts.sum(axis=1)], axis=1)
+        each, where = np.unique(pairs, axis=0, return_inverse=True)
+        weights = np.zeros(len(each))
+        np.add.at(weights, where.ravel(), np.exp(self.log_weights - self.log_evidence))
+        return each[:, 0], each[:, 1], weights
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Probabilities of the integers from `first`."""
+
+    first: int
+    pmf: Floats
+
+    def at(self, k: Integers) -> Floats:
+        inside = (k >= self.first) & (k < self.first + self.pmf.size)
+        return np.where(inside, self.pmf[np.where(inside, k - self.first, 0)], 0.0)
+
+    def cut(self) -> _Law:
+        keep = np.flatnonzero(
+            (np.cumsum(self.pmf) > _CUT) & (np.cumsum(self.pmf[::-1])[::-1] > _CUT)
+        )
+        return _Law(self.first + int(keep[0]), self.pmf[keep[0] : keep[-1] + 1])
+
+
+@dataclass(frozen=True)
+class Factored:
+    """A product over the categories, given the sum.
+
+    Attributes
+    ----------
+    firsts : sequence of int
+        The smallest count of each category.
+    tables : sequence of ndarray
+        log f_i(x) for x from there on, one a category.
+    sizes : ndarray of int
+        The possible n, increasing.
+    log_sizes : ndarray
+        log g(n).
+    """
+
+    firsts: Sequence[int]
+    tables: Sequence[Floats]
+    sizes: Integers
+    log_sizes: Floats
+
+    def __post_init__(self) -> None:
+        if any(not table.max() > -np.inf for table in self.tables):
+            raise impossible()
+        if not self.log_evidence > -np.inf:
+            raise impossible()
+
+    @cached_property
+    def _tilt(self) -> float:
+        target_low, target_high = float(self.sizes[0]), float(self.sizes[-1])
+
+        def mean(slope: float) -> float:
+            return sum(
+                first + float(special.softmax(t + slope * np.arange(t.size)) @ np.arange(t.size))
+                for first, t in zip(self.firsts, self.tables, strict=True)
+            )
+
+        target = min(max(mean(0.0), target_low), target_high)
+        if mean(_STEEPEST) <= target:
+            return _STEEPEST
+        if mean(-_STEEPEST) >= target:
+            return -_STEEPEST
+        return float(
+            optimize.brentq(lambda slope: mean(slope) - target, -_STEEPEST, _STEEPEST, xtol=1e-10)
+        )
+
+    @cached_property
+    def _each(self) -> tuple[list[_Law], float]:
+        """The tilted laws, and log of what they were divided by."""
+        laws, log_scale = [], 0.0
+        for first, table in zip(self.firsts, self.tables, strict=True):
+            tilted = table + self._tilt * (first + np.arange(table.size))
+            whole = float(special.logsumexp(tilted))
+            laws.append(_Law(first, np.exp(tilted - whole)).cut())
+            log_scale += whole
+        return laws, log_scale
+
+    @cached_property
+    def _sums(self) -> list[_Law]:
+        """Of the first 1, 2, ..., k counts."""
+        found: list[_Law] = []
+        for law in self._each[0]:
+            found.append(_added(found[-1], law) if found else law)
+        return found
+
+    @cached_property
+    def _log_totals(self) -> Any:
+        """log Pr[outputs, n] of the possible n."""
+        with np.errstate(divide="ignore"):
+            whole = np.log(self._sums[-1].at(self.sizes))
+        return np.asarray(whole + self.log_sizes - self._tilt * self.sizes + self._each[1])
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log Pr[all outputs]."""
+        return float(special.logsumexp(self._log_totals))
+
+    def sample(self, size: int, rng: np.random.Generator) -> Integers:
+        """Independent draws, shape (size, k)."""
+        weights = np.cumsum(np.exp(self._log_totals - self.log_evidence))
+        picks = np.searchsorted(weights, rng.random(size) * weights[-1], side="right")
+        left, laws = self.sizes[picks], self._each[0]
+        counts = np.empty((size, len(laws)), dtype=np.int64)
+        for i in range(len(laws) - 1, 0, -1):
+            x = laws[i].first + np.arange(laws[i].pmf.size)
+            step = max(1, _BLOCK // x.size)
+            for start in range(0, size, step):
+                some = slice(start, start + step)
+                joint = np.cumsum(laws[i].pmf * self._sums[i - 1].at(left[some, None] - x), axis=1)
+                point = rng.random((joint.shape[0], 1)) * joint[:, -1:]
+                counts[some, i] = x[(joint <= point).sum(axis=1)]
+            left = left - counts[:, i]
+        counts[:, 0] = left
+        return counts
+
+    def log_probability(self, counts: Integers) -> Floats:
+        """Of counts, shape (..., k), posterior."""
+        sizes = dict(zip(self.sizes.tolist(), self.log_sizes.tolist(), strict=True))
+        totals = counts.sum(axis=-1)
+        found = np.array([sizes.get(n, -np.inf) for n in totals.ravel().tolist()])
+        found = found.reshape(totals.shape) - self.log_evidence
+        for i, (first, table) in enumerate(zip(self.firsts, self.tables, strict=True)):
+            x = counts[..., i] - first
+            inside = (x >= 0) & (x < table.size)
+            found = found + np.where(inside, table[np.where(inside, x, 0)], -np.inf)
+        return np.asarray(found)
+
+    def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
+        """Values of x_i, of n, and the posterior probabilities of the pairs."""
+        laws = self._each[0]
+        one, *others_than_it = laws[category], *laws[:category], *laws[category + 1 :]
+        rest = functools.reduce(_added, others_than_it)
+        x = one.first + np.arange(one.pmf.size)
+        others = rest.at(self.sizes[:, None] - x)
+        log_n = self.log_sizes - self._tilt * self.sizes
+        weights = others * one.pmf * np.exp(log_n - log_n.max())[:, None]
+        at_n, at_x = np.nonzero(weights)
+        return x[at_x], self.sizes[at_n], weights[at_n, at_x] / weights.sum()
+
+
+def _added(one: _Law, other: _Law) -> _Law:
+    return _Law(one.first + other.first, np.convolve(one.pmf, other.pmf)).cut()
+
+
+def impossible() -> InvalidInput:
+    """That the outputs can't be."""
+    return InvalidInput("the outputs have probability zero under the model's prior")

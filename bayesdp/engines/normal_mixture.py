@@ -1,0 +1,118 @@
+"""Finite mixtures of normal distributions: the exact posterior of a mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from bayesdp.engines.mixture import check_level
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.laws import HALF_LOG_2PI
+
+Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+_CHUNK = 1 << 20  # component-by-point pairs evaluated at once
+_FURTHEST = 40.0  # standard deviations, beyond which no float has probability
+
+
+@dataclass(frozen=True)
+class NormalMixture:
+    """Mixture of N(means[k], sds[k]^2) with weights[k].
+
+    Parameters
+    ----------
+    weights, means, sds : ndarray, shape (components,)
+        Non-negative weights that sum to one; positive standard deviations.
+    """
+
+    weights: NDArray[np.float64]
+    means: NDArray[np.float64]
+    sds: NDArray[np.float64]
+
+    def mean(self) -> float:
+        """Expected value."""
+        return float((self.weights * self.means).sum())
+
+    def sd(self) -> float:
+        """Standard deviation: the mean of the variances plus the variance of the means."""
+        variances = self.sds**2 + (self.means - self.mean()) ** 2
+        return float(np.sqrt((self.weights * variances).sum()))
+
+    def pdf(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Density at x, any shape."""
+
+        def density(points: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.exp(normal_logpdf(points, self.means, self.sds))
+
+        return self._averaged(x, density)
+
+    def cdf(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Probability of at most x, any shape."""
+
+        def below(points: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.asarray(special.ndtr((points - self.means) / self.sds))
+
+        return self._averaged(x, below)
+
+    def _averaged(self, x: ArrayLike, function: Function) -> NDArray[np.float64]:
+        points = np.asarray(x, dtype=np.float64)
+        flat, found = points.ravel(), np.empty(points.size)
+        step = max(1, _CHUNK // self.weights.size)
+        for start in range(0, flat.size, step):
+            values = function(flat[start : start + step, None])
+            found[start : start + step] = (values * self.weights).sum(axis=-1)
+        return found.reshape(points.shape)[()]
+
+    def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Inverse of `cdf`, any shape.
+
+        Raises
+        ------
+        InvalidInput
+            If a value isn't strictly between 0 and 1.
+        """
+        probabilities = np.asarray(q, dtype=np.float64)
+        if not np.all((probabilities > 0) & (probabilities < 1)):
+            raise InvalidInput(f"q is {q!r}; probabilities lie strictly between 0 and 1")
+        values = [self._quantile(float(x)) for x in probabilities.ravel()]
+        return np.array(values).reshape(probabilities.shape)[()]
+
+    def _quantile(self, q: float) -> float:
+        low = float(np.min(self.means - _FURTHEST * self.sds))
+        high = float(np.max(self.means + _FURTHEST * self.sds))
+        return float(
+            optimize.brentq(lambda x: float(self.cdf(x)) - q, low, high, xtol=1e-300, rtol=1e-14)
+        )
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Equal-tailed credible interval.
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is not strictly between 0 and 1.
+        """
+        tail = check_level(level) / 2
+        return self._quantile(tail), self._quantile(1 - tail)
+
+    def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
+        """`k` independent draws, shape (k,)."""
+        rng = np.random.default_rng(seed)
+        component = self.sample_components(k, rng)
+        return rng.normal(self.means[component], self.sds[component])
+
+    def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Indices of `k` independently drawn components."""
+        cumulative = np.cumsum(self.weights)
+        return np.asarray(np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right"))
+
+
+def normal_logpdf(x: ArrayLike, mean: ArrayLike, sd: ArrayLike) -> NDArray[np.float64]:
+    """log density of N(mean, sd^2) at x, broadcast."""
+    x, mean, sd = (np.asarray(v, dtype=np.float64) for v in (x, mean, sd))
+    z = (x - mean) / sd
+    return np.asarray(-z * z / 2 - np.log(sd) - HALF_LOG_2PI)

@@ -1,0 +1,132 @@
+"""What a Gaussian model reads from a release: which mechanisms it takes, and what of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian_mean import (
+    Seen,
+    seen_through_conjugate,
+    seen_through_copies,
+    seen_through_noise,
+)
+from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.release import Part
+
+TAKES = (
+    "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian), "
+    "Gaussian ConjugateRelease, and a noisy mean or sum by LaplaceMechanism, GaussianMechanism, "
+    "DiscreteLaplaceMechanism or DiscreteGaussianMechanism"
+)
+
+
+def size_of(part: Part, n: int | None) -> int:
+    """The number of records, as the release or the analyst says it.
+
+    Raises
+    ------
+    InvalidInput
+        If neither does, or they differ.
+    """
+    public = part.mechanism.n
+    if public is None and n is None:
+        raise InvalidInput(
+            "n isn't in this release; give the model the number of records that was released "
+            "elsewhere, as GaussianModel(sd=1, n=1000)"
+        )
+    if public is not None and n is not None and public != n:
+        raise InvalidInput(
+            f"the model has n = {n}, but the release says n = {public}; leave n out of the model"
+        )
+    return int(public if public is not None else n)  # type: ignore[arg-type]
+
+
+def family_of(mechanism: ModipsSBS) -> Gaussian:
+    """The family of modips copies, if this package has the law of their statistic."""
+    if not isinstance(mechanism.family, Gaussian):
+        raise unlike(mechanism)
+    if mechanism.n is None:
+        raise InvalidInput(
+            "the copies are of records whose number is confidential, and the law of such copies "
+            "is intractable; analyse each copy as data and combine the results with bdp.combine"
+        )
+    return mechanism.family
+
+
+def unlike(mechanism: Any) -> InvalidInput:
+    """That the model has no law for a mechanism."""
+    return InvalidInput(
+        f"the release's mechanism {mechanism.name!r} doesn't randomise what a GaussianModel can "
+        f"read; it takes {TAKES}"
+    )
+
+
+def is_noise(mechanism: Any) -> bool:
+    """Whether it adds noise to numbers that may be of normal records."""
+    return isinstance(mechanism, AdditiveNoise) and not isinstance(mechanism, PerturbedHistogram)
+
+
+def is_conjugate(mechanism: Any) -> bool:
+    """Whether it is a conjugate release of normal records."""
+    return isinstance(mechanism, ConjugateRelease) and mechanism.family == "gaussian"
+
+
+def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
+    """What is seen of the mean, where sd is known.
+
+    Parameters
+    ----------
+    part : Part
+    n : int or None
+        What the analyst says of it.
+    statistic : {"mean", "sum"}
+        What noise was added to.
+    """
+    mechanism = part.mechanism
+    size = size_of(part, n) if is_noise(mechanism) or is_conjugate(mechanism) else 0
+    if is_conjugate(mechanism):
+        return seen_through_conjugate(part, mechanism)  # type: ignore[arg-type]
+    if is_noise(mechanism):
+        if mechanism.dimension is not None:  # type: ignore[attr-defined]
+            raise InvalidInput(
+                "the release is of a vector, but with sd known a Gaussian model reads one number; "
+                "leave sd out of the model if the numbers are a mean and a variance"
+            )
+        return seen_through_noise(part, mechanism, size, size if statistic == "sum" else 1.0)  # type: ignore[arg-type]
+    if isinstance(mechanism, ModipsSBS):
+        family = family_of(mechanism)
+        size_of(part, n)
+        if family.sd is None:
+            raise InvalidInput(
+                "the copies are of records whose standard deviation was unknown, but the model "
+                "has sd; leave it out of the model"
+            )
+        return seen_through_copies(part, mechanism, family)
+    raise unlike(mechanism)
+
+
+def bounds_of(part: Part) -> tuple[float, float] | None:
+    """Public bounds of the records, where the release says them."""
+    mechanism = part.mechanism
+    if isinstance(mechanism, ModipsSBS):
+        return family_of(mechanism).bounds
+    if isinstance(mechanism, ConjugateRelease):
+        return -float(mechanism.R or 0), float(mechanism.R or 0)
+    return None
+
+
+def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
+    """Number of records and their mean, if the copies' records, or the numbers, were the real."""
+    seen = seen_mean(part, n, statistic)
+    if getattr(part.mechanism, "size", None):
+        records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+        return int(records.size), float(records.mean())
+    unit = seen.n if is_noise(part.mechanism) and statistic == "sum" else 1
+    return seen.n, float(np.mean(part.outputs)) / unit

@@ -1,0 +1,209 @@
+"""Which engine draws the posterior of probabilities, and how each is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.count_vectors import CountPosterior, Factored
+from bayesdp.engines.draws import Draws
+from bayesdp.errors import InvalidInput
+from bayesdp.inference import multinomial_release as law
+from bayesdp.inference.multinomial_response import Responses, listed_binary, responses
+from bayesdp.mechanisms.category_laws import dirichlet_logpdf
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.release import Part
+
+Prior = tuple[float, ...]
+Parts = Sequence[tuple[Part, law.Sizes]]
+
+_REASONS = {
+    "exact": "the latent counts' exact posterior can be drawn from, so independent draws exist",
+    "pymc": "the latent counts are summed out, and NUTS samples what is left",
+    "gibbs": "the latent counts' law is a mixture of products, and they are too many to list",
+}
+
+
+def check_fit(part: Part, k: int) -> None:
+    """Raise InvalidInput unless the release is of k categories, in a way there is a law for."""
+    if isinstance(part.mechanism, RandomizedResponse):
+        responses(part, k)
+    else:
+        law.check_categories(part.mechanism, k)
+
+
+def exact_counts(part: Part, prior: Prior, sizes: law.Sizes) -> CountPosterior | None:
+    """The latent counts' exact posterior, where there is one."""
+    if isinstance(part.mechanism, RandomizedResponse):
+        return listed_binary(responses(part, len(prior)), prior)
+    return law.factored(part, prior, sizes) or law.listed(part, prior, sizes)
+
+
+def chosen(engine: str, parts: Parts, prior: Prior) -> tuple[str, str]:
+    """The engine and why, or InvalidInput if it can't sample this posterior."""
+    responding = all(isinstance(part.mechanism, RandomizedResponse) for part, _ in parts)
+    if engine == "auto":
+        exact = all(exact_counts(*each[:1], prior, each[1]) is not None for each in parts)
+        engine = "exact" if exact else "pymc" if responding else "gibbs"
+        return engine, _REASONS[engine]
+    if engine not in ("exact", "gibbs", "pymc", "stan"):
+        raise InvalidInput(
+            f"engine is {engine!r}; it must be 'auto', 'exact', 'gibbs', 'pymc' or 'stan'"
+        )
+    if engine in ("pymc", "stan") and not responding:
+        raise InvalidInput(
+            f"engine is {engine!r}, but the latent counts of this release are whole numbers that "
+            "don't sum out of its law; use engine='auto', 'exact' or 'gibbs'"
+        )
+    return engine, "asked for"
+
+
+def sample_exact(
+    posteriors: Sequence[CountPosterior],
+    prior: Prior,
+    *,
+    draws: int,
+    chains: int,
+    seed: int | None,
+) -> Draws:
+    """Independent draws of "theta", shape (chains, draws, groups, k), or without groups if one."""
+    rng = np.random.default_rng(seed)
+    found = [posterior.sample(chains * draws, rng) for posterior in posteriors]
+    log_p = sum(p.log_probability(x) for p, x in zip(posteriors, found, strict=True))
+    return _dirichlet(found, prior, rng, (chains, draws), "exact", log_p)
+
+
+def sample_dirichlet(
+    counts: Sequence[NDArray[Any]], prior: Prior, *, draws: int, chains: int, seed: int | None
+) -> Draws:
+    """Independent draws given known counts, one row a group."""
+    rng = np.random.default_rng(seed)
+    each = [np.broadcast_to(x, (chains * draws, x.shape[-1])) for x in counts]
+    return _dirichlet(each, prior, rng, (chains, draws), "exact", 0.0)
+
+
+def sample_gibbs(
+    parts: Parts, prior: Prior, *, draws: int, chains: int, warmup: int, seed: int | None
+) -> Draws:
+    """Chains over the latent counts, and theta given them."""
+    options = {"draws": draws, "chains": chains, "warmup": warmup}
+    seeds = np.random.SeedSequence(seed).spawn(len(parts) + 1)
+    rng = np.random.default_rng(seeds[-1])
+    if isinstance(parts[0][0].mechanism, RandomizedResponse):
+        return _gibbs_of_responses(_responses(parts, prior), prior, rng, options)
+    import numba
+
+    from bayesdp.engines.count_gibbs import sample_counts
+
+    found, log_p = [], np.zeros(chains * draws)
+    for (part, sizes), child in zip(parts, seeds, strict=False):
+        base, mixture = _product(part, prior, sizes)
+        tables = mixture.tables if mixture else ()
+        one = int(child.generate_state(1)[0] >> 1)
+        counts = sample_counts(base, tables, seed=one, **options)
+        found.append(counts.reshape(-1, len(prior)))
+        log_p += (mixture.log_joint if mixture else base.log_probability)(found[-1])
+    drawn = _dirichlet(found, prior, rng, (chains, draws), "gibbs", log_p)
+    versions = {**drawn.versions, "numba": numba.__version__}
+    return Draws(drawn.posterior, drawn.sample_stats, "gibbs", versions)
+
+
+def _gibbs_of_responses(
+    seen: Sequence[Responses], prior: Prior, rng: np.random.Generator, options: dict[str, int]
+) -> Draws:
+    from bayesdp.engines.response_gibbs import sample_probabilities
+
+    theta = [
+        sample_probabilities(s.counts, s.columns, np.array(prior), rng=rng, **options) for s in seen
+    ]
+    lp = [
+        np.log(t @ s.columns) @ s.counts + dirichlet_logpdf(t, prior)
+        for t, s in zip(theta, seen, strict=True)
+    ]
+    return Draws(
+        {"theta": theta[0] if len(theta) == 1 else np.stack(theta, axis=2)},
+        {"lp": np.sum(lp, axis=0)},
+        "gibbs",
+        {"numpy": np.__version__},
+    )
+
+
+def _product(part: Part, prior: Prior, sizes: law.Sizes) -> tuple[Factored, law.Mixed | None]:
+    base = law.factored(part, prior, sizes)
+    if base is not None:
+        return base, None
+    if not law.is_modips(part.mechanism):
+        raise InvalidInput(
+            f"mechanism {part.mechanism.name!r} has no law in products over the categories, which "
+            "Gibbs sampling needs; take another method of release, or fewer records"
+        )
+    mixture = law.mixed(part, prior, sizes)
+    return mixture.base, mixture
+
+
+def sample_nuts(
+    engine: str, parts: Parts, prior: Prior, *, seed: int | None, **options: Any
+) -> Draws:
+    """Draws of theta by PyMC or Stan, from answers of a randomized response."""
+    if engine == "stan":
+        from bayesdp.engines import stan
+
+        if len(parts) > 1:
+            raise InvalidInput(
+                f"engine is 'stan', whose program has no groups, and this release has "
+                f"{len(parts)}; take one, release[label], or engine='pymc'"
+            )
+        data = response_data(parts[0][0], prior)
+        return stan.sample("multinomial_response", data, variables=["theta"], seed=seed, **options)
+    from bayesdp.engines import pymc
+    from bayesdp.engines.pymc_multinomial import multinomial_response
+
+    seen = _responses(parts, prior)
+    model = multinomial_response([s.counts for s in seen], [s.columns for s in seen], prior)
+    drawn = pymc.sample(model, variables=["theta"], seed=seed, **options)
+    theta = drawn.posterior["theta"]
+    theta = theta[:, :, 0] if len(parts) == 1 else theta
+    return Draws({"theta": theta}, drawn.sample_stats, drawn.engine, drawn.versions)
+
+
+def response_data(part: Part, prior: Prior) -> dict[str, Any]:
+    """Data of the Stan program `multinomial_response`."""
+    seen = responses(part, len(prior))
+    return {
+        "k": len(prior),
+        "P": seen.counts.size,
+        "counts": seen.counts,
+        "columns": seen.columns,
+        "alpha": np.array(prior),
+    }
+
+
+def _responses(parts: Parts, prior: Prior) -> list[Responses]:
+    return [responses(part, len(prior)) for part, _ in parts]
+
+
+def _dirichlet(
+    counts: Sequence[NDArray[Any]],
+    prior: Prior,
+    rng: np.random.Generator,
+    shape: tuple[int, int],
+    engine: str,
+    log_p: Any,
+) -> Draws:
+    """theta given counts, shape (chains * draws, k) each."""
+    found, lp = [], log_p
+    for x in counts:
+        # A gamma variable of a small shape may round to 0.
+        gammas = np.maximum(rng.standard_gamma(np.array(prior) + x), 1e-300)
+        found.append(gammas / gammas.sum(axis=-1, keepdims=True))
+        lp = lp + dirichlet_logpdf(found[-1], np.array(prior) + x)
+    theta = np.stack(found, axis=1) if len(found) > 1 else found[0]
+    return Draws(
+        {"theta": theta.reshape(*shape, *theta.shape[1:])},
+        {"lp": np.asarray(lp).reshape(shape)},
+        engine,
+        {"numpy": np.__version__},
+    )
