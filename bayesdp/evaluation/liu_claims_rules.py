@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import sqrt
 
 from bayesdp.evaluation.liu_cells import BOUNDING, BOUNDS, PRINTED_EPSILONS, RULES, SIZES
 from bayesdp.evaluation.liu_reading import (
     ALIKE,
+    ALWAYS,
     NEAR,
     SEVERE,
     VISIBLE,
@@ -53,7 +55,7 @@ def _reiter(study: Study) -> Answer:
 
 def _rubin(study: Study) -> Answer:
     found = coverages(_printed(study), "rubin")
-    return span(found), min(found) > 0.99
+    return span(found), min(found) >= ALWAYS
 
 
 def _alone(study: Study) -> Answer:
@@ -148,10 +150,13 @@ def _share_even(study: Study) -> Answer:
 def _share_odd(study: Study) -> Answer:
     shown, holds = [], True
     for bounding in BOUNDING:
-        line = {d.share: f["bias"] for d, f in _shares(study, SIZES[0], BOUNDS[1], bounding)}
-        late = [line[w] for w in line if w is not None and w > 0.5]
+        found = {d.share or 0.0: f for d, f in _shares(study, SIZES[0], BOUNDS[1], bounding)}
+        line = {w: f["bias"] for w, f in found.items()}
+        late = [line[w] for w in line if w > 0.5]
+        error = max(f["spread"] for w, f in found.items() if w > 0.5) / sqrt(study.replicates)
         shown.append(f"{bounding} {line[0.1]:.3f} at w = 0.1, {span(late)} for w > 0.5")
-        holds = holds and line[0.1] > line[0.3] > max(late) and max(late) <= ALIKE * min(late)
+        flat = max(late) - min(late) < VISIBLE * sqrt(2) * error
+        holds = holds and flat and line[0.1] > line[0.3] > max(late) and min(late) > 0
     return "; ".join(shown), holds
 
 
