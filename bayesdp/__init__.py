@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from bayesdp.evaluation.combining_nested import CombinedNested, combine_nested
     from bayesdp.evaluation.combining_results import Combined, CombinedVector
     from bayesdp.evaluation.combining_tests import FTest, likelihood_ratio_test
+    from bayesdp.inference.beta_model import BetaModel
     from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.inference.ergm import ErgmModel
     from bayesdp.inference.gaussian import GaussianModel
     from bayesdp.inference.multinomial import MultinomialModel
     from bayesdp.mechanisms import families
@@ -37,22 +39,28 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate_average import average_case_delta, distributional_delta
     from bayesdp.mechanisms.conjugate_mode import noisy_mode
     from bayesdp.mechanisms.count import Count
+    from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
     from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
     from bayesdp.mechanisms.exponential import ExponentialMechanism
     from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
     from bayesdp.mechanisms.histogram import PerturbedHistogram
     from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+    from bayesdp.mechanisms.modips_grid import ModipsGrid
+    from bayesdp.mechanisms.modips_nested import NestedModips
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+    from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
     from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
     from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+    from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
     from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
     from bayesdp.privacy.audit import Audit, audit
+    from bayesdp.privacy.bootstrap import bootstrap_epsilon
     from bayesdp.privacy.guarantee import Guarantee, Strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import Neighbours
@@ -62,17 +70,21 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
     from bayesdp.synthesis.censor import censor
     from bayesdp.synthesis.censored_beta import CensoredBetaSynthesizer
+    from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.dp_ergm import DPERGM
     from bayesdp.synthesis.edge_flip import EdgeFlip
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
+    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
     from bayesdp.synthesis.modips import Modips
     from bayesdp.synthesis.noisy_degrees import NoisyDegrees
     from bayesdp.synthesis.noisy_statistics import NoisyStatistics
     from bayesdp.synthesis.noisy_triangles import NoisyTriangles
+    from bayesdp.synthesis.poisson_gamma import PoissonGammaSynthesizer
     from bayesdp.synthesis.posterior import PosteriorSynthesizer
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
+    from bayesdp.synthesis.select_family import select_family
     from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
@@ -81,6 +93,7 @@ _HOME = {
     "BetaBinomialMechanism": "mechanisms.beta_binomial",
     "BetaBinomialSynthesizer": "synthesis.beta_binomial",
     "BetaMixture": "engines.mixture",
+    "BetaModel": "inference.beta_model",
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
     "CensoredBetaMechanism": "mechanisms.censored_beta",
@@ -91,11 +104,14 @@ _HOME = {
     "ConjugateRelease": "mechanisms.conjugate",
     "Count": "mechanisms.count",
     "DPERGM": "synthesis.dp_ergm",
+    "DirichletMultinomialMechanism": "mechanisms.dirichlet_multinomial",
+    "DirichletMultinomialSynthesizer": "synthesis.dirichlet_multinomial",
     "DiscreteGaussianMechanism": "mechanisms.gaussian",
     "DiscreteLaplaceMechanism": "mechanisms.laplace",
     "EdgeFlip": "synthesis.edge_flip",
     "EdgeFlipMechanism": "mechanisms.edge_flip",
     "EngineFailed": "errors",
+    "ErgmModel": "inference.ergm",
     "ExponentialMechanism": "mechanisms.exponential",
     "FTest": "evaluation.combining_tests",
     "GaussianMechanism": "mechanisms.gaussian",
@@ -108,13 +124,17 @@ _HOME = {
     "Ledger": "privacy.ledger",
     "LedgerCorrupted": "errors",
     "LedgerUnavailable": "errors",
+    "LogLinearSynthesizer": "synthesis.log_linear",
     "MissingDependency": "errors",
     "Modips": "synthesis.modips",
+    "ModipsGrid": "mechanisms.modips_grid",
     "ModipsSBS": "mechanisms.modips_sbs",
     "MultinomialModel": "inference.multinomial",
     "Neighbours": "privacy.neighbours",
+    "NestedModips": "mechanisms.modips_nested",
     "NoisyDegrees": "synthesis.noisy_degrees",
     "NoisyDegreesMechanism": "mechanisms.noisy_degrees",
+    "NoisyMarginals": "mechanisms.noisy_marginals",
     "NoisyStatistics": "synthesis.noisy_statistics",
     "NoisyStatisticsMechanism": "mechanisms.noisy_statistics",
     "NoisyTriangles": "synthesis.noisy_triangles",
@@ -123,6 +143,8 @@ _HOME = {
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
     "PerturbedHistogramSynthesizer": "synthesis.histogram",
+    "PoissonGammaMechanism": "mechanisms.poisson_gamma",
+    "PoissonGammaSynthesizer": "synthesis.poisson_gamma",
     "PosteriorSynthesizer": "synthesis.posterior",
     "PseudoPosterior": "synthesis.pseudo_posterior",
     "PublicWeights": "mechanisms.censored_weights",
@@ -134,6 +156,7 @@ _HOME = {
     "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
     "audit": "privacy.audit",
     "average_case_delta": "mechanisms.conjugate_average",
+    "bootstrap_epsilon": "privacy.bootstrap",
     "censor": "synthesis.censor",
     "combine": "evaluation.combining",
     "combine_all": "evaluation.combining",
@@ -146,6 +169,7 @@ _HOME = {
     "noisy_mode": "mechanisms.conjugate_mode",
     "publish": "synthesis.publish",
     "reproducible": "mechanisms.randomness",
+    "select_family": "synthesis.select_family",
     "subsampled": "privacy.subsampling",
     "write_report": "report.html",
 }
@@ -159,6 +183,7 @@ __all__ = [
     "BetaBinomialMechanism",
     "BetaBinomialSynthesizer",
     "BetaMixture",
+    "BetaModel",
     "BinomialModel",
     "BudgetExceeded",
     "CensoredBetaMechanism",
@@ -168,11 +193,14 @@ __all__ = [
     "CombinedVector",
     "ConjugateRelease",
     "Count",
+    "DirichletMultinomialMechanism",
+    "DirichletMultinomialSynthesizer",
     "DiscreteGaussianMechanism",
     "DiscreteLaplaceMechanism",
     "EdgeFlip",
     "EdgeFlipMechanism",
     "EngineFailed",
+    "ErgmModel",
     "ExponentialMechanism",
     "FTest",
     "GaussianMechanism",
@@ -185,13 +213,17 @@ __all__ = [
     "Ledger",
     "LedgerCorrupted",
     "LedgerUnavailable",
+    "LogLinearSynthesizer",
     "MissingDependency",
     "Modips",
+    "ModipsGrid",
     "ModipsSBS",
     "MultinomialModel",
     "Neighbours",
+    "NestedModips",
     "NoisyDegrees",
     "NoisyDegreesMechanism",
+    "NoisyMarginals",
     "NoisyStatistics",
     "NoisyStatisticsMechanism",
     "NoisyTriangles",
@@ -200,6 +232,8 @@ __all__ = [
     "PermuteAndFlip",
     "PerturbedHistogram",
     "PerturbedHistogramSynthesizer",
+    "PoissonGammaMechanism",
+    "PoissonGammaSynthesizer",
     "PosteriorSynthesizer",
     "PseudoPosterior",
     "PublicWeights",
@@ -212,6 +246,7 @@ __all__ = [
     "__version__",
     "audit",
     "average_case_delta",
+    "bootstrap_epsilon",
     "censor",
     "combine",
     "combine_all",
@@ -224,6 +259,7 @@ __all__ = [
     "noisy_mode",
     "publish",
     "reproducible",
+    "select_family",
     "subsampled",
     "write_report",
 ]

@@ -198,7 +198,7 @@ def demo(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="charest, hu or zheng")],
+    paper: Annotated[str, typer.Argument(help="charest, hu, liu or zheng")],
     out: Out,
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
     force: Force = False,

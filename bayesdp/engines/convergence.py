@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.draws import import_arviz
+from bayesdp.engines.draws import Draws, import_arviz
 
 LARGEST_RHAT = 1.01
 SMALLEST_ESS = 400
+_NUTS = ("pymc", "stan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +76,36 @@ def problems(
 
 def _where(bad: int, size: int, of: str) -> str:
     return f" in {bad} of {size} {of}" if size > 1 else ""
+
+
+def verdict(drawn: Draws, variables: Sequence[str], *, of: str) -> str:
+    """Whether Markov chains can be relied on, in words a reader can act on.
+
+    Parameters
+    ----------
+    drawn : Draws
+    variables : sequence of str
+        Those that are judged, number by number.
+    of : str
+        What the numbers belong to, as "terms".
+
+    Warns
+    -----
+    UserWarning
+        If something speaks against them, with what to do.
+    """
+    columns = [np.asarray(drawn.posterior[name]) for name in variables]
+    flat = np.concatenate([x.reshape(*x.shape[:2], -1) for x in columns], axis=-1)
+    each = [sampling_of_chains(flat[..., k]) for k in range(flat.shape[-1])]
+    diverging = drawn.sample_stats.get("diverging")
+    divergences = None if diverging is None else int(diverging.sum())
+    found = list(problems(each, divergences, of=of, nuts=drawn.engine in _NUTS))
+    if not found:
+        return "no problem found: R-hat and effective sample sizes are as they should be"
+    warnings.warn(
+        f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more (draws, "
+        "warmup), or tighten the prior",
+        UserWarning,
+        stacklevel=4,
+    )
+    return "; ".join(found)

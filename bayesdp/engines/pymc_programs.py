@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,3 +68,52 @@ def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
         + padded("failures", 0.0) * pt.log1p(-p)
     )
     return pt.logsumexp(terms, axis=1)
+
+
+def ergm_dyads(data: Mapping[str, Any], terms: Sequence[str]) -> pm.Model:
+    """Coefficients of a graph model with independent pairs of nodes, as stan/ergm_dyads.stan.
+
+    Parameters
+    ----------
+    data : mapping
+        That program's data.
+    terms : sequence of str
+        Coordinate of the dimension "term" of the variable "theta".
+    """
+    import pytensor.tensor as pt
+
+    pymc = import_pymc()
+    centre, scale = data["centre"], data["scale"]
+    with pymc.Model(coords={"term": list(terms)}) as model:
+        # theta ~ Normal(prior_mean, prior_sd) in its own units.
+        z = pymc.Normal(
+            "z",
+            (data["prior_mean"] - centre) / scale,
+            data["prior_sd"] / scale,
+            initval=np.zeros(len(terms)),
+            dims="term",
+        )
+        theta = pymc.Deterministic("theta", centre + scale * z, dims="term")
+        log_z = 0.0
+        for changes, shift in zip(data["changes"], data["shift"], strict=True):
+            log_z += pt.softplus(pt.dot(changes, theta) + shift - log_z)
+        # Sums of products become one loop; the dot of two long vectors takes six times as long.
+        seen = (data["observed"] * theta).sum() + (data["weight"] * log_z).sum()
+        pymc.Potential("release", seen)
+    return model
+
+
+def beta_model(data: Mapping[str, Any]) -> pm.Model:
+    """Coefficients "beta" of a beta-model, as stan/beta_model.stan; data is that program's."""
+    import pytensor.tensor as pt
+
+    pymc = import_pymc()
+    with pymc.Model() as model:
+        beta = pymc.Normal("beta", data["prior_mean"], data["prior_sd"], shape=data["K"])
+        eta = beta[data["first"] - 1] + beta[data["second"] - 1]
+        if data["graphs"]:
+            seen = (data["degrees"] * beta).sum() - data["graphs"] * pt.softplus(eta).sum()
+        else:
+            seen = pt.log1p(data["odds"] * pt.sigmoid(data["sign"] * eta)).sum()
+        pymc.Potential("release", seen)
+    return model

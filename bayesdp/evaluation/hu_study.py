@@ -7,7 +7,6 @@ number of replicates, the number of processes and the order, so that a study can
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -16,13 +15,12 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp._version import __version__
-from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.journal import append, opened
 from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.synthesis.hu_comparators import FittedComparator, HuComparators
 
@@ -134,45 +132,18 @@ def run_study(
         If the journal is of another study.
     """
     design = {"shapes": SHAPES, "epsilons": EPSILONS, "downscaled": DOWNSCALED}
-    done = _opened(journal, {"bayesdp": __version__, "seed": seed, "records": records, **design})
+    study = {"bayesdp": __version__, "seed": seed, "records": records, **design}
+    done = {row["replicate"]: row["outcomes"] for row in opened(journal, study)}
     missing = [k for k in range(replicates) if k not in done]
     with _runner(min(processes or os.cpu_count() or 1, max(len(missing), 1))) as run:
         finished = replicates - len(missing)
         tell(f"{finished} of {replicates} replicates", finished / replicates)
         for index, outcomes in run([(seed, k, records) for k in missing]):
             done[index] = [asdict(outcome) for outcome in outcomes]
-            _append(journal, {"replicate": index, "outcomes": done[index]})
+            append(journal, {"replicate": index, "outcomes": done[index]})
             finished += 1
             tell(f"{finished} of {replicates} replicates", finished / replicates)
     return [[Outcome(**row) for row in done[k]] for k in range(replicates)]
-
-
-def _opened(journal: Path, study: dict[str, Any]) -> dict[int, list[dict[str, Any]]]:
-    """The replicates in a journal, made if there is none; a last line cut off is removed."""
-    if journal.exists():
-        whole, newline, _ = journal.read_bytes().rpartition(b"\n")
-        lines = whole.split(b"\n") if newline else []
-        if lines:
-            if lines[0] != json.dumps(study).encode():
-                raise InvalidInput(
-                    f"{str(journal)!r} holds replicates of another study, "
-                    f"{lines[0].decode()}; delete it, or choose another folder to write"
-                )
-            with journal.open("r+b") as file:
-                file.truncate(len(whole) + 1)
-                os.fsync(file.fileno())
-            rows = [json.loads(line) for line in lines[1:]]
-            return {row["replicate"]: row["outcomes"] for row in rows}
-        journal.unlink()
-    _append(journal, study)
-    return {}
-
-
-def _append(journal: Path, row: dict[str, Any]) -> None:
-    with journal.open("ab") as file:
-        file.write(json.dumps(row).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 Task = tuple[int, int, int]

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from functools import partial
 
 from bayesdp.errors import InvalidInput
-from bayesdp.evaluation import charest, hu, zheng
+from bayesdp.evaluation import charest, hu, liu, zheng
 from bayesdp.evaluation.reproduction import Reproduction
 
 PAPERS: dict[str, Callable[..., Reproduction]] = {
     "charest": charest.reproduce,
     "hu": hu.reproduce,
+    "liu": liu.reproduce,
     "zheng": zheng.reproduce,
 }
-SIMULATED = {"charest", "hu"}
+SIMULATED = {"charest", "hu", "liu"}
 """Those with a number of replicates to choose."""
 
 

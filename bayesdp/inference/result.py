@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp._version import __version__
+from bayesdp.engines.convergence import verdict
 from bayesdp.engines.draws import Draws, to_inference_data
 from bayesdp.manifest import MechanismEntry
 from bayesdp.release import Release
@@ -128,11 +129,15 @@ def network_inference_data(
     drawn: Draws,
     release: Release,
     *,
+    of: str,
     dims: Mapping[str, list[str]],
     coords: Mapping[str, Any],
     attrs: Mapping[str, str],
 ) -> az.InferenceData:
-    """The same from a release of graphs, which are observed as the columns that hold them."""
+    """The same from a release of graphs, which are observed as the columns that hold them.
+
+    `attrs` get a "verdict" on the chains, `of` what its numbers belong to.
+    """
     encoded = release.mechanism.encode(release.outputs)
     observed = {f"output_{name}": np.asarray(column) for name, column in encoded.items()}
     constant = {
@@ -146,5 +151,9 @@ def network_inference_data(
         coords=coords,
         observed_data=observed,
         constant_data=constant,
-        attrs={**_about(drawn, release), **attrs},
+        attrs={
+            **_about(drawn, release),
+            **attrs,
+            "verdict": verdict(drawn, [n for n in drawn.posterior if n != "statistics"], of=of),
+        },
     )

@@ -11,17 +11,22 @@ from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.modips_grid import ModipsGrid
+from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.privacy.accounting import least_sure, merged
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bayesdp.networks.evidence import Evidence
-    from bayesdp.networks.network import Network
 
 
 @runtime_checkable
@@ -109,9 +113,6 @@ class NetworkMechanism(Protocol):
     def evidence(self, output: Any) -> Evidence:
         """What an output says of the graph; InvalidInput where its law can't be followed."""
 
-    def public_nodes(self, output: Any) -> Network:
-        """The nodes, with their labels and public attributes, without ties."""
-
 
 @runtime_checkable
 class Declared(Protocol):
@@ -186,6 +187,9 @@ REGISTRY: dict[str, type[Any]] = {
         PermuteAndFlip,
         RandomizedResponse,
         ConjugateRelease,
+        DirichletMultinomialMechanism,
+        PoissonGammaMechanism,
+        NoisyMarginals,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,
@@ -195,6 +199,8 @@ REGISTRY: dict[str, type[Any]] = {
         EdgeFlipMechanism,
         NoisyStatisticsMechanism,
         ModipsSBS,
+        ModipsGrid,
+        NestedModips,
     )
 }
 

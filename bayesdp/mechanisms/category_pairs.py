@@ -70,7 +70,7 @@ def worst_of_three(
         At least 0, finite.
     """
     u, v, *others = sorted(weights)
-    rest = math.fsum(others) + n - 1
+    rest = math.fsum([*others, n - 1])  # not 0 where n is 1, however small the priors
     return max(divergence(u, v, rest, size, epsilon), divergence(v, u, rest, size, epsilon))
 
 

@@ -244,6 +244,12 @@ def drawn(
         weights = np.ones(1)
         for axis in axes:
             weights = np.multiply.outer(weights, axis.widths).ravel()
-    cells = random.choice(weights.size, size, p=weights / weights.sum())
+    return points_in(axes, random.choice(weights.size, size, p=weights / weights.sum()), random)
+
+
+def points_in(
+    axes: Sequence[Axis], cells: NDArray[np.int64], random: np.random.Generator
+) -> dict[str, NDArray[Any]]:
+    """A record in each of these cells, uniform within it."""
     places = np.unravel_index(cells, shape_of(axes))
     return {axis.name: axis.points(bins, random) for axis, bins in zip(axes, places, strict=True)}

@@ -25,8 +25,8 @@ from bayesdp.mechanisms.category_laws import (
     mode_weights,
     multinomial_logpmf,
 )
+from bayesdp.mechanisms.category_splitting import dirichlet_multinomial_draws
 from bayesdp.mechanisms.count import column_of
-from bayesdp.mechanisms.polya import polya_urns
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ DRAWS: dict[str, Callable[[ConjugateRelease, NDArray[np.int64]], NDArray[Any]]] 
     "parameter_map": mode,
     "parameter_draw": _draw_parameter,
     "synthetic_map": lambda release, counts: _independent(release, counts, less=1),
-    "synthetic_one": lambda release, counts: polya_urns(
+    "synthetic_one": lambda release, counts: dirichlet_multinomial_draws(
         counts, release.prior, release.synthetic_size
     ),
     "synthetic_many": lambda release, counts: _independent(release, counts, less=0),

@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,16 +164,6 @@ def truncated_degrees(network: Network, max_degree: int) -> NDArray[np.int64]:
 
 def public_places(network: Network) -> NDArray[np.int64]:
     """Each node's place in the order of the labels; InvalidInput if they have none."""
-    labels: list[Any] = list(public_part(network, ()).nodes)
-    try:
-        order = sorted(range(network.n), key=labels.__getitem__)
-    except TypeError:
-        order = []
-    if not order or any(label != label for label in labels):
-        raise InvalidInput(
-            "the nodes' labels can't be sorted, and the order in which ties are kept must be "
-            "public: relabel the nodes by numbers or by texts"
-        )
-    place = np.empty(network.n, dtype=np.int64)
-    place[order] = np.arange(network.n)
-    return place
+    in_order = public_part(network, ()).nodes
+    number = {label: place for place, label in enumerate(in_order)}
+    return np.array([number[label] for label in network.nodes], dtype=np.int64)

@@ -34,13 +34,9 @@ exactly (`exponential`). So the promise is about the code's own law, with no rou
 
 SPHC: the perturbed histogram
 -----------------------------
-N cells are drawn from exp(u) and counted; each count gets discrete Laplace noise of scale
-2 N / epsilon; what is negative counts as 0; one cell is drawn in proportion (all, if there is no
-positive one). The histograms of any two data sets, given all that was random in either, have N
-draws each, so their L1 distance is at most 2 N: for neighbours in one tie, in all ties of a node,
-or in anything. So epsilon holds given the draws, hence on average over them; how they were drawn
-doesn't matter. They are the grid's own, since a Markov chain that refuses some graphs would say
-something by refusing. The distance is attained: where two posteriors have no cell in common.
+`bayesdp.mechanisms.posterior_cells` proves it: for neighbours in one tie, in all ties of a node, or
+in anything. The draws are the grid's own, since a Markov chain that refuses some graphs would say
+something by refusing.
 """
 
 from __future__ import annotations
@@ -54,9 +50,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.mechanisms.dp_ergm_fields import rounded_up
-from bayesdp.mechanisms.exact_noise import discrete_laplace
 from bayesdp.mechanisms.exponential import ExponentialMechanism
-from bayesdp.mechanisms.randomness import generator
+from bayesdp.mechanisms.posterior_cells import perturbed_cells, uniform_in
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -129,15 +124,8 @@ class CoefficientGrid:
         self, statistics: Sequence[Fraction], epsilon: float, draws: int, copies: int
     ) -> Floats:
         """Coefficients, shape (copies, terms), each from its own histogram at `epsilon`."""
-        u = self.utilities(statistics)
-        weights = np.exp(np.ldexp((u - u.max()).astype(np.float64), -self.bits))
-        random = generator()
-
-        def noisy() -> Integers:
-            counts = random.multinomial(draws, weights / weights.sum())
-            return noisy_counts(counts.astype(np.int64), draws, epsilon)
-
-        return self.within(np.array([cell_of(noisy()) for _ in range(copies)]))
+        log_weights = np.ldexp(self.utilities(statistics).astype(np.float64), -self.bits)
+        return self.within(perturbed_cells(log_weights, draws, epsilon, copies))
 
     def within(self, cells: Integers) -> Floats:
         """Uniform points of these cells, shape (len(cells), terms)."""
@@ -149,23 +137,3 @@ class CoefficientGrid:
 def likelihood_range(width: tuple[Fraction, ...], bins: int, largest: tuple[float, ...]) -> float:
     """A bound on how far (theta - c) . s is from cell to cell, for any graph."""
     return 2 * bins * sum(float(w) * s for w, s in zip(width, largest, strict=True))
-
-
-def noisy_counts(counts: Integers, draws: int, epsilon: float) -> Integers:
-    """A histogram of `draws` draws, each count with noise of scale 2 draws / epsilon."""
-    return counts + discrete_laplace(2 * draws / Fraction(epsilon), counts.size)
-
-
-def cell_of(weights: Integers | Floats) -> int:
-    """A cell in proportion to its weight; negative ones count as 0, and if all do, any cell."""
-    kept = np.maximum(weights, 0).astype(np.float64)
-    kept = kept if kept.any() else np.ones(kept.size)
-    return int(generator().choice(kept.size, p=kept / kept.sum()))
-
-
-def uniform_in(cells: Integers, bins: int, centre: Floats, width: Floats) -> Floats:
-    """Uniform points of cells of a grid, from their places in it; shape (len(cells), terms)."""
-    places = np.stack(np.unravel_index(cells, (bins,) * centre.size), axis=1)
-    jitter = generator().uniform(-1, 1, places.shape)
-    points: Floats = centre + width * (2 * places + 1 - bins + jitter)
-    return points

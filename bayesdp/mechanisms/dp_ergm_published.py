@@ -38,8 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, special
 
-from bayesdp.mechanisms.dp_ergm_grid import cell_of, uniform_in
-from bayesdp.mechanisms.randomness import generator
+from bayesdp.mechanisms.posterior_cells import cell_of, published_cell, uniform_in
 
 Floats = NDArray[np.float64]
 
@@ -119,23 +118,17 @@ def published_points(
     draws, terms = posterior.shape
     mean, sd = posterior.mean(axis=0), posterior.std(axis=0, ddof=1)
     scale = noise_scale(method, epsilon, reach, bins, terms, correlation, draws)
-    random = generator()
     if method == "sdd":
         bound = largest_log_density(reach, terms, correlation)
         log_weights = log_masses(reach, bins, terms, correlation) * (epsilon / (4 * bound))
+        weights = np.exp(log_weights - log_weights.max())
     else:
         counts = histogram((posterior - mean) / sd, reach, bins)
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(counts / draws)
 
     def cell() -> int:
-        if method == "sphc":
-            return cell_of(counts + random.laplace(0, scale, counts.size))
-        noisy = log_weights
-        if method == "sdd_mc":
-            noisy = log_weights + random.laplace(0, scale, log_weights.size)
-        top = noisy.max()
-        return cell_of(np.exp(noisy - top) if top > -np.inf else np.zeros(noisy.size))
+        if method == "sdd":
+            return cell_of(weights)
+        return published_cell(counts, draws, scale, logarithms=method == "sdd_mc")
 
     cells = np.array([cell() for _ in range(copies)])
     standardised = uniform_in(cells, bins, np.zeros(terms), np.full(terms, reach / bins))

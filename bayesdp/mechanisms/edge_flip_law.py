@@ -43,9 +43,10 @@ def log_law(tie: Floats, gap: Floats, dyads: int) -> Callable[[Integers, Integer
 def evidence_of(released: Network, tie: Floats, gap: Floats) -> Evidence:
     """The same as log-odds that the released graph gives to each dyad of the hidden one."""
     n, directed, ties = released.n, released.directed, released.edges.astype(np.int64)
+    nodes = released.with_edges(())
     seen, unseen = np.log(tie) - np.log(gap), np.log1p(-tie) - np.log1p(-gap)
     if tie.size == 1:
-        return Evidence(n, directed, ties, np.full(len(ties), seen[0]), float(unseen[0]))
+        return Evidence(nodes, ties, np.full(len(ties), seen[0]), float(unseen[0]))
     numbers = dyad_numbers(ties, n, directed)
     unseen[numbers] = seen[numbers]
     matrix = np.zeros((n, n))
@@ -53,4 +54,4 @@ def evidence_of(released: Network, tie: Floats, gap: Floats) -> Evidence:
     matrix[i, j] = unseen
     if not directed:
         matrix[j, i] = unseen
-    return Evidence(n, directed, ties, seen[numbers], matrix=matrix)
+    return Evidence(nodes, ties, seen[numbers], matrix=matrix)

@@ -213,7 +213,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         """What the output says of the network, for a sampler: its degrees, seen with noise."""
         values = np.array(self.check_output(output), dtype=np.float64)
         seen = SeenDegrees(values.reshape(2, -1) if self.directed else values, self.scale)
-        return Evidence.of_degrees(len(self.labels), self.directed, seen)
+        return Evidence.of_degrees(Network(self.labels, (), self.directed), seen)
 
 
 def _public_labels(nodes: Any) -> int | tuple[Any, ...]:

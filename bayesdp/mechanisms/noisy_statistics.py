@@ -233,11 +233,7 @@ class NoisyStatisticsMechanism:
             "laplace" if self.noise == "laplace" else "gaussian",
             np.array(rounded),
         )
-        return Evidence.of_statistics(self.frame.network.n, self.directed, seen)
-
-    def public_nodes(self, output: Any = None) -> Network:
-        """The nodes with labels and public attributes, without ties, for the analyst's model."""
-        return self.frame.network
+        return Evidence.of_statistics(self.frame.network, seen, max_degree=self.max_degree)
 
     # What is written down, and what an audit tries.
 

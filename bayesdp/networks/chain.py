@@ -1,8 +1,11 @@
-"""A chain of exchange moves: where it starts, how it adapts, what it keeps."""
+"""A chain of moves of coefficients: where it starts, how it adapts, what it keeps."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +19,12 @@ _BLOCK = 50  # moves of the warm-up between adaptations
 _GOAL = 0.3  # acceptance rate that steps are steered to
 _OVERDISPERSED = 2.0  # starts spread so many posterior standard deviations
 _WIDER = 1.2  # the guide's standard deviations against the chain's own: its tails must cover
-_STEPS = 0.1  # share of random-walk steps among the kept moves, whatever the guide's tails
 
 Law = tuple[NDArray[np.float64], NDArray[np.float64]]
-Moves = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]
+Moves = tuple[NDArray[Any], ...]
+"""Draws, shape (moves, terms); whether accepted, shape (moves,); what else was kept of each."""
+MakeMoves = Callable[[NDArray[np.float64], Law, NDArray[np.float64], NDArray[np.float64]], Moves]
+"""From coefficients, which it changes, the guide, pulls and noise, one of each a move."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,27 @@ class Plan:
 
     def chain(self, generator: np.random.Generator) -> Moves:
         """Draws, whether accepted, and densities of the auxiliary graphs, after the warm-up."""
-        walk = Walk(self, generator)
-        walk.warm_up()
+        make = functools.partial(self._exchange, state_from(generator))
+        walk = Walk(self.centre, self.covariance, generator, make)
+        walk.warm_up(self.tune)
         return walk.moves(self.draws)
+
+    def _exchange(
+        self,
+        random: NDArray[np.uint64],
+        theta: NDArray[np.float64],
+        guide: Law,
+        pull: NDArray[np.float64],
+        noise: NDArray[np.float64],
+    ) -> Moves:
+        draws, density = np.empty_like(noise), np.empty(len(noise))
+        accepted = np.empty(len(noise), dtype=np.bool_)
+        exchange(
+            self.start.graph, self.start.bound.model, self.start.offset, random,
+            self.start.statistics, theta, self.prior, guide, pull, noise, self.auxiliary, draws,
+            accepted, density,
+        )  # fmt: skip
+        return draws, accepted, density
 
 
 @dataclass
@@ -59,35 +82,56 @@ class Walk:
     chain's own mean, reversibly under a normal guide somewhat wider than what it has seen, so
     that far moves are accepted. The rest stay steps, so that a tail heavier than the guide's
     doesn't hold the chain.
+
+    Attributes
+    ----------
+    centre, covariance : ndarray of float, shapes (terms,), (terms, terms)
+        What moves are shaped by at first.
+    generator : numpy Generator
+    make : callable
+        Makes the moves.
+    steps : float
+        Share of steps among the moves once there is a guide.
+    shortest : float
+        These steps are scaled by a number from here to 1, its logarithm uniform.
+    theta : ndarray of float, shape (terms,)
+        Where the chain is.
+    factor : ndarray of float, shape (terms, terms)
+        Cholesky factor of the covariance that moves are shaped by.
+    step : float
+        Standard deviation of a step, in those of the covariance.
+    far : float
+        sqrt(1 - pull**2) of the moves under the guide.
+    guided : bool
+        Whether there is a guide yet.
     """
 
-    plan: Plan
+    centre: NDArray[np.float64]
+    covariance: NDArray[np.float64]
     generator: np.random.Generator
+    make: MakeMoves
+    steps: float = 0.1
+    shortest: float = 1.0
     theta: NDArray[np.float64] = field(init=False)
-    centre: NDArray[np.float64] = field(init=False)
     factor: NDArray[np.float64] = field(init=False)
-    """Cholesky factor of the covariance that moves are shaped by."""
     step: float = field(init=False)
-    """Standard deviation of a step, in those of the covariance."""
     far: float = field(init=False, default=1.0)
-    """sqrt(1 - pull**2) of the moves under the guide."""
     guided: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        terms = len(self.plan.centre)
-        self.random = state_from(self.generator)
-        self.centre, self.factor = self.plan.centre, _root(self.plan.covariance)
+        terms = len(self.centre)
+        self.factor = _root(self.covariance)
         spread = self.factor @ self.generator.standard_normal(terms)
         self.theta = self.centre + _OVERDISPERSED * spread
         self.step = 2.38 / np.sqrt(terms)
 
-    def warm_up(self) -> None:
+    def warm_up(self, tune: int) -> None:
         """Make the warm-up's moves, adapting after each block; nothing adapts afterwards."""
         seen = np.empty((0, len(self.theta)))
-        for k, first in enumerate(range(0, self.plan.tune, _BLOCK)):
-            self.guided = 2 * first >= self.plan.tune
-            size = min(_BLOCK, self.plan.tune - first)
-            draws, accepted, _ = self.moves(size)
+        for k, first in enumerate(range(0, tune, _BLOCK)):
+            self.guided = 2 * first >= tune
+            size = min(_BLOCK, tune - first)
+            draws, accepted, *_ = self.moves(size)
             seen = np.vstack([seen, draws])
             change = np.exp((accepted.mean() - _GOAL) * 2.0 / np.sqrt(k + 1))
             if self.guided:
@@ -101,27 +145,22 @@ class Walk:
         terms = len(self.theta)
         weight = len(recent) / (len(recent) + 10 * terms)
         own = np.cov(recent.T).reshape(terms, terms)
-        self.factor = _root(weight * own + (1 - weight) * self.plan.covariance)
+        self.factor = _root(weight * own + (1 - weight) * self.covariance)
         self.centre = recent.mean(axis=0)
 
     def moves(self, size: int) -> Moves:
         """Make so many moves from where the chain is."""
         terms = len(self.theta)
-        steps = self.generator.random(size) < (_STEPS if self.guided else 1.0)
+        steps = self.generator.random(size) < (self.steps if self.guided else 1.0)
         wide = _WIDER * self.factor
         guide = self.centre, inverse(wide @ wide.T)
-        scale = np.where(steps, self.step / _WIDER, self.far)
+        step = np.full(size, self.step / _WIDER)
+        if self.guided and self.shortest < 1.0:
+            step *= self.shortest ** self.generator.random(size)
+        scale = np.where(steps, step, self.far)
         noise = scale[:, None] * (self.generator.standard_normal((size, terms)) @ wide.T)
         pull = np.where(steps, 1.0, np.sqrt(1.0 - self.far**2))
-        draws, density = np.empty((size, terms)), np.empty(size)
-        accepted = np.empty(size, dtype=np.bool_)
-        start = self.plan.start
-        exchange(
-            start.graph, start.bound.model, start.offset, self.random, start.statistics,
-            self.theta, self.plan.prior, guide, pull, noise, self.plan.auxiliary, draws,
-            accepted, density,
-        )  # fmt: skip
-        return draws, accepted, density
+        return self.make(self.theta, guide, pull, noise)
 
 
 def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -113,6 +113,9 @@ def _concurrent(graph: Any, i: Any, j: Any, present: Any) -> Any:
 EDGES, MUTUAL, NODEMATCH, NODEMATCH_LEVEL, NODEFACTOR, NODECOV, ABSDIFF, EDGECOV = range(8)
 DEGREE, BY_DEGREE, TRIANGLE, GWESP, GWDSP, ISOLATES, CONCURRENT = range(8, 15)
 
+WITHIN_PAIRS = tuple(range(DEGREE))  # EDGES to EDGECOV
+"""Those that read no tie, or, mutual, none but the one back: pairs of nodes are independent."""
+
 
 @inlined
 def change_of(graph: Any, model: Any, t: Any, i: Any, j: Any, present: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.networks.network import Network
 
 Law = Literal["laplace", "gaussian"]
 
@@ -69,9 +70,8 @@ class Evidence:
 
     Attributes
     ----------
-    n : int
-        Number of nodes.
-    directed : bool
+    nodes : Network
+        The nodes, with what is public of them, without ties.
     ties : ndarray of int, shape (k, 2)
         Dyads more likely tied than others, sorted and once each: where a chain looks first.
     offset : ndarray of float, shape (k,)
@@ -83,26 +83,41 @@ class Evidence:
         aren't read.
     statistics : tuple of SeenStatistics
     degrees : tuple of SeenDegrees
+    max_degree : int or None
+        What no degree exceeds, out-degree if directed: L is zero elsewhere.
     """
 
-    n: int
-    directed: bool
+    nodes: Network
     ties: NDArray[np.int64]
     offset: NDArray[np.float64]
     constant: float = 0.0
     matrix: NDArray[np.float64] | None = None
     statistics: tuple[SeenStatistics, ...] = ()
     degrees: tuple[SeenDegrees, ...] = ()
+    max_degree: int | None = None
 
     @classmethod
-    def of_statistics(cls, n: int, directed: bool, *seen: SeenStatistics) -> Evidence:
+    def of_statistics(
+        cls, nodes: Network, *seen: SeenStatistics, max_degree: int | None = None
+    ) -> Evidence:
         """Of statistics alone."""
-        return cls(n, directed, np.empty((0, 2), np.int64), np.empty(0), statistics=seen)
+        none = np.empty((0, 2), np.int64)
+        return cls(nodes, none, np.empty(0), statistics=seen, max_degree=max_degree)
 
     @classmethod
-    def of_degrees(cls, n: int, directed: bool, *seen: SeenDegrees) -> Evidence:
+    def of_degrees(cls, nodes: Network, *seen: SeenDegrees) -> Evidence:
         """Of degrees alone."""
-        return cls(n, directed, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
+        return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return self.nodes.n
+
+    @property
+    def directed(self) -> bool:
+        """Whether the hidden graph is."""
+        return self.nodes.directed
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:
@@ -111,11 +126,11 @@ def together(parts: Sequence[Evidence]) -> Evidence:
     Raises
     ------
     InvalidInput
-        If the parts are of graphs of other sizes or kinds.
+        If the parts are of graphs on other nodes.
     """
     first = parts[0]
-    if any((part.n, part.directed) != (first.n, first.directed) for part in parts):
-        raise InvalidInput("evidence is of graphs with other numbers of nodes, or directions")
+    if any(part.nodes != first.nodes for part in parts):
+        raise InvalidInput("evidence is of graphs on other nodes, or of other directions")
     if len(parts) == 1:
         return first
     keys = np.unique(np.concatenate([part.ties @ [first.n, 1] for part in parts]))
@@ -127,21 +142,21 @@ def together(parts: Sequence[Evidence]) -> Evidence:
         offset += extra
     whole = None
     if any(part.matrix is not None for part in parts):
-        whole = sum((_whole(part) for part in parts), np.zeros((first.n, first.n)))
+        whole = sum((offset_matrix(part) for part in parts), np.zeros((first.n, first.n)))
     return Evidence(
-        first.n,
-        first.directed,
+        first.nodes,
         ties,
         offset,
         float(sum(part.constant for part in parts)),
         whole,
         tuple(seen for part in parts for seen in part.statistics),
         tuple(seen for part in parts for seen in part.degrees),
+        min((part.max_degree for part in parts if part.max_degree is not None), default=None),
     )
 
 
-def _whole(part: Evidence) -> NDArray[Any]:
-    """The offsets as a matrix."""
+def offset_matrix(part: Evidence) -> NDArray[Any]:
+    """The offsets of all dyads, shape (n, n)."""
     if part.matrix is not None:
         return part.matrix
     matrix = np.full((part.n, part.n), part.constant)

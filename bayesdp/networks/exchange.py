@@ -42,9 +42,9 @@ def exchange(
             centre = guide[0][t]
             proposed[t] = centre + pull[d] * (theta[t] - centre) + noise[d, t]
             statistics[t] = observed[t]
-        log_ratio = _log_normal(proposed, prior) - _log_normal(theta, prior)
+        log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
         if pull[d] < 1.0:
-            log_ratio += _log_normal(theta, guide) - _log_normal(proposed, guide)
+            log_ratio += log_normal(theta, guide) - log_normal(proposed, guide)
         drawn = run(duplicate(graph), model, proposed, offset, random, statistics, auxiliary)
         for t in range(terms):
             log_ratio += (proposed[t] - theta[t]) * (observed[t] - statistics[t])
@@ -57,7 +57,7 @@ def exchange(
 
 
 @kernel
-def _log_normal(theta: Any, law: Any) -> Any:
+def log_normal(theta: Any, law: Any) -> Any:
     """Log density of N(mean, precision^-1) but for its constant."""
     total = 0.0
     for t in range(len(theta)):

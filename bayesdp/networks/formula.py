@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,15 +128,45 @@ def bind(formula: str, network: Network) -> BoundFormula:
     InvalidInput
         If a term isn't defined for it, misses an argument or an attribute.
     """
-    calls = parse(formula)
-    found = [coordinate for call in calls for coordinate in coordinates(call, network)]
-    names = tuple(coordinate.name for coordinate in found)
+    return _bound(_coordinates(formula, network), network.n, [formula])
+
+
+def bind_together(
+    formulas: Sequence[str], network: Network
+) -> tuple[BoundFormula, list[NDArray[np.int64]]]:
+    """Several formulas as one, and which of its statistics each of them has.
+
+    The statistics of the first come first; one that is in several is there once.
+
+    Raises
+    ------
+    InvalidInput
+        As of `bind`.
+    """
+    found: dict[str, Coordinate] = {}
+    places = []
+    for formula in formulas:
+        own = _coordinates(formula, network)
+        found.update((coordinate.name, coordinate) for coordinate in own)
+        order = list(found)
+        places.append(np.array([order.index(coordinate.name) for coordinate in own], np.int64))
+    return _bound(list(found.values()), network.n, formulas), places
+
+
+def _coordinates(formula: str, network: Network) -> list[Coordinate]:
+    found = [coordinate for call in parse(formula) for coordinate in coordinates(call, network)]
+    names = [coordinate.name for coordinate in found]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInput(f"formula has the statistic {twice!r} twice")
+    return found
+
+
+def _bound(found: list[Coordinate], n: int, formulas: Sequence[str]) -> BoundFormula:
+    calls = [call for formula in formulas for call in parse(formula)]
     return BoundFormula(
-        names=names,
-        model=_model(found, network.n),
+        names=tuple(coordinate.name for coordinate in found),
+        model=_model(found, n),
         at_empty=np.array([coordinate.at_empty for coordinate in found]),
         dyad_independent=all(TERMS[call.name].dyad_independent for call in calls),
     )

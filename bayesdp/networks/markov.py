@@ -157,3 +157,10 @@ def all_changes(graph: Any, model: Any, offset: Any, changes: Any, tied: Any, sh
                 shift[d] = dyad_offset(offset, i, j)
                 changes_at(graph, model, i, j, np.int64(tied[d]), changes[d])
                 d += 1
+
+
+@kernel
+def changes_of(graph: Any, model: Any, pairs: Any, tied: Any, changes: Any) -> Any:
+    """Change statistics of some dyads, of which the first `tied` are ties; shape (dyads, terms)."""
+    for d in range(len(pairs)):
+        changes_at(graph, model, pairs[d, 0], pairs[d, 1], np.int64(d < tied), changes[d])

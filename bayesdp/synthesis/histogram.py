@@ -8,8 +8,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.cells import Axis, counted
@@ -19,7 +17,7 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Release
-from bayesdp.synthesis.histogram_bins import check_bounds, make_axes
+from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.publish import publish
 
 if TYPE_CHECKING:
@@ -147,7 +145,7 @@ class PerturbedHistogramSynthesizer:
         """
         own = getattr(data, "name", None)
         name = variable or (own if isinstance(own, str) and own else "value")
-        columns = self._columns(data, name)
+        columns = columns_of(data, name, self.bounds, self.categories or {})
         n = len(next(iter(columns.values())))
         if n == 0:
             raise InvalidInput("data is empty; there is nothing to release")
@@ -218,30 +216,3 @@ class PerturbedHistogramSynthesizer:
         return PerturbedHistogram.calibrate(
             epsilon=self.epsilon, copies=self.copies, cells=cells, neighbours=self.neighbours
         )
-
-    def _columns(self, data: Any, name: str) -> dict[str, Any]:
-        """The records' columns by their names: the bounded ones, then the categorical ones."""
-        table, pairs = check_bounds(self.bounds)
-        categorical, named = list(self.categories or ()), isinstance(self.bounds, Mapping)
-        if hasattr(data, "columns"):
-            there = list(data.columns)
-            bounded = list(self.bounds) if named else [c for c in there if c not in categorical]
-            names = [*bounded, *categorical]
-            if len(bounded) == len(pairs) and sorted(map(str, there)) == sorted(map(str, names)):
-                return {column: data[column] for column in names}
-            raise InvalidInput(
-                f"data has columns {there}; it must have the {len(pairs)} that have bounds, and "
-                f"those of categories, {categorical}, and no others: select them first"
-            )
-        if categorical or named:
-            raise InvalidInput(
-                "data has no names of columns; give a DataFrame, or bounds as pairs in their order"
-            )
-        values = data if hasattr(data, "isna") else np.ma.asanyarray(data)
-        shape = np.shape(values)
-        if len(shape) != 1 + table or shape[1:] != (len(pairs),) * table:
-            wanted = f"a table of {len(pairs)} columns" if table else "one column"
-            raise InvalidInput(f"data has shape {shape}; with these bounds it must be {wanted}")
-        if not table:
-            return {name: values}
-        return {f"{name}[{k}]": values[:, k] for k in range(len(pairs))}

@@ -93,6 +93,49 @@ def make_axes(
     return tuple(axes)
 
 
+def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any]) -> dict[str, Any]:
+    """The records' columns by their names: the bounded ones, then the categorical ones.
+
+    Parameters
+    ----------
+    data : array_like, Series or DataFrame
+        Confidential.
+    name : str
+        Of a column that has none.
+    bounds, categories
+        As given to the synthesizer.
+
+    Raises
+    ------
+    InvalidInput
+        If the data have other columns.
+    """
+    table, pairs = check_bounds(bounds)
+    categorical, named = list(categories), isinstance(bounds, Mapping)
+    if hasattr(data, "columns"):
+        there = list(data.columns)
+        bounded = list(bounds) if named else [c for c in there if c not in categorical]
+        names = [*bounded, *categorical]
+        if len(bounded) == len(pairs) and sorted(map(str, there)) == sorted(map(str, names)):
+            return {column: data[column] for column in names}
+        raise InvalidInput(
+            f"data has columns {there}; it must have the {len(pairs)} that have bounds, and "
+            f"those of categories, {categorical}, and no others: select them first"
+        )
+    if categorical or named:
+        raise InvalidInput(
+            "data has no names of columns; give a DataFrame, or bounds as pairs in their order"
+        )
+    values = data if hasattr(data, "isna") else np.ma.asanyarray(data)
+    shape = np.shape(values)
+    if len(shape) != 1 + table or shape[1:] != (len(pairs),) * table:
+        wanted = f"a table of {len(pairs)} columns" if table else "one column"
+        raise InvalidInput(f"data has shape {shape}; with these bounds it must be {wanted}")
+    if not table:
+        return {name: values}
+    return {f"{name}[{k}]": values[:, k] for k in range(len(pairs))}
+
+
 def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
     """Each bounded column's number of intervals or edges."""
     table, _ = check_bounds(bounds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +13,12 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
+from bayesdp.mechanisms.families.grids import default_grid
+from bayesdp.mechanisms.modips_grid import ModipsGrid
+from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_promise import check_weights
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -27,9 +33,11 @@ class Modips:
     ----------
     family : Family
         The model, one of `bdp.families`, with its priors and the records' public bounds.
-    method : {"sbs"}
+    method : {"sbs", "sdd", "sdd.mc", "sphc"}
         How the posterior is sanitised. "sbs": its sufficient statistic gets noise, and the
-        posterior takes that for the statistic of the records (`bdp.ModipsSBS`).
+        posterior takes that for the statistic of the records (`bdp.ModipsSBS`). The others choose
+        one of the parameter's public cells (`bdp.ModipsGrid`): "sdd" by the exponential mechanism,
+        "sphc" from a noisy histogram of posterior draws, "sdd.mc" from one of its logarithms.
     epsilon, delta : float
         Total privacy cost of all copies. delta is 0 for a pure promise, and positive for Gaussian
         noise.
@@ -42,7 +50,7 @@ class Modips:
         promise is about replacing one record. If not, it is sanitised too, the promise is about
         adding or removing one, and `size` must be given. That there is a record is public.
     noise : {"laplace", "gaussian"}
-        Exact on a lattice, and discrete for counts.
+        Exact on a lattice, and discrete for counts; this and the next two are of "sbs".
     allocation : {"individualized", "communal"}
         Whether each number of the statistic gets a share of the promise, or all the same noise.
     weights : sequence of float, optional
@@ -53,6 +61,19 @@ class Modips:
     clip : bool
         Whether records out of the bounds are moved to them, each by itself; else such data are
         refused. The release says which.
+    calibration : {"corrected", "published"}
+        Whether the epsilon of a choice of a cell is proved, or as published, and mostly false:
+        a ledger takes that only with `accept_unproved=True`. This and the next three are of
+        the methods on cells.
+    grid : tuple of two floats, optional
+        Ends of the parameter's range, chosen without the data. Default: 0 and 1, or the bounds.
+    bins : int
+        Cells, of equal width.
+    samples : int
+        Posterior draws in a histogram.
+    draws : int
+        With "sbs", synthetic data sets of each sanitised statistic, at no more cost: a copy is
+        then a tuple of so many, and `bdp.combine_nested` takes estimates of shape (copies, draws).
 
     Raises
     ------
@@ -79,6 +100,11 @@ class Modips:
     weights: Sequence[float] | None = None
     bounding: str = "inflated"
     clip: bool = False
+    calibration: str = "corrected"
+    grid: tuple[float, float] | None = None
+    bins: int = 20
+    samples: int = 1000
+    draws: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "family", check_family(self.family))
@@ -87,6 +113,7 @@ class Modips:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_at_least_one("copies", self.copies)
+        check_at_least_one("draws", self.draws)
         if not isinstance(self.public_n, bool):
             raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
         if self.size is not None:
@@ -164,9 +191,10 @@ class Method:
     statistic: Callable[[Modips, Sums], Any]
 
 
-def _sbs(modips: Modips, n: int | None) -> ModipsSBS:
+def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
+    _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
     check_weights(modips.allocation, modips.weights, len(modips.family.numbers(n)))
-    return ModipsSBS.calibrate(
+    made = ModipsSBS.calibrate(
         epsilon=modips.epsilon,
         delta=modips.delta,
         copies=modips.copies,
@@ -179,13 +207,49 @@ def _sbs(modips: Modips, n: int | None) -> ModipsSBS:
         bounding=modips.bounding,
         clip=modips.clip,
     )
+    return made if modips.draws == 1 else NestedModips(made, modips.draws)
 
 
 def _sufficient(modips: Modips, sums: Sums) -> Any:
     return modips.family.statistic(sums, public_n=modips.public_n)
 
 
-METHODS: dict[str, Method] = {"sbs": Method(_sbs, _sufficient)}
+def _cells(modips: Modips, n: int | None) -> ModipsGrid:
+    _only_theirs(modips, _OF_SBS, "method='sbs'")
+    share = modips.epsilon / modips.copies
+    while repeated(share, modips.copies) > modips.epsilon:
+        share = math.nextafter(share, 0)
+    return ModipsGrid(
+        modips.family,
+        modips.size or n or 1,
+        share,
+        default_grid(modips.family) if modips.grid is None else modips.grid,
+        modips.method,
+        modips.calibration,
+        modips.bins,
+        modips.samples,
+        n,
+        modips.bounding,
+        modips.clip,
+    )
+
+
+def _only_theirs(modips: Modips, names: Sequence[str], whose: str) -> None:
+    """Raise InvalidInput where a parameter of another method is given."""
+    for field in dataclasses.fields(modips):
+        given = getattr(modips, field.name)
+        if field.name in names and given != field.default:
+            raise InvalidInput(
+                f"{field.name} is {given!r}, but method is {modips.method!r}: {field.name} is of "
+                f"{whose}; leave it out"
+            )
+
+
+METHODS: dict[str, Method] = {"sbs": Method(_sbs, _sufficient)} | dict.fromkeys(
+    ("sdd", "sdd.mc", "sphc"), Method(_cells, _sufficient)
+)
 """By their names."""
 
+_OF_SBS = ("delta", "noise", "allocation", "weights", "draws")
+_OF_CELLS = ("calibration", "grid", "bins", "samples")
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are

@@ -163,6 +163,23 @@ def releasing() -> None:
              "the time of floating-point draws", ours / seconds(floating), "-")  # fmt: skip
 
 
+def tables(cells: int = 10**6, records: int = 10**8) -> None:
+    """An exact table of 10^8 records against gamma and multinomial draws in floating point."""
+    rng = np.random.default_rng(1)
+    counts = rng.multinomial(records, rng.dirichlet(np.full(cells, 0.3)))
+    synthesizer = bdp.DirichletMultinomialSynthesizer(epsilon=1.0, copies=1)
+    alpha = records / math.expm1(1.0) + counts
+
+    def floating() -> Any:
+        gammas = rng.standard_gamma(alpha)
+        return rng.multinomial(records, gammas / gammas.sum())
+
+    ours = seconds(lambda: synthesizer.release(counts=counts), repeats=1)
+    theirs = seconds(floating, repeats=3)
+    line("Dirichlet-multinomial, 10^6 cells, 10^8 records", f"{ours:.1f} s",
+         "the time of floating-point draws", ours / theirs, "20 s")  # fmt: skip
+
+
 def noise(count: int = 1_000_000) -> None:
     """Exact integer noise against numpy's floating-point draws, which leak (Mironov 2012)."""
     rng = np.random.default_rng(1)
@@ -462,6 +479,57 @@ def flipping(n: int = 100_000, ties: int = 500_000, epsilon: float = 10.0) -> No
          "faster than a draw for every dyad", naive / took, "10 s")  # fmt: skip
 
 
+def hidden_networks() -> None:
+    """Coefficients of a 205-node network from flips of its dyads, against the plain exchange."""
+    from bayesdp import networks as nets
+    from bayesdp.networks.evidence import Evidence
+    from bayesdp.networks.hidden import sample_hidden
+    from bayesdp.networks.hidden_evidence import seen_of
+    from bayesdp.networks.hidden_moves import copied, hidden_of, run_hidden
+    from bayesdp.networks.randomness import state_from
+
+    az, n, formula, theta = import_arviz(), 205, "edges + gwesp(0.5)", (-4.8, 1.0)
+    truth = nets.simulate(n, formula, theta, burn_in=2_000_000, seed=3).networks[0][0]
+    rng = np.random.default_rng(1)
+
+    def flipped(epsilon: float) -> Evidence:
+        flips = np.triu(rng.random((n, n)) < special.expit(-epsilon), 1)
+        ties = np.argwhere(np.triu(truth.to_adjacency()).astype(bool) ^ flips)
+        return Evidence(truth.with_edges(()), ties, np.full(len(ties), epsilon), -epsilon)
+
+    evidence, proposals, plain = flipped(3.0), 3_000_000, 100_000
+    seen, bound, _ = seen_of(evidence, formula, truth)
+    graph, statistic = bound.graph(truth)
+    hidden, random = hidden_of(graph, seen), state_from(rng)
+
+    def move() -> None:
+        run_hidden(copied(hidden), bound.model, seen, np.array(theta), random, statistic.copy(),
+                   proposals)  # fmt: skip
+
+    took = seconds(move, repeats=3) / proposals
+    theirs = seconds(lambda: plain_chain(n, list(theta), plain), repeats=1) / plain
+    line("proposals, 205 nodes, a hidden graph", f"{1e-6 / took:.1f} M/s",
+         f"networkx's {1e-6 / theirs:.3f} M/s", theirs / took, "8 M/s")  # fmt: skip
+
+    def rate(evidence: Evidence, **options: Any) -> tuple[float, float, float]:
+        start = time.perf_counter()
+        drawn = sample_hidden(formula, truth, evidence, prior=prior, seed=1, **options).theta
+        took = time.perf_counter() - start
+        each = [drawn[..., k] for k in (0, 1)]
+        worst = min(float(az.ess(x)) for x in each) / len(drawn)
+        return worst, took, max(float(az.rhat(x)) for x in each)
+
+    prior = nets.Normal(0, [5, 3])
+    rate(evidence, draws=50, tune=50)
+    for epsilon, goal in ((3.0, "400 in 120 s"), (2.0, "mixes, or says so")):
+        evidence = flipped(epsilon)
+        ess, took, rhat = rate(evidence, draws=5_000)
+        slow, long, _ = rate(evidence, draws=10_000, levels=1)
+        line(f"205 nodes, epsilon = {epsilon:g}: eff. draws a chain", f"{ess:,.0f} in {took:.0f} s",
+             f"plain exchange's {slow:,.0f} in {long:.0f} s", ess / took / (slow / long),
+             f"{goal}; R-hat {rhat:.3f}")  # fmt: skip
+
+
 SUPPLEMENT = """
 functions {
   real betawt_lpdf(vector outcome, real beta1, real beta2, vector alpha, int n, real M) {
@@ -675,6 +743,7 @@ PARTS = (
     exact_engine,
     effective_draws_per_second,
     releasing,
+    tables,
     noise,
     start_up,
     accuracy,
@@ -687,6 +756,7 @@ PARTS = (
     networks,
     beta_model,
     flipping,
+    hidden_networks,
     censored_engines,
 )
 

@@ -135,6 +135,62 @@ def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
     ]
 
 
+def with_a_hole(counts: Any) -> tuple[int, ...]:
+    """Counts of three cells as those of four, the second of which is a structural zero."""
+    return (counts[0], 0, *counts[1:])
+
+
+TABLES = [
+    Example(m, pairs, m.outputs(), delta)
+    for m, pairs, delta in (
+        (bdp.DirichletMultinomialMechanism(3, 4, 3, (2.5, 1.25, 7)), category_counts(3, 3), 0.0),
+        (bdp.DirichletMultinomialMechanism(3, 3, 4, 2.0), category_counts(3, 4), 0.02),
+        (bdp.DirichletMultinomialMechanism(None, 3, 2, 1.5), category_counts(1, 2), 0.02),
+        (
+            bdp.DirichletMultinomialMechanism(
+                None,
+                5,
+                4,
+                (0.5, 0, 2, 1),
+                (1,),
+                (Axis("c", categories=("a", 2)), Axis("x", edges=(0, 0.5, 1))),
+            ),
+            [(with_a_hole(p), with_a_hole(q)) for n in (1, 3) for p, q in category_counts(n, 3)],
+            0.0,
+        ),
+    )
+]
+
+
+BY_AREA = [
+    Example(m, m.pairs() + category_counts(1, 3), m.outputs())
+    for m in (
+        bdp.PoissonGammaMechanism(None, (0.5, 2.0, 7.0), 3.0, 4),
+        bdp.PoissonGammaMechanism(1, (0.5, 2.0, 7.0), (1.0, 1.5, 4.0), 5, ("a", 2, "c")),
+        bdp.PoissonGammaMechanism(None, (1.0, 2.0, 4.0), (1.5, 3.0, 6.0), 4),
+    )
+] + [
+    Example(m, m.pairs(), plane(range(36)), delta=0.05)
+    for m in (
+        bdp.PoissonGammaMechanism(None, (2.0, 0.5), 9.0, None),
+        bdp.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
+    )
+]
+TWO = (Axis("a", categories=(0, 1)), Axis("b", edges=(0.0, 1.0)))
+CORNERS = [(1, 0, 1), (0, 1, 1)]  # one record's marginals (a, b) and b
+MARGINALS = [
+    Example(
+        bdp.NoisyMarginals(0.2, TWO, (("b", "a"), "b")),
+        [((0, 0, 0), one) for one in CORNERS],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+    ),
+    Example(
+        bdp.NoisyMarginals(0.6, TWO, (("a", "b"), "b"), "gaussian", REPLACE_ONE, 1),
+        [(CORNERS[0], CORNERS[1])],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+        delta=0.1,
+    ),
+]
 TRIANGLES = bdp.NoisyTrianglesMechanism(2.0, nodes=4)
 
 
@@ -295,6 +351,9 @@ EXAMPLES: list[Example] = [
     Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
     Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
     Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
+    *TABLES,
+    *BY_AREA,
+    *MARGINALS,
     conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),
     conjugate("categorical", "parameter_draw", points=PROBABILITIES, **THREE),
     conjugate("gaussian", "parameter_draw", points=[-3.0, 0.1, 2 / 7], **NORMAL),
@@ -489,6 +548,79 @@ EXAMPLES: list[Example] = [
 ]
 EXAMPLES += [Example(m, m.pairs(), outputs, delta) for m, outputs, delta in STATISTICS]
 EXAMPLES += MODIPS
+Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
+CELLS: list[Example] = [
+    *(
+        Example(
+            bdp.ModipsGrid(Bernoulli(prior), size, epsilon, grid, "sdd", calibration, bins, n=n),
+            counts(n),
+            np.arange(size + 1),
+            loose=True,
+        )
+        for prior, size, epsilon, grid, calibration, bins, n in (
+            ((1.0, 1.0), 60, 1.0, (0.0, 1.0), "corrected", 9, 4),
+            ((0.5, 3.0), 5, 50.0, (0.1, 0.7), "corrected", 4, 3),
+            ((1.0, 1.0), 200, 2.0, (0.0, 1.0), "published", 5, 2),
+        )
+    ),
+    Example(
+        bdp.ModipsGrid(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
+        Bernoulli().pairs(None),
+        np.arange(51),
+        loose=True,
+    ),
+    *(
+        Example(
+            bdp.ModipsGrid(Gaussian((-1, 1), sd), size, 1.0, grid, bins=5, n=n, bounding=bounding),
+            Gaussian((-1, 1), sd).pairs(n),
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            continuous=True,
+            loose=True,
+        )
+        for sd, size, grid, n, bounding in (
+            (0.5, 3, (-1, 1), 5, "inflated"),
+            (0.7, 3, (-0.5, 2.0), None, "truncated"),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsGrid(Bernoulli(), 4, 1.0, (0, 1), method, calibration, 3, 10, n),
+            [(None, None)],
+            [0, 3, 4],
+            intractable=True,
+        )
+        for method, calibration, n in (
+            ("sphc", "corrected", 5),
+            ("sphc", "corrected", None),
+            ("sphc", "published", 5),
+            ("sdd.mc", "published", 5),
+        )
+    ),
+]
+EXAMPLES += CELLS
+EXAMPLES += [
+    *(
+        Example(
+            bdp.NestedModips(bdp.ModipsSBS(Bernoulli(), 3, (scale,), 5, "laplace", bounding), 2),
+            counts(5),
+            plane(range(4)),
+            loose=True,
+        )
+        for scale, bounding in ((1.5, "inflated"), (0.6, "truncated"))
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(bdp.families.Categorical(3), 4, (1.0,) * 3, 6), 2),
+        [(None, None)],
+        [[(1, 2, 1), (0, 0, 4)], [(4, 0, 0), (2, 2, 0)]],
+        intractable=True,
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(Gaussian((-1, 1)), 2, (0.25, 0.5), 5), 2),
+        [(None, None)],
+        [[(-1.0, 0.25), (0.5, 1.0)]],
+        intractable=True,
+    ),
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )

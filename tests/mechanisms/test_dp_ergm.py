@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import log_softmax, logsumexp
 
 import bayesdp as bdp
-from bayesdp.mechanisms import dp_ergm_grid
+from bayesdp.mechanisms import posterior_cells
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.dp_ergm_draws import bound_on, public_grid
 from bayesdp.networks import Network, statistics
@@ -211,8 +211,8 @@ def test_sphc_adds_noise_of_twice_the_draws(monkeypatch):
         asked.append((scale, count))
         return np.arange(count)
 
-    monkeypatch.setattr(dp_ergm_grid, "discrete_laplace", noise)
-    found = dp_ergm_grid.noisy_counts(np.array([3, 0, 4]), 7, 0.1)
+    monkeypatch.setattr(posterior_cells, "discrete_laplace", noise)
+    found = posterior_cells.noisy_counts(np.array([3, 0, 4]), 7, 0.1)
     assert found.tolist() == [3, 1, 6]
     assert asked == [(14 / Fraction(0.1), 3)]
     mechanism = made(4, False, "edges", (-1,), (3,), method="sphc", epsilon=0.1, draws=7)
@@ -222,9 +222,9 @@ def test_sphc_adds_noise_of_twice_the_draws(monkeypatch):
 
 def test_a_cell_is_drawn_in_proportion_to_what_is_positive():
     with bdp.reproducible(1):
-        seen = {dp_ergm_grid.cell_of(np.array([-5, 0, 2, -1, 1])) for _ in range(200)}
+        seen = {posterior_cells.cell_of(np.array([-5, 0, 2, -1, 1])) for _ in range(200)}
         assert seen == {2, 4}
-        none = [dp_ergm_grid.cell_of(np.array([-5, 0, -2])) for _ in range(200)]
+        none = [posterior_cells.cell_of(np.array([-5, 0, -2])) for _ in range(200)]
     assert set(none) == {0, 1, 2}
 
 

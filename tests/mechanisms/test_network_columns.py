@@ -242,3 +242,15 @@ def test_matrices_by_number_need_a_graph_in_label_order():
     tie = np.full((3, 3), 0.9)
     with pytest.raises(bdp.InvalidInput, match="in_label_order"):
         bdp.EdgeFlip(tie=tie, gap=0.1).release(Network.from_edges(TIES_FIRST))
+
+
+def test_public_attributes_stay_with_their_nodes_when_these_are_sorted():
+    x = {"ann": 1.0, "lee": 20.0, "pat": 300.0}
+    ties = [("pat", "lee"), ("lee", "ann")]
+    declared = bdp.NoisyStatistics("edges + nodecov('x')", epsilon=2.0, attributes=("x",))
+    graph = Network.from_edges(ties, attributes={"x": x})
+    mechanism = declared.mechanism_like(graph)
+    nodes = mechanism.evidence((2, 341)).nodes
+    assert dict(zip(nodes.nodes, nodes.attributes["x"].tolist(), strict=True)) == x
+    exact = mechanism.logp((2, 341), graph)
+    assert exact > mechanism.logp((2, 340), graph)  # 320 + 21, and no other assignment

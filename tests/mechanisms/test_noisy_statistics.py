@@ -206,7 +206,8 @@ def test_the_evidence_is_the_law(noise):
         granularity=(1.0, 0.25, 2.0**-20),
     )  # fmt: skip
     output = (3, 1.75, -2.5)
-    evidence, network = mechanism.evidence(output), mechanism.public_nodes(output)
+    evidence = mechanism.evidence(output)
+    network = evidence.nodes
     (seen,) = evidence.statistics
     assert (evidence.n, evidence.directed, seen.law) == (4, False, noise)
     assert len(evidence.ties) == 0

@@ -275,11 +275,11 @@ CLUB = karate()
         ),
         (
             lambda: bdp.TruncatedStatistics("edges").release(nx.Graph([(0, "a")])),
-            "can't be sorted",
+            "of one type",
         ),
         (
             lambda: bdp.TruncatedStatistics("edges").release(nx.Graph([(0.5, math.nan)])),
-            "can't be sorted",
+            "None or NaN",
         ),
         (lambda: bdp.TruncatedStatistics("edges").release([[0, 1]]), "a network is wanted"),
         (

@@ -81,7 +81,12 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"family": "gaussian"}, "family is 'gaussian'"),
     ({"family": {"kind": "weibull"}}, "it must be one of bdp.families"),
     ({"family": {"kind": "gaussian", "shape": 2}}, "family 'gaussian'"),
-    ({"method": "sdd"}, "method is 'sdd'"),
+    ({"method": "mcmc"}, "method is 'mcmc'"),
+    ({"method": "sdd"}, "with a known sd"),
+    ({"method": "sdd", "delta": 1e-6}, "delta is 1e-06, but method is 'sdd'"),
+    ({"method": "sphc", "noise": "gaussian"}, "noise is 'gaussian', but method is 'sphc'"),
+    ({"grid": (0, 1)}, "grid is .* but method is 'sbs'"),
+    ({"calibration": "published"}, "calibration is 'published', but method is 'sbs'"),
     ({"epsilon": 0}, "epsilon is 0"),
     ({"epsilon": float("nan")}, "epsilon is nan"),
     ({"delta": 1.0}, "delta is 1.0"),
@@ -101,6 +106,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"bounding": None}, "bounding is None"),
     ({"bounding": "truncated", "public_n": False, "size": 9}, "no range where n is confidential"),
     ({"clip": 1}, "clip is 1"),
+    ({"draws": 0}, "draws is 0"),
+    ({"method": "sdd", "draws": 2}, "draws is 2, but method is 'sdd'"),
 ]
 
 
@@ -268,3 +275,80 @@ def test_other_families_have_no_binomial_model():
     release = bdp.Modips(Gaussian((-4, 4)), copies=2).release(RECORDS)
     with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count"):
         bdp.BinomialModel().posterior(release)
+
+
+@pytest.mark.parametrize("method", ["sdd", "sphc"])
+@pytest.mark.parametrize(("public", "size"), [(True, None), (False, 8)])
+@pytest.mark.parametrize(
+    ("family", "data"), [(Bernoulli(), [0, 1, 1, 0, 1]), (Gaussian((-4, 4), 1.0), RECORDS)]
+)
+def test_cells_of_a_posterior(family, data, public, size, method, tmp_path):
+    declared = bdp.Modips(family, method, epsilon=0.7, copies=3, public_n=public, size=size)
+    release = declared.release(data)
+    assert release.guarantee == declared.guarantee(len(data) if public else None)
+    assert release.guarantee.strength is bdp.Strength.PROVED
+    assert 0.69 < release.guarantee.epsilon <= 0.7
+    assert [len(frame) for frame in release.to_frames()] == [size or len(data)] * 3
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+
+
+def test_a_ledger_takes_published_cells_only_as_unproved(tmp_path):
+    ledger = budget(tmp_path, 10.0)
+    declared = bdp.Modips(
+        Bernoulli(), "sphc", epsilon=1.0, copies=2, calibration="published", grid=(0.1, 0.9)
+    )
+    with pytest.raises(bdp.BayesDPError, match="accept_unproved"):
+        declared.release([0, 1, 1], ledger=ledger)
+    assert declared.release([0, 1, 1]).guarantee.strength is bdp.Strength.AS_PUBLISHED
+
+
+def test_the_exact_posterior_given_copies_from_cells():
+    """Against all counts x, and all cells, by their exact laws."""
+    release = bdp.Modips(
+        Bernoulli(), "sdd", epsilon=6.0, copies=3, grid=(0.2, 0.9), bins=5
+    ).release([0, 1] * 6)
+    found = bdp.BinomialModel(prior=(1.0, 1.0)).posterior(release)
+    x = np.arange(13)
+    edges = np.linspace(0.2, 0.9, 6)
+    theta = (edges[1:] + edges[:-1]) / 2
+    choice = release.mechanism.power * stats.binom.logpmf(x[:, None], 12, theta)
+    choice = np.exp(choice - choice.max(axis=1, keepdims=True))
+    choice /= choice.sum(axis=1, keepdims=True)
+    weight = np.ones(13)
+    for z in release.outputs:
+        given = np.diff(stats.beta.cdf(edges, z + 1, 13 - z)) / 13 / np.diff(edges)
+        weight = weight * (choice @ given)
+    mean = (weight * (1 + x) / 14).sum() / weight.sum()
+    assert found.mean() == pytest.approx(mean, rel=1e-6)
+
+
+def test_nested_copies_cost_no_more_and_are_combined(tmp_path):
+    data = np.clip(np.random.default_rng(1).normal(size=300), -4, 4)
+    flat = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=4)
+    nested = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=4, draws=3)
+    assert nested.guarantee(300) == flat.guarantee(300)
+    release = nested.release(data)
+    assert release.copies == 4
+    assert [len(output) for output in release.outputs] == [3] * 4
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+    groups = [frame.groupby("draw")["value"] for frame in release.to_frames()]
+    means = np.array([group.mean() for group in groups])
+    variances = np.array([group.var() / 300 for group in groups])
+    assert means.shape == (4, 3)
+    found = bdp.combine_nested(means, variances)
+    assert found.b22 == pytest.approx(variances.mean())
+
+
+def test_draws_share_the_noise_of_their_statistic():
+    """Between copies estimates differ by the noise; between draws, only by the model's own."""
+    declared = bdp.Modips(Bernoulli(), epsilon=0.4, copies=200, draws=20, size=100_000)
+    with bdp.reproducible(5):
+        release = declared.release(bdp.Count(50_000, 100_000))
+    q = np.array(release.outputs) / 100_000
+    within = q.var(axis=1, ddof=1).mean()
+    assert within == pytest.approx(2 * 0.25 / 100_000, rel=0.15)
+    noise = 2 * (200 / 0.4 / 100_000) ** 2
+    assert q.mean(axis=1).var(ddof=1) == pytest.approx(noise, rel=1.5)
+    assert q.mean(axis=1).var(ddof=1) > 4 * within

@@ -41,7 +41,7 @@ def test_a_release_says_all_that_an_analyst_needs_and_no_more(tmp_path):
     assert loaded == release
     assert loaded.fingerprint == release.fingerprint
     mechanism = loaded.mechanism
-    nodes = mechanism.public_nodes(loaded.outputs[0])
+    nodes = mechanism.evidence(loaded.outputs[0]).nodes
     assert tuple(nodes.nodes) == tuple(network.nodes)
     assert len(nodes.edges) == 0
     assert nodes.attributes["wealth"].tolist() == network.attributes["wealth"].tolist()
@@ -124,7 +124,12 @@ def test_nodes_without_labels_are_numbers():
     missing = Network(4, attributes={"x": [1.0, np.nan, 2.0, 3.0], "y": [1, 2, 3, 4]})
     release = bdp.NoisyStatistics("nodecov('y')", 1.0, attributes=("x", "y")).release(missing)
     assert release.mechanism.attributes[0] == ("x", (1.0, None, 2.0, 3.0))
-    assert release.mechanism.public_nodes().attributes["x"].tolist() == [1.0, None, 2.0, 3.0]
+    assert release.mechanism.evidence(release.outputs[0]).nodes.attributes["x"].tolist() == [
+        1.0,
+        None,
+        2.0,
+        3.0,
+    ]
 
 
 @pytest.mark.parametrize(

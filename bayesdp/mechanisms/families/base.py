@@ -73,6 +73,9 @@ class Family(Protocol):
     def kind(self) -> str:
         """Its name in a manifest."""
 
+    def __hash__(self) -> int:
+        """A family is a frozen value."""
+
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
         """The sums over one batch of records, which may be empty.
 

@@ -28,10 +28,19 @@ def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats
         centre, sd = rng.normal(theta, tau), np.full(theta.shape, family.sd)
     else:
         centre, sd = _centre_and_sd(family, n, mean, variance, rng)
-    shape = (*centre.shape, mechanism.size)
-    around, spread = centre[..., None], sd[..., None]
+    return records_around(family, centre, sd, mechanism.size, mechanism.bounding)
+
+
+def records_around(
+    family: Gaussian, centre: Floats, sd: Floats, size: int, bounding: str
+) -> Floats:
+    """`size` sorted records within the bounds around each centre, along a last axis."""
+    rng = generator()
+    shape = (*centre.shape, size)
+    around: Any = centre[..., None]
+    spread: Any = sd[..., None]
     low, high = family.bounds
-    if mechanism.bounding == "truncated":
+    if bounding == "truncated":
         half, middle = (high - low) / 2, low + (high - low) / 2
         spread = np.maximum(spread, _NARROW * (high - low))
         around = np.broadcast_to(around - middle, shape)

@@ -70,7 +70,7 @@ def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: Modip
     if y.ndim == 0 or y.shape[-1] != mechanism.size:
         raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
     law = Blurred(family, mechanism, mean)
-    records = _Records(family, mechanism, y)
+    records = GaussianRecords(family, mechanism.bounding, y)
     slope = mechanism.size * math.sqrt(2 / math.pi) / family.sd
     reach = _REACH * law.tau + law.tau**2 * slope
     low, high = family.bounds[0] - reach, family.bounds[1] + reach
@@ -89,12 +89,12 @@ def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: Modip
     return np.where(records.inside, found, -np.inf)
 
 
-class _Records:
+class GaussianRecords:
     """What the likelihood of theta needs of the records."""
 
-    def __init__(self, family: Gaussian, mechanism: ModipsSBS, y: Floats) -> None:
+    def __init__(self, family: Gaussian, bounding: str, y: Floats) -> None:
         low, high = family.bounds
-        self.family, self.truncated = family, mechanism.bounding == "truncated"
+        self.family, self.truncated = family, bounding == "truncated"
         self.sd = float(family.sd or 0)
         self.inside = np.all((y >= low) & (y <= high), axis=-1)
         between = np.ones(y.shape, dtype=bool) if self.truncated else (y > low) & (y < high)

@@ -1,0 +1,216 @@
+r"""Exponential random graph models of independent dyads, from a graph seen dyad by dyad.
+
+With o_d = log Pr[seen | tie] - log Pr[seen | no tie] of dyad d, the hidden graph sums out:
+
+    log Pr[seen | theta]  =  sum over dyads d of  softplus(eta_d + o_d) - softplus(eta_d)
+
+with eta_d = theta . x_d, up to a constant; pairs of dyads that `mutual` joins are summed over
+their four states (`bayesdp.networks.dyad_table`). There is no latent graph to sample.
+
+Far from the data the likelihood is flat, not falling: every dyad is tied, or none, and more so
+changes nothing. So a prior that is wide in an attribute's units can outweigh the data: give it
+those units, or the attribute a standard deviation of one. NUTS runs in theta less a mode of its
+posterior, over its sd there; that is where chains start and the units they move in, and changes
+nothing of what is sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from bayesdp.engines.draws import Draws
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.dyad_table import DyadTable, hidden_table, is_pairwise, known_table
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.formula import BoundFormula, bind
+from bayesdp.networks.network import Network
+from bayesdp.networks.prior import Normal
+from bayesdp.networks.pseudolikelihood import Fit, inverse
+
+Engine = Literal["pymc", "stan"]
+Floats = NDArray[np.float64]
+
+_FLAT = 1e-7  # share of the information at even odds that a maximum keeps at least
+_DECREMENT = 1e-8  # what a Newton step could still gain of log-likelihood at a maximum
+
+
+def is_closed(bound: BoundFormula, evidence: Evidence) -> bool:
+    """Whether the hidden graph sums out: dyads or pairs of them are independent, given all seen."""
+    return is_pairwise(bound) and not evidence.statistics and not evidence.degrees
+
+
+def sample_dyads(
+    formula: str,
+    nodes: Network,
+    evidence: Evidence,
+    prior: Normal,
+    *,
+    engine: Engine,
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+    progress: bool = False,
+) -> Draws:
+    """Draw coefficients given what was seen of a hidden graph, by NUTS.
+
+    Parameters
+    ----------
+    formula : str
+        `is_closed` with this evidence.
+    nodes : Network
+        The nodes and their public attributes; its ties aren't read.
+    evidence : Evidence
+        Of all copies (`networks.evidence.together`).
+    prior : Normal
+    engine : {"pymc", "stan"}
+    draws, chains, warmup : int
+    seed : int or None
+    progress : bool
+
+    Returns
+    -------
+    Draws
+        "theta", shape (chains, draws, terms).
+
+    Raises
+    ------
+    InvalidInput
+        If there is no closed likelihood, or the evidence is of other nodes.
+    MissingDependency, EngineFailed
+        If the engine isn't installed or stops.
+    """
+    table = hidden_table(bind(formula, nodes), nodes, evidence)
+    options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
+    return sample_table(table, prior, engine=engine, progress=progress, **options)
+
+
+def sample_known(
+    formula: str,
+    networks: Sequence[Network],
+    prior: Normal,
+    *,
+    engine: Engine,
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+    progress: bool = False,
+) -> Draws:
+    """The same from graphs taken as they are, as independent draws of the model: the naive fit."""
+    table = known_table(bind(formula, networks[0]), networks)
+    options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
+    return sample_table(table, prior, engine=engine, progress=progress, **options)
+
+
+def sample_table(table: DyadTable, prior: Normal, *, engine: Engine, **options: Any) -> Draws:
+    """Draw from the posterior that a table is the likelihood of; options as `sample_dyads`."""
+    options |= {"variables": ["theta"]}
+    if engine == "pymc":
+        from bayesdp.engines import pymc
+
+        return pymc.sample(pymc_model(table, prior), **options)
+    if engine == "stan":
+        from bayesdp.engines import stan
+
+        return stan.sample("ergm_dyads", stan_data(table, prior), **options)
+    raise InvalidInput(f"engine is {engine!r}; it must be 'pymc' or 'stan'")
+
+
+def pymc_model(table: DyadTable, prior: Normal) -> Any:
+    """The model as a pm.Model, with "theta" of dimension "term"."""
+    from bayesdp.engines.pymc_programs import ergm_dyads
+
+    return ergm_dyads(stan_data(table, prior), table.names)
+
+
+def stan_data(table: DyadTable, prior: Normal) -> dict[str, Any]:
+    """Data of the Stan program `ergm_dyads`, which the PyMC program reads too."""
+    mean, sd = prior.of(len(table.names))
+    centre, information = climb(table, mean, 1.0 / sd**2)
+    rows, states, terms = table.changes.shape
+    return {
+        "R": rows,
+        "S": states,
+        "T": terms,
+        "changes": np.moveaxis(table.changes, 1, 0),
+        "shift": table.offset.T,
+        "weight": table.weight,
+        "observed": table.observed,
+        "prior_mean": mean,
+        "prior_sd": sd,
+        "centre": centre,
+        "scale": _scale(information, sd),
+    }
+
+
+def fit_mle(table: DyadTable) -> Fit:
+    """Maximum likelihood, the covariance by the observed information.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no maximum at finite coefficients, or no single one.
+    """
+    zero = np.zeros(len(table.names))
+    theta, information = climb(table, zero, zero)
+    gradient = table.derivatives(theta)[1]
+    even = _information_at_even_odds(table)
+    units = 1.0 / np.sqrt(np.where(even > 0, even, 1.0))
+    curvature = np.linalg.eigvalsh(information * np.outer(units, units))[0]
+    if curvature < _FLAT or gradient @ np.linalg.solve(information, gradient) > _DECREMENT:
+        raise InvalidInput(
+            f"the likelihood of {', '.join(table.names)} has no single maximum at finite "
+            "coefficients: a statistic repeats others, or what was seen is as if no dyad, or each, "
+            "were tied; leave a term out, or fit with a prior"
+        )
+    return Fit(table.names, theta, inverse(information), "maximum likelihood", zero)
+
+
+def climb(table: DyadTable, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """A maximum of log L(theta) - sum precision (theta - mean)**2 / 2, and minus its Hessian.
+
+    By a trust region from the mean, since log L isn't concave; in units of the sd that dyads
+    known and at even odds would leave. Where there is no maximum it stops far out.
+    """
+    even = _information_at_even_odds(table) + precision
+    units = 1.0 / np.sqrt(np.where(even > 0, even, 1.0))
+
+    def downhill(u: Floats) -> tuple[float, Floats]:
+        step = units * u
+        value, gradient, _ = table.derivatives(mean + step)
+        return float(precision @ step**2) / 2 - value, units * (precision * step - gradient)
+
+    def curvature(u: Floats) -> Floats:
+        hessian = table.derivatives(mean + units * u)[2]
+        return np.outer(units, units) * (np.diag(precision) - hessian)
+
+    start: Any = np.zeros(len(mean))
+    options: Any = {"gtol": 1e-7}
+    found: Floats = optimize.minimize(
+        downhill, start, jac=True, hess=curvature, method="trust-exact", options=options
+    ).x
+    information = curvature(found)
+    if np.linalg.eigvalsh(information)[0] > _FLAT:  # digits below the noise of log L itself
+        found = found - np.linalg.solve(information, downhill(found)[1])
+        information = curvature(found)
+    return mean + units * found, information / np.outer(units, units)
+
+
+def _information_at_even_odds(table: DyadTable) -> Floats:
+    """The diagonal of it, of known dyads with odds of one, shape (terms,)."""
+    return np.asarray(np.einsum("r,rst->t", np.maximum(-table.weight, 0.0), table.changes**2) / 4.0)
+
+
+def _scale(information: Floats, sd: Floats) -> Floats:
+    """Posterior sds by the curvature at the mode; the prior's where that isn't a maximum."""
+    try:
+        np.linalg.cholesky(information)
+    except np.linalg.LinAlgError:
+        return sd
+    return np.minimum(np.sqrt(np.diag(np.linalg.inv(information))), sd)

@@ -1,0 +1,43 @@
+"""What a model of graphs reads from a release."""
+
+from __future__ import annotations
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.base import NetworkMechanism
+from bayesdp.networks.evidence import Evidence, together
+from bayesdp.networks.network import Network
+from bayesdp.release import Release
+
+
+def evidence_in(release: Release) -> Evidence:
+    """What all copies together say of the hidden graph, and its nodes.
+
+    Raises
+    ------
+    InvalidInput
+        If the release has groups, or isn't of a graph whose law can be followed.
+    """
+    mechanism = release.mechanism
+    if not isinstance(mechanism, NetworkMechanism):
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't randomise a graph, so a model of "
+            "graphs has no law for it"
+        )
+    return together([mechanism.evidence(output) for output in release.outputs])
+
+
+def graphs_in(release: Release) -> list[Network]:
+    """The released graphs, one a copy.
+
+    Raises
+    ------
+    InvalidInput
+        If the copies aren't graphs, which nobody can then take for the real one.
+    """
+    networks = [output for output in release.outputs if isinstance(output, Network)]
+    if len(networks) < release.copies:
+        raise InvalidInput(
+            f"mechanism {release.mechanism.name!r} released no graphs, so nobody can take them for "
+            "the real one: there is no naive posterior"
+        )
+    return networks

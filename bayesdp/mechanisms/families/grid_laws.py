@@ -1,0 +1,97 @@
+r"""Copies given that theta is uniform in a cell, and their laws.
+
+The law of a copy y given the cell from e to f is (integral of p(y | theta) dtheta) / (f - e).
+
+Binary records: with theta = sin^2(phi) the likelihood sin^(2 z) cos^(2 (size - z)), and the
+derivative sin(2 phi) of theta, are as wide as 1 / (2 sqrt(size)), wherever phi is: Gauss and
+Legendre's rule on pieces of that width. Normal records: the log-likelihood bends by at most
+size / sd^2, and the rule is on pieces of 3 sd / sqrt(size).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.base import Family
+from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.families.gaussian_draws import records_around
+from bayesdp.mechanisms.families.gaussian_laws import GaussianRecords
+from bayesdp.mechanisms.randomness import generator
+
+Floats = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
+class Copying(Protocol):
+    """What of a mechanism a copy depends on, given the parameter."""
+
+    @property
+    def family(self) -> Family:
+        """The model."""
+
+    @property
+    def size(self) -> int:
+        """Records a copy."""
+
+    @property
+    def bounding(self) -> str:
+        """How records are kept within the family's bounds."""
+
+
+def copies_at(mechanism: Copying, theta: Floats) -> NDArray[Any]:
+    """One copy for each parameter, from the generator of releases: post-processing."""
+    family = mechanism.family
+    if isinstance(family, Gaussian):
+        sd = np.full(theta.shape, float(family.sd or 0))
+        return records_around(family, theta, sd, mechanism.size, mechanism.bounding)
+    return np.asarray(generator().binomial(mechanism.size, theta), dtype=np.int64)
+
+
+def log_given_cell(mechanism: Copying, output: Any, edges: Floats) -> Floats:
+    """log Pr[output | theta uniform in each cell], shape of the outputs and the cells."""
+    if isinstance(mechanism.family, Bernoulli):
+        return _counts_given_cell(np.asarray(output), mechanism.size, edges)
+    y = np.asarray(output, dtype=np.float64)
+    if y.ndim == 0 or y.shape[-1] != mechanism.size:
+        raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
+    records = GaussianRecords(mechanism.family, mechanism.bounding, y)  # type: ignore[arg-type]
+    sd = float(getattr(mechanism.family, "sd", None) or 0)
+    width = edges[1] - edges[0]
+    pieces = math.ceil(width * math.sqrt(mechanism.size) / (3 * sd))
+    theta, weights = _rule(edges, pieces)
+    found = np.full((*y.shape[:-1], edges.size - 1), -np.inf)
+    for c, (points, log_weights) in enumerate(zip(theta, weights, strict=True)):
+        terms = records.log_likelihood(points) + log_weights
+        found[..., c] = special.logsumexp(terms, axis=-1) - math.log(edges[c + 1] - edges[c])
+    return np.where(records.inside[..., None], found, -np.inf)
+
+
+def _counts_given_cell(z: NDArray[Any], size: int, edges: Floats) -> Floats:
+    angles = np.arcsin(np.sqrt(edges))
+    pieces = math.ceil(float(np.diff(angles).max()) * 2 * math.sqrt(size + 1))
+    phi, log_weights = _rule(angles, pieces)
+    one, zero = 2 * np.log(np.sin(phi)), 2 * np.log(np.cos(phi))
+    log_weights = log_weights + np.log(np.sin(2 * phi)) - np.log(np.diff(edges))[:, None]
+    found = np.full((*z.shape, edges.size - 1), -np.inf)
+    for each in np.unique(z[(z >= 0) & (z <= size) & (z == np.floor(z))]):
+        log_choose = -math.log1p(size) - special.betaln(each + 1, size - each + 1)
+        terms = each * one + (size - each) * zero + log_weights
+        found[z == each] = special.logsumexp(terms, axis=-1) + log_choose
+    return found
+
+
+def _rule(edges: Floats, pieces: int) -> tuple[Floats, Floats]:
+    """Points and log weights within each interval, shape (intervals, pieces nodes)."""
+    width = np.diff(edges) / pieces
+    places = (np.arange(pieces)[:, None] + (1 + _NODES) / 2).ravel()
+    points = edges[:-1, None] + width[:, None] * places
+    weights = np.log(width / 2)[:, None] + np.log(np.tile(_WEIGHTS, pieces))
+    return points, weights

@@ -1,0 +1,281 @@
+r"""The likelihood of a model whose pairs of nodes are independent, as a short table.
+
+A pair of nodes is in one of the states 0 (no tie), 1, ..., S: S = 1 for a dyad on its own, and
+S = 3 for two nodes whose ties there and back depend on each other (`mutual`). State s adds x_s to
+the statistics, and what was seen makes it exp(o_s) times as likely as no tie would have. So
+
+    Pr[seen | theta] / Pr[seen | no ties]
+        =  product over pairs of  Z(theta . x + o) / Z(theta . x),     Z(u) = 1 + sum_s exp(u_s),
+
+and a graph that is known has theta . its statistics in the place of log Z(theta . x + o). Both are
+
+    log L(theta)  =  observed . theta  +  sum_r weight_r log Z(theta . x_r + o_r)
+
+over rows of pairs alike in x and o, counted. Nodes alike in all attributes of the formula are
+counted first, so that a sparse graph costs its ties and its kinds of nodes, not its dyads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.change_statistics import EDGECOV, MUTUAL, WITHIN_PAIRS
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.formula import BoundFormula
+from bayesdp.networks.graph import empty_graph
+from bayesdp.networks.markov import changes_of
+from bayesdp.networks.network import Network
+
+_MOST_NUMBERS = 20_000_000
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DyadTable:
+    """Rows of the sum above.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One a term.
+    changes : ndarray of float, shape (rows, states, terms)
+        x, of the states with a tie.
+    offset : ndarray of float, shape (rows, states)
+        o.
+    weight : ndarray of float, shape (rows,)
+        How many pairs; below zero in a denominator.
+    observed : ndarray of float, shape (terms,)
+        Statistics of the graph if it is known, of all of them if several; zero if hidden.
+    """
+
+    names: tuple[str, ...]
+    changes: Floats
+    offset: Floats
+    weight: Floats
+    observed: Floats
+
+    def log_likelihood(self, theta: ArrayLike) -> Floats:
+        """log L, shape (...), for coefficients of shape (..., terms); less the one of no ties."""
+        coef = np.asarray(theta, dtype=np.float64)
+        value: Floats = coef @ self.observed + self._log_z(coef) @ self.weight
+        return value
+
+    def derivatives(self, theta: ArrayLike) -> tuple[float, Floats, Floats]:
+        """log L, its gradient, shape (terms,), and Hessian, shape (terms, terms), at one theta."""
+        coef = np.asarray(theta, dtype=np.float64)
+        log_z = self._log_z(coef)
+        p = np.exp(self.changes @ coef + self.offset - log_z[:, None])
+        mean = np.einsum("rs,rst->rt", p, self.changes)
+        weighted = p * self.weight[:, None]
+        hessian = np.einsum("rs,rst,rsu->tu", weighted, self.changes, self.changes, optimize=True)
+        hessian -= (mean * self.weight[:, None]).T @ mean
+        value = float(coef @ self.observed + log_z @ self.weight)
+        return value, self.observed + self.weight @ mean, hessian
+
+    def _log_z(self, theta: Floats) -> Floats:
+        log_z = np.zeros((*theta.shape[:-1], len(self.weight)))
+        for s in range(self.offset.shape[1]):
+            log_z = np.logaddexp(log_z, theta @ self.changes[:, s].T + self.offset[:, s])
+        return log_z
+
+
+def is_pairwise(bound: BoundFormula) -> bool:
+    """Whether pairs of nodes are independent under a formula: nothing but `mutual` ties dyads."""
+    return bool(np.isin(bound.model.kind, WITHIN_PAIRS).all())
+
+
+def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> DyadTable:
+    """The likelihood of a hidden graph's evidence, each dyad seen on its own.
+
+    Parameters
+    ----------
+    bound : BoundFormula
+        On these nodes.
+    nodes : Network
+        Its ties aren't read.
+    evidence : Evidence
+
+    Raises
+    ------
+    InvalidInput
+        If pairs of nodes aren't independent given what was seen, an offset isn't finite, the
+        evidence is of other nodes, or the table would be too long.
+    """
+    check_dyadwise(evidence, nodes)
+    pairs = _Pairs.of(bound, nodes, apart=evidence.matrix is not None)
+    all_of_them = np.arange(len(pairs.number))
+    if evidence.matrix is not None:
+        i, j = pairs.ends.T
+        seen = [pairs.rows(all_of_them, evidence.matrix[i, j], evidence.matrix[j, i], pairs.number)]
+    else:
+        listed, there, back = _listed(evidence)
+        which = pairs.containing(listed)
+        others = pairs.number - np.bincount(which, minlength=len(pairs.number))
+        constant = np.full(len(others), evidence.constant)
+        seen = [
+            pairs.rows(which, there, back, np.ones(len(which))),
+            pairs.rows(all_of_them, constant, constant, others),
+        ]
+    return _table(bound, [*seen, pairs.unseen(1)], np.zeros(len(bound.names)))
+
+
+def known_table(bound: BoundFormula, networks: Sequence[Network]) -> DyadTable:
+    """The likelihood of graphs that are known, on the same nodes, independent draws of the model.
+
+    Raises
+    ------
+    InvalidInput
+        If pairs of nodes aren't independent, or the table would be too long.
+    """
+    observed = np.sum([bound.graph(network)[1] for network in networks], axis=0)
+    pairs = _Pairs.of(bound, networks[0], apart=False)
+    return _table(bound, [pairs.unseen(len(networks))], observed)
+
+
+def check_dyadwise(evidence: Evidence, nodes: Network) -> None:
+    """Raise InvalidInput unless each dyad of these nodes was seen on its own, with finite odds."""
+    if evidence.statistics or evidence.degrees:
+        raise InvalidInput(
+            "the evidence has noisy statistics or degrees, which tie all dyads to each other: "
+            "there is no closed likelihood"
+        )
+    if (evidence.n, evidence.directed) != (nodes.n, nodes.directed):
+        raise InvalidInput(
+            f"the evidence is of {evidence.n} nodes, directed={evidence.directed}; the network has "
+            f"{nodes.n} nodes, directed={nodes.directed}"
+        )
+    numbers = np.append(evidence.offset, evidence.constant)
+    if evidence.matrix is not None:
+        numbers = evidence.matrix[~np.eye(nodes.n, dtype=bool)]
+    if not np.isfinite(numbers).all():
+        raise InvalidInput("the evidence has an offset that isn't finite; all must be")
+
+
+def _listed(evidence: Evidence) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Pairs of nodes with a listed dyad, the lower first, and their offsets there and back."""
+    low, high = evidence.ties.min(axis=1), evidence.ties.max(axis=1)
+    keys, which = np.unique(low * evidence.n + high, return_inverse=True)
+    there, back = np.full((2, len(keys)), evidence.constant)
+    forth = evidence.ties[:, 0] == low
+    there[which[forth]] = evidence.offset[forth]
+    back[which[~forth]] = evidence.offset[~forth]
+    return np.column_stack(np.divmod(keys, evidence.n)), there, back
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of nodes, those between alike nodes counted together.
+
+    Attributes
+    ----------
+    kind : ndarray of int, shape (n,)
+        Of each node; kinds are numbered from 0 to `kinds` - 1.
+    ends : ndarray of int, shape (pairs, 2)
+        Two nodes of each pair of kinds, in the order of `np.triu_indices`.
+    number : ndarray of float, shape (pairs,)
+        How many pairs of nodes.
+    there, back : ndarray of float, shape (pairs, terms)
+        What a tie adds to the statistics, in either direction.
+    both : ndarray of float, shape (terms,), or None
+        What two ties add beside, if that isn't nothing: then a pair is one block of 3 states.
+    """
+
+    kind: NDArray[np.int64]
+    kinds: int
+    directed: bool
+    ends: NDArray[np.int64]
+    number: Floats
+    there: Floats
+    back: Floats
+    both: Floats | None
+
+    @classmethod
+    def of(cls, bound: BoundFormula, nodes: Network, *, apart: bool) -> _Pairs:
+        """Of all nodes, each of its own kind if `apart`."""
+        if not is_pairwise(bound):
+            raise InvalidInput(
+                "the formula has a term that makes dyads depend on each other, so there is no "
+                "closed likelihood; leave it out, or sample the hidden graph too"
+            )
+        model = bound.model
+        first = kind = np.arange(nodes.n)
+        if not apart and EDGECOV not in model.kind:
+            _, first, kind = np.unique(
+                model.values.T, axis=0, return_index=True, return_inverse=True
+            )
+            kind = kind.reshape(-1)
+        kinds = len(first)
+        if kinds * (kinds + 1) // 2 * (len(bound.names) + 1) * (3 if nodes.directed else 1) > (
+            _MOST_NUMBERS
+        ):
+            raise InvalidInput(
+                f"the formula tells {kinds:,} kinds of nodes apart, and its likelihood would be "
+                f"a table of more than {_MOST_NUMBERS:,} numbers; round the attributes"
+            )
+        a, b = np.triu_indices(kinds)
+        size = np.bincount(kind).astype(np.float64)
+        ends = np.column_stack([first[a], first[b]])
+        empty = empty_graph(nodes.n, nodes.directed)
+        there, back = np.empty((2, len(ends), len(bound.names)))
+        changes_of(empty, model, ends, 0, there)
+        changes_of(empty, model, ends[:, ::-1].copy(), 0, back)
+        mutual = (model.kind == MUTUAL).astype(np.float64)
+        return cls(
+            kind, kinds, nodes.directed, ends,
+            np.where(a == b, size[a] * (size[a] - 1) / 2, size[a] * size[b]),
+            there, back, mutual if mutual.any() else None,
+        )  # fmt: skip
+
+    def containing(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which pair of kinds these pairs of nodes are of.
+
+        The pair of kinds may be in the other order: then nothing but alike nodes were put
+        together, and no attribute of a node tells the direction of a tie.
+        """
+        kinds = self.kind[pairs]
+        low, high = kinds.min(axis=1), kinds.max(axis=1)
+        which: NDArray[np.int64] = low * self.kinds - low * (low - 1) // 2 + high - low
+        return which
+
+    def rows(self, which: NDArray[np.int64], there: Floats, back: Floats, weight: Floats) -> Floats:
+        """Columns x, o and weight of so many pairs of those kinds, states side by side."""
+        forth, reverse = self.there[which], self.back[which]
+        columns = [forth, there[:, None], weight[:, None]]
+        if not self.directed:
+            return np.column_stack(columns)
+        if self.both is None:
+            again = [reverse, back[:, None], weight[:, None]]
+            return np.concatenate([np.column_stack(columns), np.column_stack(again)])
+        swap = there > back
+        x = np.where(swap[:, None], reverse, forth), np.where(swap[:, None], forth, reverse)
+        o = np.sort(np.column_stack([there, back]), axis=1)
+        return np.column_stack([*x, x[0] + x[1] + self.both, o, o.sum(axis=1), weight])
+
+    def unseen(self, times: int) -> Floats:
+        """The denominators."""
+        none = np.zeros(len(self.number))
+        return self.rows(np.arange(len(none)), none, none, -times * self.number)
+
+
+def _table(bound: BoundFormula, parts: Sequence[Floats], observed: Floats) -> DyadTable:
+    """Rows alike as one. One is kept where all cancel, since what was seen says nothing."""
+    together = np.concatenate(parts)
+    alike, which = np.unique(together[:, :-1], axis=0, return_inverse=True)
+    weight = np.bincount(which.reshape(-1), weights=together[:, -1], minlength=len(alike))
+    kept = weight != 0
+    kept[0] |= not kept.any()
+    terms = len(bound.names)
+    states = alike.shape[1] // (terms + 1)
+    return DyadTable(
+        bound.names,
+        alike[kept, : states * terms].reshape(-1, states, terms),
+        alike[kept, states * terms :],
+        weight[kept],
+        observed,
+    )

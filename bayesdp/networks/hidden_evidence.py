@@ -1,0 +1,150 @@
+"""Evidence as the kernels of the hidden graph read it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.formula import BoundFormula, bind_together
+from bayesdp.networks.network import Network
+from bayesdp.networks.offset import offset_from
+
+LAWS = ("laplace", "gaussian")
+
+
+class Seen(NamedTuple):
+    """What was seen; made by `seen_of`.
+
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (listed, 2)
+        The dyads listed, sorted.
+    first : ndarray of int64, shape (n + 1,)
+        Where those of node i begin.
+    offset : ndarray of float, shape (listed,)
+        Theirs.
+    constant : float
+        The offset of every other dyad.
+    matrix : ndarray of float, shape (n, n) or (0, 0)
+        Offsets of all dyads, if given whole.
+    coordinate : ndarray of int64, shape (statistics,)
+        Which of the bound statistics each noisy one is of.
+    values, scale, step, law : ndarray, shape (statistics,)
+        As seen; the noise's scale; what the statistic was rounded to before, or 0; place of
+        the noise's law in `LAWS`.
+    degrees : ndarray of float, shape (sequences, rows)
+        Noisy degrees, a column a row of the graph.
+    degree_scale, degree_law : ndarray, shape (sequences,)
+    most : int
+        What no degree exceeds, out-degree if directed.
+    """
+
+    pairs: NDArray[np.int64]
+    first: NDArray[np.int64]
+    offset: NDArray[np.float64]
+    constant: float
+    matrix: NDArray[np.float64]
+    coordinate: NDArray[np.int64]
+    values: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    step: NDArray[np.float64]
+    law: NDArray[np.int64]
+    degrees: NDArray[np.float64]
+    degree_scale: NDArray[np.float64]
+    degree_law: NDArray[np.int64]
+    most: int
+
+
+def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, BoundFormula, int]:
+    """The evidence for kernels; the formula's statistics, then others seen, as one; how many are
+    the formula's.
+
+    Raises
+    ------
+    InvalidInput
+        If the evidence doesn't fit the nodes, or a number in it isn't allowed.
+    """
+    if (evidence.n, evidence.directed) != (nodes.n, nodes.directed):
+        raise InvalidInput(
+            f"evidence is of a graph with n = {evidence.n}, directed = {evidence.directed}, and "
+            f"nodes has n = {nodes.n}, directed = {nodes.directed}; they must be the same"
+        )
+    parts = evidence.statistics
+    bound, places = bind_together([formula, *(part.formula for part in parts)], nodes)
+    sizes = [len(place) for place in places[1:]]
+    rows = (2, nodes.n) if nodes.directed else (nodes.n,)
+    listed = offset_from((evidence.ties, _offsets(evidence), evidence.constant), *_kind(nodes))
+    seen = Seen(
+        pairs=np.column_stack([np.repeat(np.arange(nodes.n), np.diff(listed.start)), listed.node]),
+        first=listed.start,
+        offset=listed.value,
+        constant=listed.constant,
+        matrix=offset_from(evidence.matrix, *_kind(nodes)).matrix,
+        coordinate=_joined(places[1:], np.int64),
+        values=_joined(
+            [_numbers("values", p.values, (k,)) for p, k in zip(parts, sizes, strict=True)]
+        ),
+        scale=_joined(
+            [_positive("scale", p.scale, (k,)) for p, k in zip(parts, sizes, strict=True)]
+        ),
+        step=_joined([_steps(p.granularity, k) for p, k in zip(parts, sizes, strict=True)]),
+        law=np.repeat([_law(part.law) for part in parts], sizes).astype(np.int64),
+        degrees=np.array([_numbers("degrees", p.values, rows).ravel() for p in evidence.degrees])
+        .reshape(len(evidence.degrees), -1 if evidence.degrees else np.prod(rows)),
+        degree_scale=np.array([float(_positive("scale", p.scale, ())) for p in evidence.degrees]),
+        degree_law=np.array([_law(p.law) for p in evidence.degrees], dtype=np.int64),
+        most=nodes.n if evidence.max_degree is None else evidence.max_degree,
+    )  # fmt: skip
+    return seen, bound, len(places[0])
+
+
+def _kind(nodes: Network) -> tuple[int, bool]:
+    return nodes.n, nodes.directed
+
+
+def _offsets(evidence: Evidence) -> NDArray[np.float64]:
+    """One a listed dyad; a matrix is read instead, where there is one."""
+    if evidence.matrix is None:
+        return np.asarray(evidence.offset, dtype=np.float64)
+    ties = np.asarray(evidence.ties, dtype=np.int64)
+    return np.asarray(evidence.matrix, dtype=np.float64)[ties[:, 0], ties[:, 1]]
+
+
+def _joined(parts: list[Any], kind: Any = np.float64) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype=kind), *parts])
+
+
+def _numbers(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    values = np.asarray(given, dtype=np.float64)
+    if values.shape != shape or not np.isfinite(values).all():
+        raise InvalidInput(
+            f"the evidence's {name} are of shape {values.shape}; they must be finite numbers of "
+            f"shape {shape}"
+        )
+    return values
+
+
+def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    values = _numbers(name, given, shape)
+    if not (values > 0).all():
+        raise InvalidInput(f"the evidence's {name} is {given!r}; it must be above zero")
+    return values
+
+
+def _steps(granularity: Any, size: int) -> NDArray[np.float64]:
+    values = (
+        np.zeros(size) if granularity is None else _numbers("granularity", granularity, (size,))
+    )
+    if not (values >= 0).all():
+        raise InvalidInput(f"the evidence's granularity is {granularity!r}; it must be 0 or above")
+    return values
+
+
+def _law(law: str) -> int:
+    if law not in LAWS:
+        raise InvalidInput(f"the evidence's law is {law!r}; it must be one of {', '.join(LAWS)}")
+    return LAWS.index(law)

@@ -1,0 +1,298 @@
+"""The Dirichlet-multinomial synthesizer: a contingency table in, private copies of it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import Label
+from bayesdp.mechanisms.base import joint_guarantee
+from bayesdp.mechanisms.cells import Axis, shape_of
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.dirichlet_multinomial_calibration import share_of_a_move
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
+from bayesdp.synthesis.table_counts import (
+    counts_by_group,
+    declared_axes,
+    given_counts,
+    record_frames,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMultinomialSynthesizer:
+    """Synthesize a contingency table as independent Dirichlet-multinomial copies.
+
+    Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber's synthesizer (2008): each copy is `size`
+    records from the posterior predictive of the cells' probabilities. What it costs is
+    log(1 + size / smallest prior), however many cells there are.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Total privacy cost of all copies. Each prior is then the smallest that keeps to it,
+        size / (exp(epsilon / copies) - 1), and a little more for groups between which a record
+        may move.
+    copies : int
+        Number of independent copies; each gets epsilon / copies.
+    size : int, optional
+        Synthetic records per copy (per group). Default: the number of confidential records, which
+        is possible only where that is public.
+    prior : float or array of float, optional
+        Prior counts, one for all cells or a table of them, chosen without the data: an older,
+        public table, say. With `epsilon`, all are multiplied by the one number that makes the
+        copies cost that; without, they are taken as they are, and the release reports its epsilon.
+    zeros : sequence of mapping, array of bool, or callable, optional
+        Structural zeros: cells where no record can be, by a public rule. Rules such as
+        ``[{"sex": "male", "pregnant": "yes"}]``; or a mask over the table; or a function of a
+        DataFrame of all cells that gives a mask. Copies have no record there, and data with one are
+        refused, which shows that there is one.
+    categories : mapping of str to sequence of labels, optional
+        The columns of a DataFrame that are categorical, and all labels that there may be. Without
+        `categories` and `bounds`, give the counts.
+    bounds : tuple of two floats, or sequence or mapping of them, optional
+        Of columns of numbers, as for `PerturbedHistogramSynthesizer`.
+    bins : int or edges, or sequence or mapping of them, optional
+        How the bounded columns are cut; needed with `bounds`.
+    outside : {"refuse", "clamp"}
+        What is done with records outside the bounds: refused, or moved to the nearest bound.
+    delta : float
+        Where the promise is stated, in [0, 1): with a positive one, the prior may be smaller. Of
+        use under replace-one and for at most a million records a copy.
+    public_n : bool
+        Whether the number of records (in each group) is public. If it is, it is written
+        into the release and not protected. If not, neither it nor a record's group shows,
+        add/remove-one is protected like replace-one, and `size` must be given. That there is
+        at least one record is taken as public all the same: empty data are refused.
+    groups : sequence of labels, optional
+        All groups there may be. Required for grouped data where n is confidential, since
+        which groups occur would otherwise depend on the data.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> synthesizer = DirichletMultinomialSynthesizer(epsilon=2.0, copies=1)
+    >>> release = synthesizer.release(counts=[[12, 3], [0, 5]])
+    >>> sum(release.outputs[0])
+    20
+    """
+
+    epsilon: float | None = None
+    copies: int = 5
+    size: int | None = None
+    prior: Any = None
+    zeros: Any = None
+    categories: Mapping[str, Sequence[Any]] | None = None
+    bounds: Any = None
+    bins: Any = None
+    outside: str = "refuse"
+    delta: float = 0.0
+    public_n: bool = True
+    groups: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is None and self.prior is None:
+            raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
+        if self.epsilon is not None:
+            check_epsilon(self.epsilon)
+        check_at_least_one("copies", self.copies)
+        check_delta(self.delta)
+        if self.outside not in ("refuse", "clamp"):
+            raise InvalidInput(f"outside is {self.outside!r}; it must be 'refuse' or 'clamp'")
+        if self.size is not None:
+            check_at_least_one("size", self.size)
+        elif not self.public_n:
+            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        self._axes()
+
+    def release(
+        self,
+        data: Any = None,
+        *,
+        counts: Any = None,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        data : DataFrame, Series or array_like
+            The confidential records, as for `PerturbedHistogramSynthesizer`.
+        counts : array of int, or mapping of label to one, optional
+            Instead of `data`, the number of records in each cell: a table in the order of the
+            columns, bounded ones first, or all cells in a row, the last column moving fastest.
+        by : array_like, optional
+            Each record's group, as long as `data`.
+        variable : str, optional
+            Name of a column that has none. Default: the Series' name, or "value".
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
+            checked first, then the guarantee is spent, then the copies are drawn.
+
+        Returns
+        -------
+        Release
+            `to_frames` has one row a cell: its categories or edges, and its synthetic count.
+
+        Raises
+        ------
+        InvalidInput
+            If the data are empty, missing somewhere, have other columns or values outside the
+            bounds, the categories or what is possible, or the groups don't fit; or if there is a
+            ledger and the draws would be seeded. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        if (data is None) == (counts is None):
+            raise InvalidInput("give either data or counts, one of them")
+        own = getattr(data, "name", None)
+        name = variable or (own if isinstance(own, str) and own else "value")
+        axes: tuple[Axis, ...] | None
+        if counts is None:
+            axes, tables = counts_by_group(self, data, by, name)
+        else:
+            if by is not None:
+                raise InvalidInput("by is given with counts; give counts as a mapping of groups")
+            axes, tables = given_counts(self, counts, name)
+        whole = next(iter(counts.values())) if isinstance(counts, Mapping) else counts
+        shape = shape_of(axes) if axes else np.shape(whole)
+        masks = zero_masks(self.zeros, axes, shape)
+        for one in tables.values():
+            check_possible(one, masks)
+        sizes = {label: int(one.sum()) for label, one in tables.items()}
+        mechanisms = self._mechanisms(sizes, axes, shape, masks)
+        return publish_groups(
+            {label: (mechanism, tables[label]) for label, mechanism in mechanisms.items()},
+            by=None if None in tables else _name(by, "group"),
+            copies=self.copies,
+            delta=self.delta,
+            variable=name,
+            ledger=ledger,
+        )
+
+    def guarantee(self, n: Any = None, *, cells: int | None = None) -> Guarantee:
+        """What a release will promise, before any data are touched.
+
+        Parameters
+        ----------
+        n : int or mapping of label to int, optional
+            The public number of records (of each group); not needed where n is
+            confidential.
+        cells : int, optional
+            The number of cells, where there are neither categories nor bounds.
+        """
+        if n is None and self.public_n:
+            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
+        if n is None:
+            n = dict.fromkeys(self.groups or (None,))
+        axes = self._axes()
+        if axes is None and cells is None:
+            raise InvalidInput("cells is missing; without categories or bounds, say how many")
+        shape = shape_of(axes) if axes else (check_at_least_one("cells", cells),)
+        sizes = n if isinstance(n, Mapping) else {None: n}
+        made = self._mechanisms(sizes, axes, shape, zero_masks(self.zeros, axes, shape))
+        return joint_guarantee(list(made.values()), self.copies, self.delta)
+
+    @staticmethod
+    def records(release: Release, *, seed: int | None = None) -> list[pd.DataFrame]:
+        """The synthetic records of a release, one DataFrame a copy: post-processing.
+
+        A number is uniform within its interval. The rows are sorted by their cells.
+
+        Parameters
+        ----------
+        release : Release
+            By this synthesizer, as drawn or loaded.
+        seed : int, optional
+            Of the numbers within their intervals, which need no secrecy.
+
+        Raises
+        ------
+        InvalidInput
+            If the release isn't of such a table, or its cells have no names.
+        """
+        return record_frames(release, seed)
+
+    def _axes(self) -> tuple[Axis, ...] | None:
+        return declared_axes(self.bounds, self.categories, self.bins)
+
+    def _mechanisms(
+        self,
+        sizes: Mapping[Any, Any],
+        axes: tuple[Axis, ...] | None,
+        shape: tuple[int, ...],
+        masks: Mapping[str, NDArray[np.bool_]],
+    ) -> dict[Label, DirichletMultinomialMechanism]:
+        """One mechanism a group, from public numbers alone."""
+        cells = math.prod(shape)
+        excluded = reduce(np.logical_or, masks.values(), np.zeros(cells, dtype=bool))
+        zeros = tuple(np.flatnonzero(excluded).tolist())
+        weights = self._weights(shape, excluded)
+        moving = not self.public_n and len(sizes) > 1
+        share, delta = self.epsilon, 0.0 if moving else self.delta
+        if share is not None and moving:
+            positive = weights[weights > 0] if np.ndim(weights) else np.ones(cells - len(zeros))
+            share = share_of_a_move(share, self.copies, float(positive.sum() / positive.min()))
+
+        def made(n: int | None) -> DirichletMultinomialMechanism:
+            public, size = n if self.public_n else None, n if self.size is None else self.size
+            if size is None:
+                raise InvalidInput("n is missing; without a size, it is the size of a copy")
+            if share is None:
+                return DirichletMultinomialMechanism(public, size, cells, weights, zeros, axes)
+            return DirichletMultinomialMechanism.calibrate(
+                n=public,
+                size=size,
+                cells=cells,
+                epsilon=share,
+                copies=self.copies,
+                delta=delta,
+                proportions=weights if np.ndim(weights) else None,
+                zeros=zeros,
+                axes=axes,
+            )
+
+        while True:
+            found = {label: made(n) for label, n in sizes.items()}
+            cost = joint_guarantee(list(found.values()), self.copies, self.delta).epsilon
+            if self.epsilon is None or share is None or cost <= self.epsilon:
+                return found
+            share *= 1 - 2.0**-50
+
+    def _weights(self, shape: tuple[int, ...], excluded: NDArray[np.bool_]) -> Any:
+        """The prior as given: a number, or one a cell with 0 in the structural zeros."""
+        if self.prior is None or is_number(self.prior):
+            return self.prior
+        given = np.asarray(self.prior)
+        if given.dtype.kind not in "iuf" or given.shape not in (shape, (math.prod(shape),)):
+            raise InvalidInput(
+                f"prior has type {given.dtype} and shape {given.shape}; it must be a number, or a "
+                f"table of numbers of shape {shape}"
+            )
+        return np.where(excluded, 0.0, given.ravel())
+
+
+def _name(column: Any, default: str) -> str:
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else default

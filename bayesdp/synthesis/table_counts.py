@@ -1,0 +1,177 @@
+"""From confidential records, or their counts, to one table of counts a group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import Label, check_label
+from bayesdp.mechanisms.cells import Axis, counted, shape_of
+from bayesdp.mechanisms.count import is_missing
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.randomness import generator, reproducible
+from bayesdp.release import Release
+from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
+    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
+
+Tables = dict[Label, NDArray[np.int64]]
+
+
+def declared_axes(
+    bounds: Any, categories: Mapping[str, Any] | None, bins: Any, names: Sequence[str] | None = None
+) -> tuple[Axis, ...] | None:
+    """The axes of a table, from public things alone; None where nothing names its cells."""
+    if bounds is None and not categories:
+        if bins is not None:
+            raise InvalidInput(f"bins is {bins!r}, but there are no bounds to cut; leave it out")
+        return None
+    pairs = check_bounds(bounds)[1]
+    if pairs and (bins is None or isinstance(bins, str)):
+        raise InvalidInput(
+            f"bins is {bins!r}; give the number of intervals of the bounded columns, or their edges"
+        )
+    if names is None:
+        names = list(bounds) if isinstance(bounds, Mapping) else [f"{k}" for k in range(len(pairs))]
+    return make_axes(names, bounds, categories or {}, bins if pairs else 1, 2)
+
+
+def counts_by_group(
+    made: DirichletMultinomialSynthesizer, data: Any, by: Any, name: str
+) -> tuple[tuple[Axis, ...], Tables]:
+    """The cells, and each group's counts of its records."""
+    if made.bounds is None and not made.categories:
+        raise InvalidInput("categories is missing; list the columns' labels, or give counts")
+    columns = columns_of(data, name, made.bounds, made.categories or {})
+    n = len(next(iter(columns.values())))
+    if n == 0:
+        raise InvalidInput("data is empty; there is nothing to release")
+    bounded = [column for column in columns if column not in (made.categories or ())]
+    axes = declared_axes(made.bounds, made.categories, made.bins, bounded) or ()
+    clamp = made.outside == "clamp"
+    if by is None:
+        if made.groups is not None:
+            raise InvalidInput("groups is given, but by is not: say each record's group")
+        return axes, {None: counted(axes, list(columns.values()), clamp=clamp)}
+    labels = np.asarray(by)
+    if labels.shape != (n,):
+        raise InvalidInput("by must be one column, as long as data")
+    if np.any(is_missing(by)):
+        raise InvalidInput("by has missing values; give every record a group")
+    present = {check_label(raw) for raw in labels.tolist()}
+    order = sorted(present, key=lambda label: (type(label).__name__, label))
+    # Every record is checked before any is counted by group.
+    group = Axis("by", categories=tuple(order))
+    whole = counted((group, *axes), [by, *columns.values()], clamp=clamp)
+    return axes, _complete(made, dict(zip(order, whole.reshape(len(order), -1), strict=True)))
+
+
+def given_counts(
+    made: DirichletMultinomialSynthesizer, counts: Any, name: str
+) -> tuple[tuple[Axis, ...] | None, Tables]:
+    """The cells, where they have names, and the counts of each group in them."""
+    pairs = check_bounds(made.bounds)[1]
+    names = (
+        None if isinstance(made.bounds, Mapping) else [f"{name}[{k}]" for k in range(len(pairs))]
+    )
+    if names is not None and len(names) == 1:
+        names = [name]
+    axes = declared_axes(made.bounds, made.categories, made.bins, names)
+    if isinstance(counts, Mapping):
+        if not counts:
+            raise InvalidInput("counts is empty; there is nothing to release")
+        tables = {check_label(label): _flat(one, axes) for label, one in counts.items()}
+        if len({one.size for one in tables.values()}) > 1:
+            raise InvalidInput("counts has groups with different numbers of cells")
+        return axes, _complete(made, tables)
+    if made.groups is not None:
+        raise InvalidInput("groups is given, but counts isn't a mapping of groups to counts")
+    table = _flat(counts, axes)
+    if not table.any():
+        raise InvalidInput("counts is of no records; there is nothing to release")
+    return axes, {None: table}
+
+
+def table_of(made: LogLinearSynthesizer, data: Any, counts: Any) -> NDArray[np.int64]:
+    """The counts of all cells, from records or as given."""
+    axes = declared_axes(made.bounds, made.categories, made.bins) or ()
+    if counts is not None:
+        table = _flat(counts, axes)
+    else:
+        columns = columns_of(data, "value", made.bounds, made.categories or {})
+        table = counted(axes, list(columns.values()), clamp=made.outside == "clamp")
+    if not table.any():
+        raise InvalidInput("data is empty; there is nothing to release")
+    return table
+
+
+def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
+    """The synthetic records of a table's release, one DataFrame a copy."""
+    import pandas as pd
+
+    for part in release.parts:
+        if not isinstance(part.mechanism, DirichletMultinomialMechanism):
+            raise InvalidInput(
+                f"release is of mechanism {part.mechanism.name!r}; give one of a "
+                "Dirichlet-multinomial table"
+            )
+    with nullcontext() if seed is None else reproducible(seed):
+        random = generator()
+    frames = []
+    for k in range(release.copies):
+        parts = []
+        for part in release.parts:
+            mechanism: Any = part.mechanism
+            frame = pd.DataFrame(mechanism.synthetic(part.outputs[k], random))
+            if release.by is not None:
+                frame.insert(0, release.by, part.group)
+            parts.append(frame)
+        frames.append(pd.concat(parts, ignore_index=True))
+    return frames
+
+
+def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
+    given = np.asarray(counts)
+    shape = given.shape if axes is None else shape_of(axes)
+    if given.dtype.kind not in "iu" or given.ndim == 0 or np.any(given < 0):
+        raise InvalidInput(
+            f"counts has type {given.dtype} and {given.ndim} dimensions; it must be a table of "
+            "whole numbers, none below 0"
+        )
+    if given.shape not in (shape, (math.prod(shape),)):
+        raise InvalidInput(f"counts has shape {given.shape}, but the cells make {shape}")
+    return given.astype(np.int64).ravel()
+
+
+def _complete(made: DirichletMultinomialSynthesizer, tables: Tables) -> Tables:
+    """All listed groups, also those without records, in the listed order."""
+    if made.groups is None:
+        if not made.public_n:
+            raise InvalidInput(
+                "groups is missing; where n is confidential, list all groups there may be, "
+                "since which of them occur is confidential too"
+            )
+        if not all(one.any() for one in tables.values()):
+            raise InvalidInput("a group has n = 0 records; leave it out, or keep n confidential")
+        return tables
+    listed = [check_label(label) for label in made.groups]
+    if len(set(listed)) < len(listed) or not listed:
+        raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
+    if set(tables) - set(listed):
+        raise InvalidInput(f"data has records outside the listed groups {listed}; list them all")
+    if made.public_n and (set(tables) != set(listed) or not all(t.any() for t in tables.values())):
+        raise InvalidInput(
+            "a listed group has no records; where n is public, leave it out of groups"
+        )
+    empty = np.zeros_like(next(iter(tables.values())))
+    return {label: tables.get(label, empty) for label in listed}

@@ -1,0 +1,141 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A private network, from the ties to the posterior
+#
+# Zachary (1977) saw who met whom outside a karate club. Who is a friend of whom is the kind of
+# thing that people tell in confidence. We play both parts:
+#
+# * the **curator** holds the ties and publishes a graph in which every dyad was flipped at random;
+# * the **analyst** sees that graph alone, and wants the coefficients of a model of the true one.
+#
+# The ties are public today, so that we can compare with the truth at the end.
+
+# %%
+import arviz as az
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+
+import bayesdp as bdp
+from bayesdp.networks import BayesianERGM, Network, goodness_of_fit, statistics
+
+club = Network.from_networkx(nx.karate_club_graph())
+formula = "edges + gwesp(0.5)"
+club, statistics(club, formula)
+
+# %% [markdown]
+# ## The curator
+#
+# With `epsilon=4`, whoever sees the released graph can change their odds about one friendship by a
+# factor of at most $e^4$, whatever else they know. Hiding all of a member's friendships at once is
+# another promise, 33 times as dear; it is stated too.
+
+# %%
+release = bdp.EdgeFlip(epsilon=4.0, attributes=("club",)).release(club)
+print(release.guarantee)
+print(release.mechanism.guarantee(neighbours="node"))
+release.to_frames()[0].head()
+
+# %% [markdown]
+# ## The analyst who takes the graph for real
+#
+# A flip is rare, but most dyads are empty, so a good part of the released ties are noise. They are
+# spread evenly, and so there are fewer triangles than ties would make one expect.
+
+# %%
+released = release.outputs[0]
+print("true ties", len(club.edges), " released", len(released.edges))
+statistics(released, formula)
+
+# %% [markdown]
+# ## The analyst who reads the manifest
+#
+# The manifest names the law of the released graph given the true one. The sampler draws the
+# coefficients and the hidden graph together.
+
+# %%
+model = bdp.ErgmModel(formula, prior=bdp.Normal(0, [5, 3]))
+idata = model.fit(release, draws=1000, warmup=500, seed=1)
+print(idata.attrs["engine"], "-", idata.attrs["engine_reason"])
+print(idata.attrs["verdict"])
+az.summary(idata, kind="stats")
+
+# %%
+naive = model.fit_naive(release, draws=1000, warmup=500, seed=2)
+known = BayesianERGM(formula, prior=bdp.Normal(0, [5, 3])).fit(club, draws=1000, tune=500, seed=3)
+fits = {
+    "given the mechanism": (idata, "#0072B2"),
+    "taken for real": (naive, "#D55E00"),
+    "the true graph": (known, "black"),
+}
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained", sharey=True)
+for axis, term in zip(axes, idata.posterior["term"].to_numpy(), strict=True):
+    for row, (fit, colour) in enumerate(fits.values()):
+        draws = fit.posterior["theta"].sel(term=term).to_numpy().ravel()
+        low, middle, high = np.quantile(draws, (0.025, 0.5, 0.975))
+        axis.plot([low, high], [row, row], color=colour, lw=2)
+        axis.plot(middle, row, "o", color=colour)
+    axis.set(yticks=range(3), yticklabels=list(fits), xlabel=str(term), ylim=(2.5, -0.5))
+plt.show()
+
+# %% [markdown]
+# The posterior of the hidden graph's statistics comes with it: how many friendships there are, and
+# how they cluster.
+
+# %%
+az.summary(idata, var_names=["statistics"], kind="stats")
+
+# %% [markdown]
+# ## Where no dyad depends on another
+#
+# Then the hidden graph sums out, and NUTS samples the exact posterior: in PyMC, or in Stan with
+# `engine="stan"`. It is chosen without being asked for.
+
+# %%
+homophily = bdp.ErgmModel("edges + nodematch('club')", prior=bdp.Normal(0, 3))
+fit = homophily.fit(release, draws=1000, seed=4)
+print(fit.attrs["engine"], "-", fit.attrs["engine_reason"])
+az.summary(fit, kind="stats")
+
+# %% [markdown]
+# ## Numbers instead of a graph
+#
+# Statistics with noise cost less where few are wanted. Each gets noise for how far one tie can
+# move it: gwesp needs a good deal, since a tie may close many triangles. The same model reads them.
+
+# %%
+numbers = bdp.NoisyStatistics(formula, epsilon=2.0).release(club)
+print(numbers.guarantee)
+print(numbers.to_frames()[0])
+fit = model.fit(numbers, draws=1000, warmup=500, seed=5)
+print(fit.attrs["verdict"])
+az.summary(fit, var_names=["theta"], kind="stats")
+
+# %% [markdown]
+# Degrees can be released too, and synthetic graphs made from them at no further cost.
+
+# %%
+degrees = bdp.NoisyDegrees(epsilon=2.0).release(club)
+synthetic = bdp.NoisyDegrees.networks(degrees, size=1, prior=bdp.Normal(0, 3), seed=1)[0]
+print(degrees.guarantee, " synthetic graph:", synthetic)
+
+# %% [markdown]
+# ## Does the model fit?
+#
+# Goodness of fit compares graphs simulated from the model with one that is known; here with the
+# true one, which the analyst doesn't have.
+
+# %%
+centre = idata.posterior["theta"].mean(("chain", "draw")).to_numpy()
+goodness_of_fit(club, formula, centre, seed=6).plot()

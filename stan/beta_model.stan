@@ -1,0 +1,40 @@
+/**
+ * The beta-model of a graph that was seen dyad by dyad with noise, or is known.
+ *
+ *   beta[k]  ~ normal(prior_mean, prior_sd)
+ *   log odds of a tie in dyad d  =  eta[d]  =  beta[first[d]] + beta[second[d]]
+ *
+ *   target += sum_d log1p_exp(eta[d] + shift[d]) - log1p_exp(eta[d])      of a hidden graph
+ *   target += degrees . beta - graphs * sum_d log1p_exp(eta[d])           of known ones
+ *
+ * The first is, up to a constant, the sum of log1p(odds[d] * inv_logit(sign[d] * eta[d])), with
+ * sign[d] that of shift[d] and odds[d] = expm1(|shift[d]|): half the work, and never of a number
+ * below one.
+ */
+data {
+  int<lower=1> K;                               // coefficients: nodes, or senders and receivers
+  int<lower=1> D;                               // dyads
+  array[D] int<lower=1, upper=K> first;
+  array[D] int<lower=1, upper=K> second;
+  int<lower=0> graphs;                          // how many are known; 0 if hidden
+  vector[K] degrees;                            // in known graphs, added up
+  vector[graphs ? 0 : D] odds;
+  vector<lower=-1, upper=1>[graphs ? 0 : D] sign;
+  real prior_mean;
+  real<lower=0> prior_sd;                       // strictly positive
+}
+transformed data {
+  array[D] int no_tie = zeros_int_array(D);
+}
+parameters {
+  vector<offset=prior_mean, multiplier=prior_sd>[K] beta;
+}
+model {
+  vector[D] eta = beta[first] + beta[second];
+  beta ~ normal(prior_mean, prior_sd);
+  if (graphs) {
+    target += dot_product(degrees, beta) + graphs * bernoulli_logit_lpmf(no_tie | eta);
+  } else {
+    target += sum(log1p(odds .* inv_logit(sign .* eta)));
+  }
+}

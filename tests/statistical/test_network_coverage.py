@@ -1,0 +1,44 @@
+"""Posteriors of a 200-node model from a randomised graph cover the coefficients as they should.
+
+Coefficients are drawn from the prior, about published-like values of a school's friendships (sparse
+ties, mostly within a grade, in triangles), a graph from the model, its answers from the flip. Then
+the rank of the truth among the draws is uniform, whatever epsilon is.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.networks import Network, simulate
+
+FORMULA = "edges + nodematch('grade') + gwesp(0.5)"
+PRIOR = bdp.Normal([-5.6, 1.6, 0.8], [0.4, 0.4, 0.2])
+NODES = Network(200, attributes={"grade": np.repeat(np.arange(6), 34)[:200]})
+LEVEL = 0.9
+
+
+def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 400) -> np.ndarray:
+    """Share of the posterior's draws below the truth, one a term, of one replicate."""
+    generator = np.random.default_rng(seed)
+    mean, sd = PRIOR.of(3)
+    truth = generator.normal(mean, sd)
+    graph = simulate(NODES, FORMULA, truth, burn_in=1_000_000, seed=generator).networks[0][0]
+    with bdp.reproducible(seed):
+        release = bdp.EdgeFlip(epsilon=epsilon, attributes=("grade",)).release(graph)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # short chains; their error is small here
+        idata = bdp.ErgmModel(FORMULA, prior=PRIOR).fit(
+            release, draws=draws, chains=2, warmup=300, seed=seed
+        )
+    return (idata.posterior["theta"] < truth).mean(("chain", "draw")).to_numpy()
+
+
+@pytest.mark.slow
+def test_intervals_cover_at_the_nominal_rate():
+    """Of 8 replicates; the chance that fewer cover than asked for is below 1e-6 a term."""
+    ranks = np.array([quantiles_of_the_truth(3.0, seed) for seed in range(8)])
+    covered = np.abs(ranks - 0.5) < LEVEL / 2
+    assert (covered.sum(axis=0) >= stats.binom.ppf(1e-6, 8, LEVEL)).all()

@@ -1,0 +1,246 @@
+"""The Dirichlet-multinomial synthesizer: records or counts in, tables out, nothing on error."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+
+Synthesizer = bdp.DirichletMultinomialSynthesizer
+SEX_AND_ANSWER = {"sex": ["m", "f"], "pregnant": ["no", "yes"]}
+IMPOSSIBLE = [{"sex": "m", "pregnant": "yes"}]
+DATA = pd.DataFrame(
+    {
+        "sex": ["m", "f", "m", "f", "f"],
+        "pregnant": ["no", "yes", "no", "no", "yes"],
+        "age": [3.0, 40, 50, 60, 20],
+    }
+)
+
+
+def test_records_are_counted_and_released_as_a_table(tmp_path):
+    made = Synthesizer(
+        epsilon=2.0, copies=2, categories=SEX_AND_ANSWER, bounds={"age": (0, 100)}, bins=4,
+        zeros=IMPOSSIBLE,
+    )  # fmt: skip
+    release = made.release(DATA)
+    assert release.guarantee.epsilon <= 2
+    assert release.guarantee.strength is bdp.Strength.PROVED
+    assert release.mechanism.prior == pytest.approx(5 / math.expm1(1.0))
+    frame = release.to_frames()[0]
+    assert list(frame) == ["age_from", "age_to", "sex", "pregnant", "count"]
+    assert frame["count"].sum() == 5
+    assert not frame.loc[(frame["sex"] == "m") & (frame["pregnant"] == "yes"), "count"].any()
+    release.save(tmp_path / "release")
+    loaded = bdp.Release.load(tmp_path / "release")
+    assert loaded == release
+    records = made.records(loaded, seed=1)[1]
+    assert len(records) == 5
+    assert records["age"].between(0, 100).all()
+    assert not ((records["sex"] == "m") & (records["pregnant"] == "yes")).any()
+    assert made.guarantee(n=5).epsilon == release.guarantee.epsilon
+
+
+@pytest.mark.parametrize(
+    "zeros",
+    [
+        IMPOSSIBLE,
+        [{"sex": ["m"], "pregnant": "yes"}],
+        np.array([[False, True], [False, False]]),
+        [False, True, False, False],
+        lambda cells: (cells["sex"] == "m") & (cells["pregnant"] == "yes"),
+    ],
+)
+def test_structural_zeros_are_rules_masks_or_functions(zeros):
+    made = Synthesizer(epsilon=2.0, copies=1, categories=SEX_AND_ANSWER, zeros=zeros)
+    assert made.release(DATA.drop(columns="age")).mechanism.zeros == (1,)
+    wrong = pd.DataFrame({"sex": ["m", "f"], "pregnant": ["yes", "no"]})
+    with pytest.raises(bdp.InvalidInput, match=r"zeros.* says that there can be none"):
+        made.release(wrong)
+
+
+def test_a_rule_is_named_and_no_record():
+    made = Synthesizer(
+        epsilon=1.0, categories={"a": [1, 2], "b": [3, 4]}, zeros=[{"a": 2}, {"a": 1, "b": 3}]
+    )
+    with pytest.raises(bdp.InvalidInput, match="at least 2 cells"):
+        made.release(pd.DataFrame({"a": [1], "b": [4]}))
+    with pytest.raises(bdp.InvalidInput, match=r"zeros\[1\] = \{'a': 1, 'b': 3\}"):
+        made.release(pd.DataFrame({"a": [1], "b": [3]}))
+
+
+@pytest.mark.parametrize(
+    ("zeros", "message"),
+    [
+        ([{"sex": "x"}], "isn't a column with these"),
+        ([{"age": 3}], "isn't a column with these"),
+        ([{}], "empty rule"),
+        ([True, False], "shape"),
+        ([0, 1, 0, 0], "type"),
+        (lambda cells: [1, 0, 0, 0], "what zeros returns"),
+    ],
+)
+def test_bad_zeros_are_named(zeros, message):
+    made = Synthesizer(epsilon=1.0, categories=SEX_AND_ANSWER, zeros=zeros)
+    with pytest.raises(bdp.InvalidInput, match=message):
+        made.release(DATA.drop(columns="age"))
+
+
+def test_counts_are_the_same_as_their_records():
+    table = np.array([[2, 0], [1, 2]])
+    made = Synthesizer(epsilon=2.0, copies=3, categories=SEX_AND_ANSWER)
+    releases = []
+    for given in ({"data": DATA.drop(columns="age")}, {"counts": table}, {"counts": table.ravel()}):
+        with bdp.reproducible(4):
+            releases.append(made.release(**given))
+    assert releases[0] == releases[1] == releases[2]
+    bare = Synthesizer(epsilon=2.0, copies=1).release(counts=table)
+    assert bare.mechanism.axes is None
+    assert bare.to_frames()[0].shape == (4, 1)
+    assert Synthesizer(epsilon=2.0, copies=1).guarantee(n=5, cells=4) == bare.guarantee
+
+
+def test_an_informative_prior_is_scaled_to_the_budget_or_reported():
+    older = np.array([[40, 10], [30, 20]])
+    counts = np.array([[4, 1], [3, 2]])
+    scaled = Synthesizer(epsilon=1.5, copies=1, prior=older).release(counts=counts)
+    assert scaled.guarantee.epsilon == pytest.approx(1.5)
+    assert np.array(scaled.mechanism.prior) / scaled.mechanism.prior[1] == pytest.approx(
+        older.ravel() / 10
+    )
+    asis = Synthesizer(copies=2, prior=older).release(counts=counts)
+    assert asis.mechanism.prior == tuple(older.ravel())
+    assert asis.guarantee.epsilon == pytest.approx(2 * math.log(1 + 10 / 10))
+    flat = Synthesizer(copies=1, prior=5.0).release(counts=counts)
+    assert flat.guarantee.epsilon == pytest.approx(math.log(1 + 10 / 5))
+
+
+def test_confidential_groups_are_charged_for_a_move():
+    made = Synthesizer(
+        epsilon=1.0, copies=2, size=30, public_n=False, groups=["a", "b", "c"],
+        categories={"x": [0, 1, 2]}, prior=(1.0, 2.0, 4.0),
+    )  # fmt: skip
+    data = pd.DataFrame({"x": [0, 1, 2, 2]})
+    release = made.release(data, by=["a", "b", "b", "a"])
+    assert release.groups == ("a", "b", "c")
+    assert release.guarantee.epsilon == pytest.approx(1.0, rel=1e-9)
+    assert release.guarantee.epsilon <= 1
+    part = release["a"].mechanism
+    least, total = min(part.prior), sum(part.prior)
+    move = 2 * (math.log(1 + 30 / least) + math.log(1 + 30 / total))
+    assert release.guarantee.epsilon == pytest.approx(move)
+    frames = made.records(release, seed=1)
+    assert frames[0].groupby("group").size().tolist() == [30, 30, 30]
+    assert made.guarantee() == release.guarantee
+
+
+def test_public_groups_compose_in_parallel():
+    made = Synthesizer(epsilon=1.0, copies=1)
+    release = made.release(counts={"a": [1, 2, 3], "b": [4, 0, 0]})
+    assert release.guarantee.epsilon <= 1
+    assert [sum(part.outputs[0]) for part in release.parts] == [6, 4]
+    assert made.guarantee(n={"a": 6, "b": 4}, cells=3) == release.guarantee
+
+
+def test_a_delta_goes_into_the_release():
+    made = Synthesizer(epsilon=1.0, copies=1, delta=1e-6)
+    release = made.release(counts=[40, 30, 30])
+    assert release.guarantee.delta == 1e-6
+    assert release.guarantee.epsilon <= 1
+    assert release.mechanism.prior < 100 / math.expm1(1.0)
+
+
+def test_the_budget_is_spent_first_and_not_on_errors(tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("survey", epsilon=1.5, neighbours="replace_one")
+    budget = ledger.dataset("survey")
+    made = Synthesizer(epsilon=1.0, copies=1, zeros=[True, False, False])
+    with pytest.raises(bdp.InvalidInput):
+        made.release(counts=[1, 2, 3], ledger=budget)
+    assert budget.spent().epsilon == 0
+    made.release(counts=[0, 2, 3], ledger=budget)
+    with pytest.raises(bdp.BudgetExceeded):
+        made.release(counts=[0, 2, 3], ledger=budget)
+
+
+def test_copies_of_a_large_table_have_the_laws_moments():
+    """10^5 cells: standardised counts by their mean and variance, false alarm below 1e-7."""
+    rng = np.random.default_rng(3)
+    k, m = 10**5, 10**7
+    x = rng.multinomial(m, rng.dirichlet(np.full(k, 0.3)))
+    with bdp.reproducible(3):
+        release = Synthesizer(epsilon=3.0, copies=1).release(counts=x)
+    z, alpha = np.array(release.outputs[0]), release.mechanism.prior + x
+    total = alpha.sum()
+    p = alpha / total
+    variance = m * p * (1 - p) * (total + m) / (total + 1)
+    score = np.sum((z - m * p) ** 2 / variance)
+    assert abs(stats.norm.isf(1e-8)) * math.sqrt(2 * k) * 1.2 > abs(score - (k - 1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epsilon": None}, "epsilon is missing"),
+        ({"epsilon": -1}, "epsilon is -1"),
+        ({"copies": 0}, "copies is 0"),
+        ({"delta": 1}, "delta is 1"),
+        ({"size": 0}, "size is 0"),
+        ({"public_n": False}, "size is missing"),
+        ({"outside": "drop"}, "outside is 'drop'"),
+        ({"bounds": (0, 1)}, "bins is None"),
+        ({"bounds": (0, 1), "bins": "sqrt"}, "bins is 'sqrt'"),
+        ({"bins": 3}, "no bounds to cut"),
+        ({"categories": {"x": ["a", "a"]}}, "categories of column 'x'"),
+    ],
+)
+def test_bad_parameters_are_named(wrong, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        Synthesizer(**{"epsilon": 1.0, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "either data or counts"),
+        ({"data": [1], "counts": [1, 2]}, "either data or counts"),
+        ({"data": pd.DataFrame({"x": []})}, "data is empty"),
+        ({"data": pd.DataFrame({"y": ["a"]})}, "data has columns"),
+        ({"data": pd.DataFrame({"x": ["c"]})}, "outside its categories"),
+        ({"data": pd.DataFrame({"x": ["a", None]})}, "missing values"),
+        ({"data": pd.DataFrame({"x": ["a", "b"]}), "by": [1]}, "as long as data"),
+        ({"data": pd.DataFrame({"x": ["a", "b"]}), "by": [1, None]}, "by has missing"),
+        ({"counts": [1, 2, 3]}, "the cells make"),
+        ({"counts": [1.0, 2.0]}, "whole numbers"),
+        ({"counts": [-1, 2]}, "whole numbers"),
+        ({"counts": [0, 0]}, "no records"),
+        ({"counts": {}}, "counts is empty"),
+        ({"counts": {"g": [0, 0]}}, "n = 0"),
+        ({"counts": [1, 2], "by": [1, 2]}, "by is given with counts"),
+    ],
+)
+def test_bad_data_are_refused(given, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        Synthesizer(epsilon=1.0, categories={"x": ["a", "b"]}).release(**given)
+
+
+def test_priors_and_groups_that_do_not_fit_are_refused():
+    with pytest.raises(bdp.InvalidInput, match="prior has type"):
+        Synthesizer(prior=[1, 2, 3]).release(counts=[1, 2])
+    with pytest.raises(bdp.InvalidInput, match="groups is missing"):
+        Synthesizer(epsilon=1.0, size=4, public_n=False).release(counts={"g": [1, 2]})
+    with pytest.raises(bdp.InvalidInput, match="outside the listed groups"):
+        Synthesizer(epsilon=1.0, groups=["h"]).release(counts={"g": [1, 2]})
+    with pytest.raises(bdp.InvalidInput, match="listed group has no records"):
+        Synthesizer(epsilon=1.0, groups=["g", "h"]).release(counts={"g": [1, 2]})
+    with pytest.raises(bdp.InvalidInput, match="groups is given"):
+        Synthesizer(epsilon=1.0, groups=["g"]).release(counts=[1, 2])
+    with pytest.raises(bdp.InvalidInput, match="n is missing"):
+        Synthesizer(epsilon=1.0).guarantee(cells=3)
+    with pytest.raises(bdp.InvalidInput, match="cells is missing"):
+        Synthesizer(epsilon=1.0).guarantee(n=3)
+    with pytest.raises(bdp.InvalidInput, match="Dirichlet-multinomial table"):
+        Synthesizer.records(bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1]))

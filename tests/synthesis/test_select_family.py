@@ -1,0 +1,95 @@
+"""A model chosen by its marginal likelihood: exact epsilon, and what it refuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.synthesis.select_family import furthest, log_marginals
+
+Bernoulli, Categorical = bdp.families.Bernoulli, bdp.families.Categorical
+PRIORS = [
+    np.array([(1.0, 1.0), (0.5, 30.0), (4.0, 2.0)]),
+    np.array([(1.0, 1.0, 1.0), (0.3, 5.0, 1.0), (0.3, 0.3, 0.3)]),
+]
+
+
+def test_utilities_are_log_marginal_likelihoods():
+    found = log_marginals(PRIORS[0], np.array([3, 4]))
+    expected = [stats.betabinom.logpmf(3, 7, *p) - math.log(math.comb(7, 3)) for p in PRIORS[0]]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("alphas", PRIORS)
+@pytest.mark.parametrize("added", [True, False])
+def test_no_record_moves_candidates_further_apart(alphas, added):
+    """Over all counts up to 12 of each category; and the bound for a replacement is attained."""
+    k = alphas.shape[1]
+    worst = 0.0
+    for c in itertools.product(range(13 if k == 2 else 7), repeat=k):
+        u = log_marginals(alphas, np.array(c))
+        for i, j in itertools.product(range(k), repeat=2):
+            other = np.array(c)
+            other[i] += 1
+            if not added:
+                other[j] -= 1
+            if i != j and other.min() >= 0:
+                worst = max(worst, float(np.ptp(log_marginals(alphas, other) - u)))
+    bound = furthest(alphas, added=added)
+    assert worst <= bound * (1 + 1e-12)
+    assert worst > (0.5 if added else 1 - 1e-9) * bound
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_the_exact_epsilon_of_a_choice(public):
+    families = [Bernoulli(tuple(p)) for p in PRIORS[0]]
+    release = bdp.select_family(families, [0, 1, 1, 0], epsilon=0.8, public_n=public)
+    mechanism = release.mechanism
+    assert release.guarantee.epsilon == 0.8
+    for x, n in itertools.product(range(8), range(8)):
+        if x >= n:
+            continue
+        here = mechanism.logp(np.arange(3), log_marginals(PRIORS[0], np.array([x, n - x])))
+        move = [x + 1, n - x - 1] if public else [x + 1, n - x]
+        there = mechanism.logp(np.arange(3), log_marginals(PRIORS[0], np.array(move)))
+        assert np.abs(here - there).max() <= 0.8
+
+
+def test_the_total_is_the_sum_and_a_likely_model_is_chosen(tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
+    budget = ledger.create("survey", epsilon=10.0, neighbours="replace_one")
+    families = [Categorical(2, (1.0, 300.0)), Categorical(2, (300.0, 1.0))]
+    data = np.ones(2000, dtype=int)
+    each = bdp.select_family(families, data, epsilon=6.0, copies=3, ledger=budget)
+    assert each.outputs == (0, 0, 0)
+    assert 5.99 < each.guarantee.epsilon <= 6.0
+    for chosen in each.outputs:
+        bdp.Modips(families[chosen], epsilon=1.0, copies=1).release(data, ledger=budget)
+    with pytest.raises(bdp.BudgetExceeded):
+        bdp.Modips(families[0], epsilon=1.5, copies=1).release(data, ledger=budget)
+
+
+@pytest.mark.parametrize(
+    ("families", "more", "message"),
+    [
+        ([Bernoulli()], {}, "two or more"),
+        ([Bernoulli(), Categorical(2)], {}, "two or more"),
+        ([Categorical(3), Categorical(2)], {}, "with one k"),
+        ([bdp.families.Gaussian((0, 1))] * 2, {}, "Bernoulli"),
+        ([Bernoulli(), Bernoulli((1, 2))], {"criterion": "dic"}, "without bound"),
+        ([Bernoulli(), Bernoulli((1, 2))], {"epsilon": 0}, "epsilon is 0"),
+        ([Bernoulli(), Bernoulli((1, 2))], {"copies": 0}, "copies is 0"),
+        ([Bernoulli(), Bernoulli((1, 2e9))], {}, "a prior with a sum above"),
+    ],
+)
+def test_wrong_arguments_are_named(families, more, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.select_family(families, [0, 1], **{"epsilon": 1.0, **more})
+
+
+def test_too_many_records_are_refused():
+    with pytest.raises(bdp.InvalidInput, match="more than 1048576 records"):
+        bdp.select_family([Bernoulli(), Bernoulli((1, 2))], bdp.Count(0, 2**21), epsilon=1.0)
