@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _FAR = 45.0  # log of what is negligible beside the largest
 _COARSE = 48  # points a side of a search for where the posterior is
+_MOST_LOG = 300.0  # of a variance whose powers are numbers
 _MOST_PIECES = (60, 40)  # of the mean, and of the logarithm of the variance
 
 
@@ -133,8 +134,12 @@ def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[tuple[float, floa
     low, high = max(seen.variances[0], 0.0), seen.variances[1]
     if high <= 0:
         raise InvalidInput("the outputs have probability zero under the model")
-    most = math.log(b) + 60 / a + 60 / h
-    u_high = min(most, math.log(high)) if math.isfinite(high) else most
+    u_high = min(math.log(b) + 60 / a + 60 / h, math.log(high))
+    if u_high > _MOST_LOG:
+        raise InvalidInput(
+            f"all outputs are at the upper bound of the variance, and a = {a!r} of the prior leaves "
+            "sigma free beyond any number; give a prior with a larger a, for example 2"
+        )
     u_low = min(math.log(b / max(h, 1.0)), u_high) - 60 / h - 5
     if low > 0:
         u_low = max(u_low, math.log(low))

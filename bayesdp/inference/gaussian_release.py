@@ -20,7 +20,8 @@ from bayesdp.inference.gaussian_mean import (
     seen_through_noise,
 )
 from bayesdp.inference.gaussian_pair import SeenPair
-from bayesdp.inference.gaussian_pair_release import pair_through_copies, pair_through_noise
+from bayesdp.inference.gaussian_pair_copies import pair_through_copies
+from bayesdp.inference.gaussian_pair_noise import pair_through_noise
 from bayesdp.inference.multinomial_release import one_cell
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian

@@ -107,34 +107,68 @@ def test_noisy_sums_by_importance_sampling():
     check_by_importance(posterior, mu, sigma, log_weights)
 
 
-@pytest.mark.parametrize("at_bound", [False, True])
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_copies_by_importance_sampling(noise, at_bound):
+@pytest.mark.parametrize(
+    ("noise", "bounding", "y"),
+    [
+        ("laplace", "inflated", (-0.9, 0.3, 0.8, 1.7)),
+        ("gaussian", "inflated", (-0.9, 0.3, 0.8, 1.7)),
+        ("laplace", "inflated", (-0.9, 0.3, 1.1, 4.0)),
+        ("gaussian", "inflated", (-3.0, -3.0, -3.0, -1.0)),
+        ("laplace", "inflated", (4.0, 4.0, 4.0, 4.0)),
+        ("gaussian", "inflated", (-3.0, -3.0, -3.0, -3.0)),
+        ("gaussian", "truncated", (-0.9, 0.3, 1.1, 3.9)),
+    ],
+)
+def test_copies_by_importance_sampling(noise, bounding, y):
     """Every step of the release is simulated but the last, whose law is the weight."""
     rng, n, low, high = np.random.default_rng(2), 10, -3.0, 4.0
     family = bdp.families.Gaussian(bounds=(low, high))
-    mechanism = bdp.ModipsSBS(family, 4, (0.4, 0.5), n, noise)
-    y = (-0.9, 0.3, 1.1, 4.0) if at_bound else (-0.9, 0.3, 0.8, 1.7)
+    mechanism = bdp.ModipsSBS(family, 4, (0.4, 0.5), n, noise, bounding)
     mu, sigma = prior_draws(rng, 2_000_000)
     mean, variance = statistics(rng, n, mu, sigma)
     most = float(family.largest_variance(n))
     possible = (mean >= low) & (mean <= high) & (variance <= most)
-    draw = rng.laplace if noise == "laplace" else rng.normal
-    noisy_mean = np.clip(draw(mean, 0.4), low, high)
-    noisy_variance = np.clip(draw(variance, 0.5), 0.0, most)
+    mean, variance = np.clip(mean, low, high), np.minimum(variance, most)
+    if bounding == "inflated":
+        draw = rng.laplace if noise == "laplace" else rng.normal
+        noisy_mean = np.clip(draw(mean, 0.4), low, high)
+        noisy_variance = np.clip(draw(variance, 0.5), 0.0, most)
+    else:
+        ends = (low - mean) / 0.4, (high - mean) / 0.4
+        noisy_mean = stats.truncnorm.rvs(*ends, mean, 0.4, random_state=rng)
+        ends = -variance / 0.5, (most - variance) / 0.5
+        noisy_variance = stats.truncnorm.rvs(*ends, variance, 0.5, random_state=rng)
     shape = (n - 1) / 2
-    with np.errstate(divide="ignore"):
-        precision = rng.standard_gamma(shape, mu.size) / (shape * noisy_variance)
-    sd = precision**-0.5
+    sd = np.sqrt(shape * noisy_variance / rng.standard_gamma(shape, mu.size))
     theta = rng.normal(noisy_mean, sd / np.sqrt(n))
     with np.errstate(divide="ignore", invalid="ignore"):
-        laws = [
-            special.log_ndtr((theta - high) / sd)
-            if each == high
-            else -(((each - theta) / sd) ** 2) / 2 - np.log(sd)
-            for each in y
-        ]
-        log_weights = np.where(possible & (noisy_variance > 0), sum(laws), -np.inf)
+        between = -(((np.array(y)[:, None] - theta) / sd) ** 2) / 2 - np.log(sd)
+        if bounding == "truncated":
+            between -= np.log(stats.norm.cdf(high, theta, sd) - stats.norm.cdf(low, theta, sd))
+        above, below = special.log_ndtr((theta - high) / sd), special.log_ndtr((low - theta) / sd)
+        log_weights = sum(
+            above if each == high else below if each == low else between[i]
+            for i, each in enumerate(y)
+        )
+    alike = np.where((noisy_mean == y[0]) & (np.ptp(y) == 0), 0.0, -np.inf)
+    log_weights = np.where(noisy_variance > 0, log_weights, alike)
+    log_weights = np.where(possible, log_weights, -np.inf)
+    posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(mechanism, [y]))
+    check_by_importance(posterior, mu, sigma, log_weights)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_copies_with_hardly_any_noise(noise):
+    """Then a copy is a draw from the posterior predictive of the records, of known law."""
+    n, size, rng = 12, 6, np.random.default_rng(4)
+    family = bdp.families.Gaussian(bounds=(-60.0, 60.0))
+    mechanism = bdp.ModipsSBS(family, size, (1e-3, 1e-3), n, noise)
+    y = [-0.7, 0.1, 0.4, 0.9, 1.2, 1.4]
+    mu, sigma = prior_draws(rng, 400_000)
+    mean, variance = statistics(rng, n, mu, sigma)
+    sd = np.sqrt((n - 1) * variance / 2 / rng.standard_gamma((n - 1) / 2, mu.size))
+    theta = rng.normal(mean, sd / np.sqrt(n))
+    log_weights = stats.norm.logpdf(np.array(y)[:, None], theta, sd).sum(axis=0)
     posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(mechanism, [y]))
     check_by_importance(posterior, mu, sigma, log_weights)
 
@@ -151,9 +185,9 @@ def test_a_copy_whose_records_are_alike_tells_its_noisy_mean():
     log_weights = -np.abs(same - mean) / scales[0] - variance / scales[1]
     posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(mechanism, [(same,) * 4]))
     check_by_importance(posterior, mu, sigma, log_weights)
-    at_a_bound = bdp.Release.of(mechanism, [(8.0,) * 4])
+    truncated = bdp.ModipsSBS(family, 4, scales, n, bounding="truncated")
     with pytest.raises(bdp.InvalidInput, match="all alike"):
-        bdp.GaussianModel(PRIOR).posterior(at_a_bound)
+        bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(truncated, [(same,) * 4]))
 
 
 def test_a_sharp_release_gives_the_real_data_posterior():
@@ -171,6 +205,18 @@ def test_a_sharp_release_gives_the_real_data_posterior():
     variance = b / (a - 1)
     assert posterior.mean()[0] == pytest.approx(m0, abs=1e-3)
     assert posterior.sd()[0] == pytest.approx(np.sqrt(variance / k), rel=5e-3)
+
+
+def test_outputs_that_are_all_at_an_upper_bound():
+    """They say that mean and variance are not much below it, as if nothing were above it."""
+    rng, n = np.random.default_rng(5), 20
+    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, bounds=(0, 2), bounding="inflated", n=n)
+    release = bdp.Release.of(noise, [(2.0, 2.0)])
+    mu, sigma = prior_draws(rng, 400_000)
+    above = [stats.laplace.logsf(2.0 - each, scale=0.5) for each in statistics(rng, n, mu, sigma)]
+    check_by_importance(bdp.GaussianModel(PRIOR).posterior(release), mu, sigma, sum(above))
+    with pytest.raises(bdp.InvalidInput, match=r"a = 0.01 of the prior leaves sigma free"):
+        bdp.GaussianModel((0.0, 1.0, 0.01, 0.01)).posterior(release)
 
 
 def test_draws_follow_the_mixture():

@@ -29,6 +29,7 @@ the parameters, and isn't offered.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -134,17 +135,9 @@ class Blurred:
     """
 
     def __init__(self, family: Gaussian, mechanism: ModipsSBS, mean: Floats) -> None:
-        (part,) = mechanism.parts
-        self.part, g = part, part.step
-        at_zero, tau = mean_posterior(family, mechanism.n, 0.0)
-        at_one, _ = mean_posterior(family, mechanism.n, 1.0)
-        self.tau, self.eta, self.kappa = float(tau), float(at_zero), float(at_one - at_zero)
-        self.rho = self.tau / self.kappa
-        if self.rho < _FINE * g:
-            raise InvalidInput(
-                f"sd is {family.sd!r}, so small that the law of the records is that of the noise's "
-                f"lattice, of step {g!r}: intractable; combine the copies with bdp.combine"
-            )
+        (self.part,) = mechanism.parts
+        self.n, part, g = mechanism.n, self.part, self.part.step
+        self._set_widths(family)
         truncated = mechanism.bounding == "truncated"
         within = part.bounds if truncated else None
         steps = to_steps(mean, g, dimension=None, whole=False, within=within)
@@ -156,6 +149,24 @@ class Blurred:
         gaps = (steps - first)[..., None], (last - steps)[..., None]
         self.log_mass: Any = part.noise.log_mass(*gaps) if truncated else 0.0
         self.log_ends = None if truncated else tuple(part.noise.log_upper(gap) for gap in gaps)
+
+    def _set_widths(self, family: Gaussian) -> None:
+        at_zero, tau = mean_posterior(family, self.n, 0.0)
+        at_one, _ = mean_posterior(family, self.n, 1.0)
+        self.tau, self.eta, self.kappa = float(tau), float(at_zero), float(at_one - at_zero)
+        self.rho = self.tau / self.kappa
+        if self.rho < _FINE * self.part.step:
+            raise InvalidInput(
+                f"sd is {family.sd!r}, so small that the law of the records is that of the noise's "
+                f"lattice, of step {self.part.step!r}: intractable; combine the copies with "
+                "bdp.combine"
+            )
+
+    def of_family(self, family: Gaussian) -> Blurred:
+        """The same where the records have another sd."""
+        other = copy.copy(self)
+        other._set_widths(family)
+        return other
 
     def log_density(self, theta: Floats) -> Floats:
         """log w, shape of the statistic and theta's."""
