@@ -34,9 +34,7 @@ from bayesdp.inference.gaussian_mean import (
 )
 from bayesdp.inference.gaussian_pair import PairPosterior, known_pair, posterior_of_pair
 from bayesdp.inference.gaussian_release import (
-    bounds_of,
     checked_prior,
-    is_smooth,
     naive_mean,
     naive_pair,
     seen_mean,
@@ -167,30 +165,20 @@ class GaussianModel:
         return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model, with what lies between mu and the release as latent variables.
+        """The model as a pm.Model, with what lies between it and the release as latent variables.
 
         Raises
         ------
         InvalidInput
-            If the release is of integers, or conjugate: NUTS has no gradient, or no need of one.
+            If the release is of integers, or conjugate: NUTS has no gradient, or no need of one;
+            or, with sd unknown, has truncated sums or a copy with all its records at a bound.
         """
         from bayesdp.engines.pymc_gaussian import gaussian
+        from bayesdp.inference.gaussian_nuts import observed
 
-        if self.sd is None:
-            raise InvalidInput("engine is 'pymc', which is for a known sd; use engine='exact'")
-        parts = []
-        for part in release.parts:
-            seen = seen_mean(part, self.n, self.statistic)
-            if not is_smooth(part.mechanism):
-                raise InvalidInput(
-                    f"engine is 'pymc', which samples from noise on real numbers and from modips "
-                    f"copies, but this release is by {part.mechanism.name!r}; use engine='exact'"
-                )
-            bounded = getattr(part.mechanism, "bounding", None) == "truncated"
-            bounded = bounded or bounds_of(part) is not None
-            unit = float(seen.n) if self.statistic == "sum" else 1.0
-            parts.append((part, seen.n, unit, seen.ends if bounded else None))
-        return gaussian(parts, self.sd, self._normal_prior)
+        known = self.sd is not None
+        parts = [observed(part, self.n, self.statistic, known=known) for part in release.parts]
+        return gaussian(parts, self.sd, self.prior)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:
@@ -215,8 +203,8 @@ class GaussianModel:
             What was released; its manifest says how.
         engine : {"auto", "exact", "pymc"}
             "auto" takes the exact one, which is always possible here. "pymc" samples the same
-            posterior with NUTS, together with the latent mean and what lies between it and the
-            copies; for a known sd.
+            posterior with NUTS, together with the latent statistic and what lies between it and
+            the copies.
         draws, chains : int
             Draws per chain. The exact engine's are all independent.
         warmup : int
@@ -259,7 +247,8 @@ class GaussianModel:
         elif engine == "pymc":
             from bayesdp.engines import pymc
 
-            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress, "variables": ["mu"]}
+            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress}
+            nuts["variables"] = ["mu"] if self.sd is not None else ["mu", "sigma"]
             drawn = pymc.sample(self.pymc_model(release), **options, **nuts)
         else:
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")

@@ -137,8 +137,8 @@ def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[tuple[float, floa
     u_high = min(math.log(b) + 60 / a + 60 / h, math.log(high))
     if u_high > _MOST_LOG:
         raise InvalidInput(
-            f"all outputs are at the upper bound of the variance, and a = {a!r} of the prior leaves "
-            "sigma free beyond any number; give a prior with a larger a, for example 2"
+            f"all outputs are at an upper bound, and a = {a!r} of the prior leaves sigma free "
+            "beyond any number; give a prior with a larger a, for example 2"
         )
     u_low = min(math.log(b / max(h, 1.0)), u_high) - 60 / h - 5
     if low > 0:

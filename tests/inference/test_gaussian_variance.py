@@ -253,8 +253,6 @@ def test_what_has_no_law_is_refused():
     pair = bdp.LaplaceMechanism(1.0, 1.0, REPLACE, 2, n=9, granularity=0.5**10)
     with pytest.raises(bdp.InvalidInput, match="isn't positive"):
         model.naive_posterior(bdp.Release.of(pair, [(3.0, -1.0)]))
-    with pytest.raises(bdp.InvalidInput, match="for a known sd"):
-        model.fit(bdp.Release.of(pair, [(3.0, 1.0)]), engine="pymc")
     for family, message in (
         (bdp.families.Gaussian((-3, 3), sd=1.0), "give the model sd"),
         (bdp.families.Gaussian((-3, 3), prior=(0.0, 1.0, 2.0, 2.0)), "under a prior"),
@@ -267,3 +265,84 @@ def test_what_has_no_law_is_refused():
     copies = bdp.Release.of(unknown, [(0.0, 1.0, 2.0)])
     with pytest.raises(bdp.InvalidInput, match="standard deviation was unknown"):
         bdp.GaussianModel(sd=1.0).posterior(copies)
+
+
+def noisy_moments(bounding) -> bdp.Release:
+    bounds = bounding and (-1.0, 3.0)
+    noise = bdp.LaplaceMechanism(
+        0.3, 0.2, REPLACE, 2, bounds=bounds, bounding=bounding, n=15, granularity=2.0**-30
+    )
+    last = 3.0 if bounding == "inflated" else 2.5
+    return bdp.Release.of_groups({"a": (noise, [(0.5, 1.0)]), "b": (noise, [(-0.5, last)])})
+
+
+def copies_of(noise, bounding, *copies) -> bdp.Release:
+    family = bdp.families.Gaussian(bounds=(-3.0, 4.0))
+    mechanism = bdp.ModipsSBS(family, 6, (0.3, 0.4), 12, noise, bounding)
+    return bdp.Release.of(mechanism, copies)
+
+
+SPREAD, AT_BOUND = (-0.7, 0.1, 0.4, 0.9, 1.2, 1.4), (-3.0, 0.3, 0.5, 1.0, 1.5, 4.0)
+ALIKE = (2.0**-20,) * 6
+NUTS = {
+    "moments": ("mean", lambda: noisy_moments(None)),
+    "inflated": ("mean", lambda: noisy_moments("inflated")),
+    "truncated": ("mean", lambda: noisy_moments("truncated")),
+    "sums": (
+        "sum",
+        lambda: bdp.Release.of(bdp.GaussianMechanism(5.0, 5.0, REPLACE, 2, n=20), [(8.0, 30.0)]),
+    ),
+    "copies": ("mean", lambda: copies_of("laplace", "inflated", SPREAD, AT_BOUND, ALIKE)),
+    "truncated copies": ("mean", lambda: copies_of("gaussian", "truncated", SPREAD)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:under this posterior")
+@pytest.mark.filterwarnings("ignore:the chains of this fit")
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(name, marks=() if name in ("sums", "inflated", "copies") else pytest.mark.slow)
+        for name in NUTS
+    ],
+)
+def test_nuts_agrees_with_the_exact_engine(case):
+    """Means and variances of mu and sigma, within 4 Monte Carlo standard errors, at a seed."""
+    import arviz as az
+
+    statistic, made = NUTS[case]
+    model, release = bdp.GaussianModel(PRIOR, statistic=statistic), made()
+    idata = model.fit(release, engine="pymc", draws=4000, seed=7)
+    assert idata.attrs["engine"] == "pymc"
+    for g in release.groups:
+        exact = model.posterior(release if g is None else release[g])
+        at = idata.posterior if g is None else idata.posterior.sel(group=g)
+        for i, name in enumerate(("mu", "sigma")):
+            draws = at[name].to_numpy()
+            assert az.rhat(draws) < 1.02
+            assert abs(draws.mean() - exact.mean()[i]) < 4 * az.mcse(draws)
+            square = (draws - exact.mean()[i]) ** 2
+            assert abs(square.mean() - exact.sd()[i] ** 2) < 4 * az.mcse(square)
+
+
+def test_nuts_refuses_what_it_cannot_sample():
+    for statistic, release, message in (
+        ("mean", copies_of("laplace", "inflated", (4.0,) * 6), "records at a bound"),
+        (
+            "sum",
+            bdp.Release.of(
+                bdp.LaplaceMechanism(
+                    5.0, 5.0, REPLACE, 2, bounds=(-60, 60), bounding="truncated", n=20
+                ),
+                [(8.0, 30.0)],
+            ),
+            "kept in a range",
+        ),
+        (
+            "sum",
+            bdp.Release.of(bdp.DiscreteLaplaceMechanism(200.0, 9.0, REPLACE, 2, n=9), [(3, 400)]),
+            "by 'discrete_laplace'",
+        ),
+    ):
+        with pytest.raises(bdp.InvalidInput, match=message):
+            bdp.GaussianModel(PRIOR, statistic=statistic).fit(release, engine="pymc")
