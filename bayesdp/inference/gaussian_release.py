@@ -36,8 +36,9 @@ _WARN_OUTSIDE = 0.01
 
 TAKES = (
     "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian), "
-    "Gaussian ConjugateRelease, and a noisy mean or sum by LaplaceMechanism, GaussianMechanism, "
-    "DiscreteLaplaceMechanism or DiscreteGaussianMechanism"
+    "Gaussian ConjugateRelease, and a noisy mean or sum, or with sd unknown mean and variance or "
+    "sum and sum of squares, by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
+    "DiscreteGaussianMechanism"
 )
 
 

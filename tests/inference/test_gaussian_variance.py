@@ -302,7 +302,7 @@ NUTS = {
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(name, marks=() if name in ("sums", "inflated", "copies") else pytest.mark.slow)
+        pytest.param(name, marks=() if name in ("sums", "copies") else pytest.mark.slow)
         for name in NUTS
     ],
 )
