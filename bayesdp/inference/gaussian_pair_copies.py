@@ -32,7 +32,7 @@ from scipy import special
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian_pair import SeenPair
 from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.families.gaussian_laws import Blurred, GaussianRecords
+from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.release import Part
@@ -146,9 +146,10 @@ def _prepared(mechanism: ModipsSBS, family: Gaussian, y: Floats) -> _Copy:
     likelihoods: list[Floats] = []
     if mechanism.bounding == "truncated" or inner.size < y.size:
         for sigma in sigmas.tolist():
-            theta, likelihood = _of_theta(mechanism, dataclasses.replace(family, sd=sigma), y)
+            known = dataclasses.replace(family, sd=sigma)
+            theta, likelihood = likely_thetas(known, mechanism, y[None])
             thetas.append(theta)
-            likelihoods.append(likelihood)
+            likelihoods.append(likelihood[0])
     return _Copy(y, sigmas, step, thetas, likelihoods)
 
 
@@ -173,26 +174,6 @@ def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, flo
     start = math.log(first)
     count = math.ceil((last - start) / (_STEP / math.sqrt(2 * (size + n))))
     return np.exp(np.linspace(start, last, count + 1)), (last - start) / count
-
-
-def _of_theta(mechanism: ModipsSBS, known: Gaussian, y: Floats) -> tuple[Floats, Floats]:
-    """Nodes of theta where the records are likely, and log of that, times the spacing."""
-    n, size, sigma = int(mechanism.n or 0), mechanism.size, float(known.sd or 0)
-    records = GaussianRecords(known, mechanism.bounding, y)
-    # As in `gaussian_law`: further beyond the bounds no theta is, whatever the records.
-    reach = sigma * (9 / math.sqrt(n) + math.sqrt(2 / math.pi) * size / n)
-    low, high = known.bounds[0] - reach, known.bounds[1] + reach
-    while True:  # log of the likelihood is concave
-        points = np.linspace(low, high, 64)
-        values = records.log_likelihood(points)
-        good = np.flatnonzero(values >= values.max() - 2 * _FAR)
-        first, last = max(good[0] - 1, 0), min(good[-1] + 1, 63)
-        low, high = float(points[first]), float(points[last])
-        if last - first > 16:
-            break
-    count = math.ceil((high - low) / (_STEP * sigma / math.sqrt(size + n)))
-    nodes = np.linspace(low, high, count + 1)
-    return nodes, records.log_likelihood(nodes) + math.log((high - low) / count)
 
 
 def _given_sigma(mechanism: ModipsSBS, family: Gaussian, copy: _Copy, s: Floats) -> Floats:
