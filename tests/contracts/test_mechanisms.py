@@ -621,6 +621,33 @@ EXAMPLES += [
         intractable=True,
     ),
 ]
+COLUMNS = {"age": (18, 90), "dose": (0, 1), "pressure": (70, 250)}
+ROWS = [[(18, 0.5, 70), (90, 0.25, 120.5)], [(20, 1, 250), (20, 0, 250)]]
+EXAMPLES += [
+    *(
+        Example(
+            bdp.ModipsSBS(
+                bdp.families.LinearRegression(COLUMNS, "pressure"), 2, scales, n, bounding=bounding
+            ),
+            [(None, None)],
+            ROWS,
+            intractable=True,
+        )
+        for scales, n, bounding in (
+            ((0.25,) * 9, 5, "inflated"),
+            ((0.5,) * 9, 5, "truncated"),
+            ((1.5,) * 10, None, "inflated"),
+        )
+    ),
+    Example(
+        bdp.NestedModips(
+            bdp.ModipsSBS(bdp.families.LinearRegression(COLUMNS, "dose"), 2, (0.5,) * 9, 4), 2
+        ),
+        [(None, None)],
+        [ROWS, ROWS[::-1]],
+        intractable=True,
+    ),
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )
