@@ -17,7 +17,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.families import check_family
 from bayesdp.mechanisms.families.linear_regression_draws import (
     _predictors,
-    _regression,
+    drawn_regression,
     predictors_posterior,
     projected,
     regression_posterior,
@@ -257,7 +257,7 @@ def test_a_replacement_costs_at_most_twice_an_addition(noise):
 def exact(family: Any, z: np.ndarray) -> tuple[np.ndarray, ...]:
     """n, mean and rows of records, rescaled."""
     sums = np.array([len(z), *moments(z).sum(axis=0)])
-    return projected(family, sums, None)
+    return projected(sums, len(family.bounds), None)
 
 
 def test_a_matrix_of_records_is_left_as_it_is():
@@ -274,7 +274,7 @@ def test_a_noisy_matrix_becomes_the_nearest_with_its_first_row():
     for _ in range(200):
         noisy = np.concatenate([[20.0], rng.uniform(-20, 20, 9)])
         noisy[4:7] = np.abs(noisy[4:7])
-        n, mean, rows = projected(unit(2), noisy, None)
+        n, mean, rows = projected(noisy, d, None)
         second = np.diag(noisy[4:7])
         for value, (j, k) in zip(noisy[7:], combinations(range(d), 2), strict=True):
             second[j, k] = second[k, j] = value
@@ -299,14 +299,14 @@ def test_the_posterior_is_the_conjugate_one(place):
     z = rng.uniform(-1, 1, (30, 3))
     n, mean, rows = exact(family, z)
     x, y = np.delete(z, place, axis=1), z[:, place]
-    centre, root, scale = regression_posterior(family, n, mean, rows)
+    others = [j for j in range(3) if j != place]
+    centre, root, scale = regression_posterior(prior, n, mean, rows, place, others)
     design, k, m0 = np.column_stack([np.ones(30), x]), np.diag(prior[1]), np.array(prior[0])
     precision = k + design.T @ design
     expected = np.linalg.solve(precision, k @ m0 + design.T @ y)
     assert centre == pytest.approx(expected)
     assert root.T @ root == pytest.approx(precision)
     assert scale == pytest.approx(0.4 + (y @ y + m0 @ k @ m0 - expected @ precision @ expected) / 2)
-    others = [j for j in range(3) if j != place]
     found, upper = predictors_posterior(family, n, mean[others], rows[:, others])
     m, r, _, psi = other
     assert found == pytest.approx((r * np.array(m) + 30 * x.mean(axis=0)) / (r + 30))
@@ -321,8 +321,10 @@ def test_parameters_follow_their_posteriors():
     z = np.random.default_rng(6).uniform(-1, 1, (12, 3))
     n, mean, rows = (np.broadcast_to(v, (draws, *v.shape)) for v in exact(family, z))
     rng = np.random.default_rng(7)
-    centre, root, scale = (v[0] for v in regression_posterior(family, n, mean, rows))
-    intercept, slopes, sd = _regression(family, n, mean, rows, rng)
+    centre, root, scale = (
+        v[0] for v in regression_posterior(family.prior, n, mean, rows, 2, [0, 1])
+    )
+    intercept, slopes, sd = drawn_regression(family.prior, n, mean, rows, 2, [0, 1], rng)
     shape = family.prior[2] + 6
     spread = np.sqrt(np.diag(np.linalg.inv(root.T @ root)) * scale / shape)
     drawn = np.column_stack([intercept, slopes])
@@ -364,7 +366,7 @@ def test_copies_agree_with_the_posterior_of_the_confidential_data(bounding):
     within = np.sum(left**2, axis=-1) / (size - 3)
     # The posterior, in the records' units, of the prior in rescaled ones.
     rescaled = np.column_stack([x / 5, y / 30])
-    centre, root, scale = regression_posterior(family, *exact(family, rescaled))
+    centre, root, scale = regression_posterior(family.prior, *exact(family, rescaled), 2, [0, 1])
     units = 30 / np.array([1, 5, 5])
     shape = 1 + 30
     spread = np.linalg.inv(root.T @ root) * scale / (shape - 1) * np.outer(units, units)

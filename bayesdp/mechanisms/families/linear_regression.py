@@ -39,11 +39,9 @@ is: copies are whole records, with predictors of their own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,14 +52,18 @@ from bayesdp.mechanisms.families import regression_fields, regression_outputs
 from bayesdp.mechanisms.families.base import Floats, Number, Sums
 from bayesdp.mechanisms.families.linear_regression_draws import drawn
 from bayesdp.mechanisms.families.moment_moves import largest_replacement
-from bayesdp.mechanisms.pure_noise import up
+from bayesdp.mechanisms.families.moments import (
+    MOST,
+    check_vector,
+    in_steps,
+    moment_numbers,
+    moments_of,
+    rescaled,
+    totals_of,
+)
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
-
-_STEPS = 2**23  # from the middle of a column's bounds to an end
-_BLOCK = 1 << 14  # products of at most 2^46 whose sum stays within 64 bits
-_MOST = 2**29  # records, where their number is confidential: so sums stay exact floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,43 +139,18 @@ class LinearRegression:
             Whether values out of their column's bounds are moved to them.
         """
         x = regression_fields.table_of(records, self.columns, self.ends, clip=clip)
-        ends = self.ends
-        middle, half = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
-        u = np.rint((x - middle) / half * _STEPS).astype(np.int64)
-        u = np.clip(u, -_STEPS, _STEPS)
-        d = len(self.bounds)
-        second = [[0] * d for _ in range(d)]
-        for start in range(0, len(u), _BLOCK):
-            block = u[start : start + _BLOCK]
-            for row, added in zip(second, (block.T @ block).tolist(), strict=True):
-                row[:] = [a + b for a, b in zip(row, added, strict=True)]
-        squares = [second[j][j] for j in range(d)]
-        products = [second[j][k] for j, k in combinations(range(d), 2)]
-        return Sums(len(u), (*u.sum(axis=0).tolist(), *squares, *products))
+        return Sums(len(x), totals_of(in_steps(x, self.ends)))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
         """Where n isn't public n, then the sums of columns, squares and products, rescaled."""
-        if not public_n and sums.n > _MOST:
-            raise InvalidInput(f"data has more than {_MOST} records, the most that n=None takes")
-        d = len(self.bounds)
-        scaled = [
-            float(Fraction(total, _STEPS if i < d else _STEPS**2))
-            for i, total in enumerate(sums.totals)
-        ]
-        return (*scaled,) if public_n else (float(sums.n), *scaled)
+        if not public_n and sums.n > MOST:
+            raise InvalidInput(f"data has more than {MOST} records, the most that n=None takes")
+        scaled = rescaled(sums.totals, len(self.bounds))
+        return scaled if public_n else (float(sums.n), *scaled)
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
         """Those of the statistic, with what rounding adds."""
-        names = self.columns
-        most = _MOST if n is None else n
-        rounding = Fraction(most, 2**52)
-        one, two = up(1 + rounding), up((1 if n is None else 2) + rounding)
-        low, high = (None, None) if n is None else (-float(n), float(n))
-        made = [] if n is not None else [Number("n", 1.0, 0, None, whole=True)]
-        made += [Number(f"sum[{name}]", two, low, high) for name in names]
-        made += [Number(f"sum[{name}^2]", one, 0.0, high) for name in names]
-        pairs = combinations(names, 2)
-        return (*made, *(Number(f"sum[{a}*{b}]", two, low, high) for a, b in pairs))
+        return moment_numbers(self.columns, n)
 
     def together(self, n: int | None) -> int:
         """All: they are about the same records."""
@@ -192,20 +169,7 @@ class LinearRegression:
 
     def vector(self, statistic: Any, n: int | None) -> Floats:
         """The numbers along the last axis of an array, as they are."""
-        x = np.asarray(statistic)
-        numbers = self.numbers(n)
-        if x.dtype.kind not in "iuf" or x.shape[-1:] != (len(numbers),):
-            raise InvalidInput(
-                f"the statistic has type {x.dtype} and shape {x.shape}; it must be numbers of "
-                f"shape (..., {len(numbers)}): {', '.join(number.name for number in numbers)}"
-            )
-        low = [-math.inf if number.low is None else number.low for number in numbers]
-        high = [math.inf if number.high is None else number.high for number in numbers]
-        if not np.all((x >= low) & (x <= high)):
-            raise InvalidInput(
-                "the statistic has numbers that can't be those of records within the bounds"
-            )
-        return x.astype(np.float64)
+        return check_vector(statistic, self.numbers(n))
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
         """Records in their order, along two last axes: `size` and the columns."""
@@ -224,10 +188,10 @@ class LinearRegression:
         d = len(self.bounds)
         corner, nothing = (1.0,) * d, (0.0,) * d
         if n is None:
-            return [((4.0, *_moments(nothing)), (5.0, *_moments(corner)))]
+            return [((4.0, *moments_of(nothing)), (5.0, *moments_of(corner)))]
         signs = tuple(1.0 if j % 2 else -1.0 for j in range(d))
         others = [(-1 / (d + 1),) * d, signs, nothing]
-        return [(_moments(corner), _moments(other)) for other in others]
+        return [(moments_of(corner), moments_of(other)) for other in others]
 
     def outputs(self, size: int) -> None:
         """None: they are reals."""
@@ -236,8 +200,3 @@ class LinearRegression:
     records = regression_outputs.records
     encode = regression_outputs.encode
     decode = regression_outputs.decode
-
-
-def _moments(z: Sequence[float]) -> tuple[float, ...]:
-    """What one record adds to the sums."""
-    return (*z, *(v * v for v in z), *(a * b for a, b in combinations(z, 2)))

@@ -55,29 +55,27 @@ def drawn(family: LinearRegression, noisy: NDArray[Any], mechanism: ModipsSBS) -
     """Records within the bounds, shape of the noisy numbers but the last, size, and columns."""
     rng, d, y = generator(), len(family.bounds), family.place
     others = [j for j in range(d) if j != y]
-    n, mean, rows = projected(family, noisy, mechanism.n)
+    n, mean, rows = projected(noisy, d, mechanism.n)
     centre, root = _predictors(family, n, mean[..., others], rows[..., others], rng)
-    intercept, slopes, sd = _regression(family, n, mean, rows, rng)
+    intercept, slopes, sd = drawn_regression(family.prior, n, mean, rows, y, others, rng)
     z = np.empty((*n.shape, mechanism.size, d))
     errors = np.zeros((*n.shape, mechanism.size, len(others)))
     for i, j in enumerate(others):
         before = np.einsum("...sk,...k->...s", errors[..., :i], root[..., i, :i])
         around, own = centre[..., i, None] + before, root[..., i, i, None]
-        z[..., j] = _bounded(around, own, mechanism.bounding, rng)
+        z[..., j] = bounded(around, own, mechanism.bounding, rng)
         errors[..., i] = (z[..., j] - around) / np.maximum(own, _NARROW)
     along = np.einsum("...sk,...k->...s", z[..., others], slopes)
     around = intercept[..., None] + along
-    z[..., y] = _bounded(around, sd[..., None], mechanism.bounding, rng)
+    z[..., y] = bounded(around, sd[..., None], mechanism.bounding, rng)
     low, high = family.ends.T
     x = np.clip(low + (high - low) * ((z + 1) / 2), low, high)
     return np.asarray(np.where(z <= -1, low, np.where(z >= 1, high, x)))
 
 
-def projected(
-    family: LinearRegression, noisy: NDArray[Any], public: int | None
-) -> tuple[Floats, Floats, Floats]:
-    """n, the rescaled columns' mean, and S: d rows, whose scatter S'S is the projected W."""
-    d, noisy = len(family.bounds), np.asarray(noisy, dtype=np.float64)
+def projected(noisy: NDArray[Any], d: int, public: int | None) -> tuple[Floats, Floats, Floats]:
+    """n, the d rescaled columns' mean, and S: d rows, whose scatter S'S is the projected W."""
+    noisy = np.asarray(noisy, dtype=np.float64)
     if public is None:
         n, noisy = np.maximum(noisy[..., 0], 1.0), noisy[..., 1:]
         most = n[..., None]
@@ -97,14 +95,13 @@ def projected(
 
 
 def regression_posterior(
-    family: LinearRegression, n: Floats, mean: Floats, rows: Floats
+    prior: tuple[Any, ...], n: Floats, mean: Floats, rows: Floats, y: int, others: list[int]
 ) -> tuple[Floats, Floats, Floats]:
-    """v, a root R of L = R'R, and the scale of the variance's posterior."""
-    m0, k, _, b = family.prior
-    y, d = family.place, len(family.bounds)
-    others = [j for j in range(d) if j != y]
+    """v, a root R of L = R'R, and the scale of the variance's posterior, of y on the others."""
+    (m0, k, _, b), d = prior, len(others) + 1
     each, start = np.sqrt(np.full(d, k)), np.full(d, m0)
-    design, target = np.zeros((*n.shape, 2 * d + 1, d)), np.zeros((*n.shape, 2 * d + 1))
+    shape = (*n.shape, d + 1 + rows.shape[-2])
+    design, target = np.zeros((*shape, d)), np.zeros(shape)
     design[..., :d, :], target[..., :d] = np.diag(each), each * start
     weight = np.sqrt(n)[..., None]
     design[..., d, 0], target[..., d] = weight[..., 0], weight[..., 0] * mean[..., y]
@@ -129,12 +126,18 @@ def predictors_posterior(
     return mean - away * (r / (r + n))[..., None], root
 
 
-def _regression(
-    family: LinearRegression, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
+def drawn_regression(
+    prior: tuple[Any, ...],
+    n: Floats,
+    mean: Floats,
+    rows: Floats,
+    y: int,
+    others: list[int],
+    rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
     """Draws of the intercept, the slopes and sigma."""
-    centre, root, scale = regression_posterior(family, n, mean, rows)
-    gamma = np.maximum(rng.standard_gamma(family.prior[2] + n / 2), _LEAST)
+    centre, root, scale = regression_posterior(prior, n, mean, rows, y, others)
+    gamma = np.maximum(rng.standard_gamma(prior[2] + n / 2), _LEAST)
     sd = np.sqrt(scale / gamma)
     step = np.linalg.solve(root, rng.standard_normal(centre.shape)[..., None])[..., 0]
     found = centre + sd[..., None] * step
@@ -159,7 +162,7 @@ def _predictors(
     return centre + step / np.sqrt(r + n)[..., None], root
 
 
-def _bounded(around: Floats, sd: Floats, bounding: str, rng: np.random.Generator) -> Floats:
+def bounded(around: Floats, sd: Floats, bounding: str, rng: np.random.Generator) -> Floats:
     """Normal values in [-1, 1]."""
     if bounding == "truncated":
         wide: Any = np.maximum(sd, _NARROW)
