@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
 from bayesdp.errors import InvalidInput
@@ -54,6 +54,19 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.families.base import Family
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
 
+
+class Promising(Protocol):
+    """What is asked for a promise."""
+
+    @property
+    def n(self) -> int | None:
+        """The number of records, where it is public."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that is promised under where none is asked for."""
+
+
 ALLOCATIONS = ("individualized", "communal")
 _SUM_TO_ONE = 1e-9  # how far from 1 weights may be, as their sum rounds
 _FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
@@ -62,7 +75,7 @@ _FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
 def profile_of(made: ModipsSBS, copies: int, neighbours: Neighbours | None) -> Profile:
     """The profile of `copies` independent copies; the module's docstring has the proofs."""
     copies = check_at_least_one("copies", copies)
-    relation = _relation(made, neighbours)
+    relation = relation_of(made, neighbours)
     times = 1 if relation is made.neighbours else 2
     parts = made.parts
     moving = min(made.family.together(made.n), len(parts))
@@ -136,7 +149,7 @@ def guarantee(
     made: ModipsSBS, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
     """The promise of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
-    relation, delta = _relation(made, neighbours), check_delta(delta)
+    relation, delta = relation_of(made, neighbours), check_delta(delta)
     profile = profile_of(made, copies, relation)
     epsilon = profile.epsilon(delta)
     notes = ["The model, its priors and bounds, and all scales were chosen without the data."]
@@ -157,7 +170,8 @@ def guarantee(
     )
 
 
-def _relation(made: ModipsSBS, neighbours: Neighbours | None) -> Neighbours:
+def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
+    """The relation that a promise is asked under, or InvalidInput where there is none."""
     if neighbours is None:
         return made.neighbours
     relation = check_neighbours(neighbours)

@@ -648,6 +648,24 @@ EXAMPLES += [
         intractable=True,
     ),
 ]
+STEPS = (
+    bdp.CategoricalColumns({"sex": ("f", "m"), "old": (False, True)}),
+    bdp.CategoricalColumns({"level": (1, 2, 3)}, by=["sex"]),
+    bdp.NumericColumns({"dose": (0, 1)}, by=["sex", "old"]),
+    bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}),
+)
+EXAMPLES += [
+    Example(
+        bdp.SequentialModipsMechanism(STEPS, 2, (0.8, 1.5, 3.0, 6.0), n),
+        [(None, None)],
+        [
+            [(0, 1, 2, 0.25, 18, 250), (1, 0, 0, 1, 90, 70)],
+            [(0, 1, 2, 0.25, 18, 250), (0, 1, 2, 0, 20.5, 100)],
+        ],
+        intractable=True,
+    )
+    for n in (5, None)
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )

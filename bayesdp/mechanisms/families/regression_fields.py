@@ -17,7 +17,8 @@ from bayesdp.mechanisms.families.gaussian import check_interval
 Floats = NDArray[np.float64]
 Bounds = tuple[tuple[str, tuple[float, float]], ...]
 
-_RESERVED = ("copy", "draw", "part")  # columns of a release's table
+RESERVED = ("copy", "draw", "part")
+"""Columns of a release's own table."""
 
 
 def check_columns(given: Any) -> Bounds:
@@ -32,10 +33,10 @@ def check_columns(given: Any) -> Bounds:
             f"bounds is {given!r}; it must have the names and the bounds of two columns or more, "
             "for example {'age': (18, 90), 'pressure': (70, 250)}"
         )
-    if len(set(names)) < len(names) or set(names) & set(_RESERVED):
+    if len(set(names)) < len(names) or set(names) & set(RESERVED):
         raise InvalidInput(
             f"bounds has columns {names}; each must be named once, and none "
-            f"{', '.join(map(repr, _RESERVED))}, which a release's table has itself"
+            f"{', '.join(map(repr, RESERVED))}, which a release's table has itself"
         )
     found = []
     for name, ends in pairs:
