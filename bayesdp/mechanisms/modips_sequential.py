@@ -1,15 +1,15 @@
 r"""Mixed tables by a sequence of conditionals, each from its own noisy sufficient statistic.
 
 The columns come in steps, and the model is p(step 1) p(step 2 | earlier) ... . A categorical step
-has a table of probabilities in each cell of the labels that it is given, with a Dirichlet prior; a
-numeric step has, in each cell, normal linear regressions of each of its columns on those before it,
-with normal-inverse-gamma priors. The sufficient statistic T_j of a categorical step is the counts
-of combinations in each cell; of a numeric one, each cell's number of records, and the sums of its
-rescaled columns, of their squares and of their products (`bayesdp.mechanisms.families.moments`).
-One copy is made by
+has a table of probabilities in each cell of the labels that it is given, with a Dirichlet prior. A
+numeric step has, in each cell, normal linear regressions of each of its columns on the numeric ones
+that it is given and those before it in the step, with normal-inverse-gamma priors. The sufficient
+statistic T_j of a categorical step is the counts of combinations in each cell; of a numeric one,
+each cell's number of records, and the sums of those rescaled columns, of their squares and of their
+products (`bayesdp.mechanisms.families.moments`). One copy is made by
 
     T_j* = T_j + Laplace noise of scale b_j times each number's sensitivity, j = 1..J,
-    theta_j ~ p(theta_j | T_j*),    a record: step after step, given its own earlier labels.
+    theta_j ~ p(theta_j | T_j*),    a record: step after step, given its own earlier columns.
 
 `bayesdp.mechanisms.sequential_promise` proves what that promises.
 
@@ -39,7 +39,8 @@ from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanis
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.mechanisms.sequential_counts import drawn_copy, public_of, split
-from bayesdp.mechanisms.sequential_steps import Layout, Step, check_steps, layouts_of
+from bayesdp.mechanisms.sequential_layout import Layout, check_steps, layouts_of
+from bayesdp.mechanisms.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -139,7 +140,7 @@ class SequentialModipsMechanism:
         layout = self.layouts[j]
         if layout.axes:
             return (Number("count", 1.0, 0, self.n, whole=True),)
-        return moment_numbers(layout.names, public_of(layout, self.n))
+        return moment_numbers(layout.measured, public_of(layout, self.n))
 
     def parts(self, j: int) -> tuple[AdditiveNoise, ...]:
         """The noise of those numbers, the same in all cells."""

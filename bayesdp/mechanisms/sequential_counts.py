@@ -18,15 +18,10 @@ from bayesdp.mechanisms.families.linear_regression_draws import (
 from bayesdp.mechanisms.families.moments import MOST, in_steps, rescaled, totals_of
 from bayesdp.mechanisms.families.regression_fields import table_of
 from bayesdp.mechanisms.randomness import generator
-from bayesdp.mechanisms.sequential_steps import Layout, NumericColumns
+from bayesdp.mechanisms.sequential_layout import Layout
+from bayesdp.mechanisms.sequential_steps import NumericColumns
 
 Columns = dict[str, NDArray[Any]]
-
-
-def width_of(layout: Layout) -> int:
-    """Sums of each cell: of its combinations, or its records and their moments."""
-    d = len(layout.names)
-    return layout.table if layout.axes else 1 + d + d * (d + 1) // 2
 
 
 def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Columns, int]:
@@ -49,7 +44,8 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
     found: Columns = {}
     for layout in layouts:
         if isinstance(layout.step, NumericColumns):
-            table = table_of(frame, layout.names, layout.step.ends, clip=clip)
+            own = layout.ends[len(layout.before) :]
+            table = table_of(frame, layout.names, own, clip=clip)
             found |= {name: table[:, j] for j, name in enumerate(layout.names)}
         else:
             found |= {axis.name: axis.bins(frame[axis.name], clamp=False) for axis in layout.axes}
@@ -60,13 +56,13 @@ def sums_of_columns(layouts: Sequence[Layout], columns: Mapping[str, Any], size:
     """The sums of all cells of all steps, one after the other."""
     totals: list[int] = []
     for layout in layouts:
-        cell, width = layout.cell_of(columns, size), width_of(layout)
+        cell, width = layout.cell_of(columns, size), layout.width
         if not isinstance(layout.step, NumericColumns):
             place = cell * width + layout.label_of(columns, size)
             totals += np.bincount(place, minlength=layout.cells * width).tolist()
             continue
-        table = np.column_stack([columns[name] for name in layout.names])
-        u = in_steps(table, layout.step.ends)
+        table = np.column_stack([columns[name] for name in layout.measured])
+        u = in_steps(table, layout.ends)
         for inside in _members(cell, layout.cells):
             totals += [len(inside), *totals_of(u[inside])]
     return Sums(size, tuple(totals))
@@ -83,7 +79,7 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
     found: list[float] = []
     start = 0
     for layout in layouts:
-        d, width = len(layout.names), width_of(layout)
+        d, width = len(layout.measured), layout.width
         for _ in range(layout.cells):
             part = sums.totals[start : start + width]
             start += width
@@ -98,7 +94,7 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
 def split(layouts: Sequence[Layout], statistic: Floats, n: int | None) -> list[Floats]:
     """The part of each step, shape (cells, numbers), or InvalidInput."""
     known = [not layout.axes and public_of(layout, n) is not None for layout in layouts]
-    widths = [width_of(x) - less for x, less in zip(layouts, known, strict=True)]
+    widths = [x.width - less for x, less in zip(layouts, known, strict=True)]
     ends = np.cumsum([x.cells * width for x, width in zip(layouts, widths, strict=True)])
     if statistic.shape != (ends[-1],):
         raise InvalidInput(
@@ -122,8 +118,7 @@ def drawn_copy(
     for layout, numbers in zip(layouts, noisy, strict=True):
         cell = layout.cell_of(columns, size)
         if isinstance(layout.step, NumericColumns):
-            values = _numbers(layout.step, numbers, cell, public_of(layout, n))
-            columns |= {name: values[:, j] for j, name in enumerate(layout.names)}
+            columns |= _numbers(layout, layout.step.prior, numbers, columns, cell, n)
         else:
             codes = layout.codes(_combinations(layout.step.prior + numbers, cell))
             columns |= dict(zip(layout.names, codes, strict=True))
@@ -151,17 +146,26 @@ def _members(cell: NDArray[np.int64], cells: int) -> list[NDArray[np.intp]]:
 
 
 def _numbers(
-    step: NumericColumns, noisy: Floats, cell: NDArray[np.int64], public: int | None
-) -> Floats:
+    layout: Layout,
+    prior: tuple[float, ...],
+    noisy: Floats,
+    columns: Columns,
+    cell: NDArray[np.int64],
+    n: int | None,
+) -> Columns:
     """Each column given those before it, by the regression of the record's cell."""
-    rng, d = generator(), len(step.columns)
-    n, mean, rows = projected(noisy, d, public)
+    rng, d, start = generator(), len(layout.measured), len(layout.before)
+    (low, high), found = layout.ends.T, {}
+    count, mean, rows = projected(noisy, d, public_of(layout, n))
     z = np.empty((cell.size, d))
-    for j in range(d):
+    for j, name in enumerate(layout.measured):
+        if j < start:
+            z[:, j] = np.clip((columns[name] - low[j]) / (high[j] - low[j]) * 2 - 1, -1, 1)
+            continue
         before = list(range(j))
-        intercept, slopes, sd = drawn_regression(step.prior, n, mean, rows, j, before, rng)
+        intercept, slopes, sd = drawn_regression(prior, count, mean, rows, j, before, rng)
         along = np.sum(slopes[cell] * z[:, :j], axis=1)
         z[:, j] = bounded(intercept[cell] + along, sd[cell], "inflated", rng)
-    low, high = step.ends.T
-    x = np.clip(low + (high - low) * ((z + 1) / 2), low, high)
-    return np.asarray(np.where(z <= -1, low, np.where(z >= 1, high, x)))
+        x = np.clip(low[j] + (high[j] - low[j]) * ((z[:, j] + 1) / 2), low[j], high[j])
+        found[name] = np.where(z[:, j] <= -1, low[j], np.where(z[:, j] >= 1, high[j], x))
+    return found

@@ -6,9 +6,9 @@ T* between neighbours is the sum of those of its numbers.
 
 Adding or removing one record. In step j the record is in one cell, and of no other cell does any
 number change: parallel composition over cells. A categorical step's one count moves by 1; of a
-numeric step with d columns the r = 1 + d + d (d + 1) / 2 numbers of one cell move, by at most their
-sensitivities. So step j has a log ratio of at most e_j = 1 / b_j, or e_j = r / b_j but for what
-rounding to lattices adds, and by sequential composition over steps
+numeric step of d columns, those that it is given among them, the r = 1 + d + d (d + 1) / 2 numbers
+of one cell move, by at most their sensitivities. So step j has a log ratio of at most 1 / b_j, or
+r / b_j but for what rounding to lattices adds; call it e_j. By sequential composition over steps
 
     epsilon = e_1 + ... + e_J.
 
@@ -37,7 +37,7 @@ from bayesdp.mechanisms.modips_promise import check_weights, relation_of
 from bayesdp.mechanisms.pure_noise import pure_profile, up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.sequential_counts import public_of
-from bayesdp.mechanisms.sequential_steps import check_steps
+from bayesdp.mechanisms.sequential_layout import check_steps
 from bayesdp.privacy.composition import total
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
@@ -55,7 +55,7 @@ def cost(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> float
     rates = [1 / Fraction(part.scale) for part in parts]
     rounding = sum(rates, Fraction(0)) * Fraction(public, 2**52)
     lattice = sum((1 / part.noise.scale for part in parts), Fraction(0))
-    together = largest_replacement(rates, len(layout.names)) + rounding + lattice
+    together = largest_replacement(rates, len(layout.measured)) + rounding + lattice
     return min(apart, up(together))
 
 

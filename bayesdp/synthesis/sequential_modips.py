@@ -11,7 +11,8 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.sequential_counts import columns_of, statistic_of, sums_of_columns
-from bayesdp.mechanisms.sequential_steps import Step, check_steps, layouts_of
+from bayesdp.mechanisms.sequential_layout import check_steps, layouts_of
+from bayesdp.mechanisms.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -29,8 +30,9 @@ class SequentialModips:
 
     Every copy has all columns of all steps, and records of its own. What a step's columns depend
     on is what it says: categorical ones on the labels in `by`, numeric ones also on the numeric
-    columns before them in the same step. Of all else the model has them independent, and so are
-    they in the copies. `bayesdp.mechanisms.modips_sequential` has the model and the proof.
+    columns in `on` and those before them in the same step. Given these the model has them
+    independent of all others, and so are they in the copies. The model is that of
+    `bayesdp.mechanisms.modips_sequential`, the proof in `bayesdp.mechanisms.sequential_promise`.
 
     Parameters
     ----------

@@ -652,7 +652,7 @@ STEPS = (
     bdp.CategoricalColumns({"sex": ("f", "m"), "old": (False, True)}),
     bdp.CategoricalColumns({"level": (1, 2, 3)}, by=["sex"]),
     bdp.NumericColumns({"dose": (0, 1)}, by=["sex", "old"]),
-    bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}),
+    bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}, on=["dose"]),
 )
 EXAMPLES += [
     Example(

@@ -25,6 +25,7 @@ MIXED = (
     Numeric({"age": (18.0, 90.0), "pressure": (70.0, 250.0)}, by=["sex", "region"]),
     Numeric({"height": (1.0, 2.2)}, by=["sex"]),
     Numeric({"x": (-1.0, 1.0), "y": (-1e-3, 0.0), "z": (1e6, 1e6 + 1)}),
+    Numeric({"weight": (30.0, 200.0)}, by=["smokes"], on=["height", "y"]),
 )
 LABELS = {"sex": 2, "smokes": 2, "region": 3}
 BOUNDS = {name: ends for step in MIXED[2:] for name, ends in step.columns}
@@ -131,7 +132,7 @@ def record(random: np.random.Generator) -> dict[str, Any]:
 def test_no_pair_of_mixed_tables_is_further_apart(n):
     """The sum of moves over scales, step by step and together."""
     rng = np.random.default_rng(0)
-    mechanism = Mechanism(MIXED, 5, (1.0, 2.0, 30.0, 4.0, 25.0), n)
+    mechanism = Mechanism(MIXED, 5, (1.0, 2.0, 30.0, 4.0, 25.0, 10.0), n)
     claim = mechanism.guarantee().epsilon
     pairs = mechanism.pairs()
     for _ in range(600):
@@ -177,13 +178,13 @@ def test_cells_cost_nothing_and_one_that_cant_be_left_costs_less(by, n, expected
 
 
 @pytest.mark.parametrize("n", [50, None])
-@pytest.mark.parametrize("weights", [None, (0.1, 0.1, 0.5, 0.1, 0.2)])
+@pytest.mark.parametrize("weights", [None, (0.1, 0.1, 0.3, 0.1, 0.2, 0.2)])
 def test_calibration_keeps_the_promise_with_the_least_noise(n, weights):
     known: dict[str, Any] = {"steps": MIXED, "size": 5, "n": n}
     made = Mechanism.calibrate(epsilon=1.3, copies=4, weights=weights, **known)
     assert made.guarantee(copies=4).epsilon <= 1.3
     assert made.guarantee(copies=4).epsilon == pytest.approx(1.3, rel=1e-5)
-    for j, share in enumerate(weights or (0.2,) * 5):
+    for j, share in enumerate(weights or (1 / 6,) * 6):
         assert mechanism_cost(made, j) == pytest.approx(share * 1.3 / 4, rel=1e-5)
     two = made.guarantee(neighbours="replace_one")
     assert two.epsilon <= 2 * made.guarantee().epsilon * (1 + 1e-12)
@@ -200,13 +201,15 @@ def test_copies_have_the_conditionals_of_the_records():
         Categorical({"g": ("a", "b")}),
         Categorical({"h": (1, 2, 3)}, by=["g"]),
         Numeric({"x": (-5, 5), "y": (-12, 12)}, by=["h"]),
+        Numeric({"w": (-60, 60)}, by=["g"], on=["y", "x"]),
     )
-    mechanism = Mechanism(steps, size, (1e-3, 1e-3, 1e-4), n)
+    mechanism = Mechanism(steps, size, (1e-3, 1e-3, 1e-4, 1e-4), n)
     g = rng.integers(0, 2, n)
     h = np.where(rng.random(n) < 0.3 + 0.4 * g, 0, rng.integers(1, 3, n))
     x = np.clip(rng.normal(h - 1, 1), -5, 5)
     y = 1 + (h - 1) * x + rng.normal(0, 0.5, n)
-    columns = {"g": g, "h": h, "x": x, "y": y}
+    w = 2 - 3 * g + (1 + g) * y - 2 * x + rng.normal(0, 1, n)
+    columns = {"g": g, "h": h, "x": x, "y": y, "w": w}
     given = statistic_of(mechanism.layouts, sums_of_columns(mechanism.layouts, columns, n), n)
     with bdp.reproducible(3):
         (copy,) = mechanism.release(given)
@@ -223,6 +226,11 @@ def test_copies_have_the_conditionals_of_the_records():
             left = c["y"][inside] - np.polyval(fit, c["x"][inside])
             fits.append([*fit, left.std(), c["x"][inside].mean(), c["x"][inside].std()])
         assert fits[1] == pytest.approx(fits[0], abs=0.13)
+    for k in (0, 1):
+        inside = drawn["g"] == k
+        design = np.column_stack([np.ones(inside.sum()), drawn["y"][inside], drawn["x"][inside]])
+        fit = np.linalg.lstsq(design, drawn["w"][inside], rcond=None)[0]
+        assert fit == pytest.approx([2 - 3 * k, 1 + k, -2], abs=0.13)
 
 
 @pytest.mark.parametrize("n", [4000, None])
@@ -257,11 +265,11 @@ def test_means_and_slopes_combined_over_copies_cover(n):
 def test_whatever_the_noise_a_copy_is_a_table_of_its_columns(n, data):
     scale = data.draw(st.sampled_from([1e-3, 1.0, 1e3, 1e6]))
     seed = data.draw(st.integers(0, 1000))
-    mechanism = Mechanism(MIXED, 7, (scale,) * 5, n)
+    mechanism = Mechanism(MIXED, 7, (scale,) * 6, n)
     rows = [record(np.random.default_rng(seed + i)) for i in range(n or 3)]
     with bdp.reproducible(seed):
         drawn = mechanism.release(statistic(mechanism, rows), 2)
-    assert drawn.shape == (2, 7, 9)
+    assert drawn.shape == (2, 7, 10)
     for copy in drawn:
         shown = mechanism.records(copy)
         assert set(shown["sex"]) <= {"f", "m"}
@@ -289,6 +297,6 @@ def test_wrong_statistics_are_refused(wrong, message):
 
 
 def test_moments_that_no_records_have_are_refused():
-    mechanism = Mechanism(MIXED[4:], 7, (1.0,), 3)
+    mechanism = Mechanism(MIXED[4:5], 7, (1.0,), 3)
     with pytest.raises(bdp.InvalidInput, match="can't be those of records"):
         mechanism.release([0.0] * 8 + [3.5])

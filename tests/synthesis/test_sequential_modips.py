@@ -129,6 +129,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"steps": [SEX, SEX]}, "in one step, once"),
     ({"steps": [Numeric({"part": (0, 1)})]}, "none be called"),
     ({"steps": [Numeric({"x": (0, 1)}, by=["sex"]), SEX]}, "no categorical columns of an earlier"),
+    ({"steps": [Numeric({"x": (0, 1)}, on=["y"])]}, "no numeric columns of an earlier"),
+    ({"steps": [SEX, Numeric({"x": (0, 1)}, on=["sex"])]}, "no numeric columns of an earlier"),
     ({"steps": [Categorical({"x": tuple(range(2000)), "y": tuple(range(2000))})]}, "fewer labels"),
     ({"epsilon": 0}, "epsilon is 0"),
     ({"copies": 0}, "copies is 0"),
