@@ -38,9 +38,12 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
             f"data is a {type(frame).__name__}; it must be a DataFrame, or an iterator of them"
         )
     wanted = [name for layout in layouts for name in layout.names]
-    missing = [name for name in wanted if name not in frame.columns]
+    there = list(frame.columns)
+    missing = [name for name in wanted if there.count(name) != 1]
     if missing:
-        raise InvalidInput(f"data has no columns {missing}; the steps' are {wanted}")
+        raise InvalidInput(
+            f"data has no columns {missing}, or has them twice; the steps' are {wanted}"
+        )
     found: Columns = {}
     for layout in layouts:
         if isinstance(layout.step, NumericColumns):

@@ -101,6 +101,7 @@ def budget(folder: Any, epsilon: float) -> Any:
         (people(4).assign(age=[30.5, np.nan, 40, 50]), "missing"),
         (people(4).assign(age=[17.5, 20, 40, 50]), "column 'age' has values"),
         (np.zeros((4, 4)), "must be a DataFrame"),
+        (pd.concat([people(4), people(4)[["sex"]]], axis=1), "or has them twice"),
     ],
 )
 def test_wrong_data_cost_nothing(data, message, tmp_path):
