@@ -34,6 +34,10 @@ class SequentialModips:
     independent of all others, and so are they in the copies. The model is that of
     `bayesdp.mechanisms.modips_sequential`, the proof in `bayesdp.mechanisms.sequential_promise`.
 
+    Cells cost nothing, but each has noise of its own: where one has few records next to the noise's
+    scale (``release.mechanism.scales``), its part of a copy is close to what the priors say.
+    Copies are analysed as data, and combined by `bdp.combine`.
+
     Parameters
     ----------
     steps : sequence of CategoricalColumns and NumericColumns
