@@ -18,7 +18,7 @@ import numpy as np
 from bayesdp.networks.change_statistics import change_of
 from bayesdp.networks.compiling import inlined, kernel, leaf
 from bayesdp.networks.hidden_graph import cut, roomier, tie
-from bayesdp.networks.hidden_law import full, support
+from bayesdp.networks.hidden_law import support
 from bayesdp.networks.randomness import below, uniform
 
 MOST_TRIANGLES = 1_000_000
@@ -80,16 +80,12 @@ def _flip_some(
         _copy(statistics, before)
         triangle = below(random, len(seen.triangles))
         kept = below(random, 4)  # the dyad not flipped; 3 for none
-        gain, end = 0.0, 0
-        possible, room = True, True
-        while end < 3 and possible and room:
+        gain, end, room = 0.0, 0, True
+        while end < 3 and room:
             if end != kept:
                 r = seen.triangles[triangle, end]
                 i, j = seen.pairs[r, 0], seen.pairs[r, 1]
                 present = place[r] >= 0
-                possible = present or not full(graph, seen.most, i, j)
-                if not possible:
-                    break
                 sign = -1.0 if present else 1.0
                 for t in range(len(change)):
                     change[t] = change_of(graph, model, t, i, j, np.int64(present))
@@ -100,7 +96,8 @@ def _flip_some(
                     statistics[t] += sign * change[t]
                 room = not _flip(graph, place, back, seen, r)
             end += 1
-        if possible and room and uniform(random) < math.exp(min(gain, 0.0)):
+        allowed = room and not _exceeds(graph, seen, triangle)
+        if allowed and uniform(random) < math.exp(min(gain, 0.0)):
             continue
         for k in range(end):
             if k != kept:
@@ -110,6 +107,17 @@ def _flip_some(
             _copy(state, random)
             return step
     return steps
+
+
+@inlined
+def _exceeds(graph: Any, seen: Any, triangle: Any) -> Any:
+    """Whether a node has too many ties; on the way it may, or the way back would differ."""
+    for k in range(3):
+        r = seen.triangles[triangle, k]
+        for side in range(2):
+            if graph.degree[seen.pairs[r, side]] > seen.most:
+                return True
+    return False
 
 
 @inlined
