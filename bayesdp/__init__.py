@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_grid import ModipsGrid
     from bayesdp.mechanisms.modips_nested import NestedModips
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
     from bayesdp.mechanisms.randomized_response import RandomizedResponse
     from bayesdp.mechanisms.randomness import reproducible
+    from bayesdp.mechanisms.sequential_steps import CategoricalColumns, NumericColumns
     from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
     from bayesdp.networks.prior import Normal
     from bayesdp.privacy.accounting import compose
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
     from bayesdp.synthesis.publish import publish
     from bayesdp.synthesis.select_family import select_family
+    from bayesdp.synthesis.sequential_modips import SequentialModips
     from bayesdp.synthesis.truncated_statistics import TruncatedStatistics
 
 _HOME = {
@@ -96,6 +99,7 @@ _HOME = {
     "BetaModel": "inference.beta_model",
     "BinomialModel": "inference.binomial",
     "BudgetExceeded": "errors",
+    "CategoricalColumns": "mechanisms.sequential_steps",
     "CensoredBetaMechanism": "mechanisms.censored_beta",
     "CensoredBetaSynthesizer": "synthesis.censored_beta",
     "Combined": "evaluation.combining_results",
@@ -140,6 +144,7 @@ _HOME = {
     "NoisyTriangles": "synthesis.noisy_triangles",
     "NoisyTrianglesMechanism": "mechanisms.noisy_triangles",
     "Normal": "networks.prior",
+    "NumericColumns": "mechanisms.sequential_steps",
     "PermuteAndFlip": "mechanisms.permute_and_flip",
     "PerturbedHistogram": "mechanisms.histogram",
     "PerturbedHistogramSynthesizer": "synthesis.histogram",
@@ -151,6 +156,8 @@ _HOME = {
     "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
+    "SequentialModips": "synthesis.sequential_modips",
+    "SequentialModipsMechanism": "mechanisms.modips_sequential",
     "Strength": "privacy.guarantee",
     "TruncatedStatistics": "synthesis.truncated_statistics",
     "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
@@ -186,6 +193,7 @@ __all__ = [
     "BetaModel",
     "BinomialModel",
     "BudgetExceeded",
+    "CategoricalColumns",
     "CensoredBetaMechanism",
     "CensoredBetaSynthesizer",
     "Combined",
@@ -229,6 +237,7 @@ __all__ = [
     "NoisyTriangles",
     "NoisyTrianglesMechanism",
     "Normal",
+    "NumericColumns",
     "PermuteAndFlip",
     "PerturbedHistogram",
     "PerturbedHistogramSynthesizer",
@@ -240,6 +249,8 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "ReleaseExists",
+    "SequentialModips",
+    "SequentialModipsMechanism",
     "Strength",
     "TruncatedStatistics",
     "TruncatedStatisticsMechanism",

@@ -167,12 +167,15 @@ class NestedModips:
         return tuple(self.sbs.check_output(each) for each in output)
 
     def records(self, output: Any) -> NDArray[Any]:
-        """The synthetic records, as a structured array of `draw` and `value`."""
+        """The synthetic records, as a structured array of `draw` and `value`, or their columns."""
         each = [self.sbs.records(one) for one in output]
         values = np.concatenate(each)
-        made = np.empty(values.size, dtype=[("draw", np.int64), ("value", values.dtype)])
+        if not values.dtype.names:
+            values = values.view([("value", values.dtype)])
+        made = np.empty(values.size, dtype=[("draw", np.int64), *values.dtype.descr])
         made["draw"] = np.repeat(np.arange(self.draws), [one.size for one in each])
-        made["value"] = values
+        for name in values.dtype.names or ():
+            made[name] = values[name]
         return made
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:

@@ -5,6 +5,11 @@ whatever the other numbers are; and where a record doesn't move it, its law is t
 independent numbers of which at most t move have at most the sum of the t largest epsilon_i. Copies
 are independent, and what delta(epsilon) follows from that sum is `pure_noise.pure_profile`.
 
+Some numbers can't all move as far as they may at once. Laplace noise of scale b_i on a lattice of
+step g_i has a log ratio of at most ceil(m_i / g_i) g_i / b_i <= (m_i + g_i) / b_i where number i
+moves by m_i. So where a family bounds the sum of m_i / b_i (`JointMoves`), that bound plus the sum
+of g_i / b_i holds too, and the smaller is taken.
+
 Gaussian noise
 --------------
 Number i moves by at most M_i steps of its lattice, with a scale of s_i steps. In
@@ -29,10 +34,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.gaussian_noise import divergence
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import scale_range
@@ -45,7 +51,21 @@ from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
 
 if TYPE_CHECKING:
+    from bayesdp.mechanisms.families.base import Family
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+
+class Promising(Protocol):
+    """What is asked for a promise."""
+
+    @property
+    def n(self) -> int | None:
+        """The number of records, where it is public."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that is promised under where none is asked for."""
+
 
 ALLOCATIONS = ("individualized", "communal")
 _SUM_TO_ONE = 1e-9  # how far from 1 weights may be, as their sum rounds
@@ -55,7 +75,7 @@ _FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
 def profile_of(made: ModipsSBS, copies: int, neighbours: Neighbours | None) -> Profile:
     """The profile of `copies` independent copies; the module's docstring has the proofs."""
     copies = check_at_least_one("copies", copies)
-    relation = _relation(made, neighbours)
+    relation = relation_of(made, neighbours)
     times = 1 if relation is made.neighbours else 2
     parts = made.parts
     moving = min(made.family.together(made.n), len(parts))
@@ -63,7 +83,7 @@ def profile_of(made: ModipsSBS, copies: int, neighbours: Neighbours | None) -> P
         return _worst([part.profile(copies=copies) for part in dict.fromkeys(parts)])
     if made.noise == "gaussian" and not any(part.bounding == "truncated" for part in parts):
         return _gaussian(parts, moving, copies, relation)
-    return _pure(parts, moving * times, times, copies)
+    return _pure(made, moving * times, times, copies)
 
 
 def _worst(profiles: Sequence[Profile]) -> Profile:
@@ -76,12 +96,22 @@ def _worst(profiles: Sequence[Profile]) -> Profile:
     )
 
 
-def _pure(parts: Sequence[AdditiveNoise], terms: int, times: int, copies: int) -> Profile:
+def _pure(made: ModipsSBS, terms: int, times: int, copies: int) -> Profile:
     """From the largest epsilons alone; each may be met `times` times."""
+    parts = made.parts
     each = sorted((part.epsilon() for part in parts for _ in range(times)), reverse=True)
     one = total(each[:terms])
+    if made.noise == "laplace" and not any(part.bounding == "truncated" for part in parts):
+        lattice = sum((1 / Fraction(part.noise.scale) for part in parts), Fraction(0))
+        together = _together(made.family, [Fraction(x) for x in made.scales], made.n)
+        one = one if together is None else min(one, up(times * (together + lattice)))
     whole = math.inf if math.isinf(one) else up(copies * Fraction(one))
     return pure_profile(one, copies, whole)
+
+
+def _together(family: Family, scales: Sequence[Fraction], n: int | None) -> Fraction | None:
+    """What the family knows of the sum of moves over scales, if it does."""
+    return family.joint([1 / x for x in scales], n) if isinstance(family, JointMoves) else None
 
 
 def _gaussian(
@@ -119,7 +149,7 @@ def guarantee(
     made: ModipsSBS, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
     """The promise of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
-    relation, delta = _relation(made, neighbours), check_delta(delta)
+    relation, delta = relation_of(made, neighbours), check_delta(delta)
     profile = profile_of(made, copies, relation)
     epsilon = profile.epsilon(delta)
     notes = ["The model, its priors and bounds, and all scales were chosen without the data."]
@@ -140,7 +170,8 @@ def guarantee(
     )
 
 
-def _relation(made: ModipsSBS, neighbours: Neighbours | None) -> Neighbours:
+def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
+    """The relation that a promise is asked under, or InvalidInput where there is none."""
     if neighbours is None:
         return made.neighbours
     relation = check_neighbours(neighbours)
@@ -183,7 +214,13 @@ def calibrated(
 
     moving = min(parameters["family"].together(parameters.get("n")), len(numbers))
     costs = sorted((s / r for s, r in zip(sensitivities, ratios, strict=True)), reverse=True)
-    guess = _guess(costs[:moving], epsilon, delta, copies, parameters.get("noise") == "gaussian")
+    gaussian = parameters.get("noise") == "gaussian"
+    joint = None
+    if not gaussian and parameters.get("bounding", "inflated") == "inflated":
+        joint = _together(parameters["family"], [*map(Fraction, ratios)], parameters.get("n"))
+    if joint is not None:
+        costs = [min(math.fsum(costs[:moving]), float(joint))]
+    guess = _guess(costs[:moving], epsilon, delta, copies, gaussian)
     largest = guess * _FURTHEST
     for number, ratio in zip(numbers, ratios, strict=True):
         if number.whole:

@@ -15,8 +15,9 @@ with the number's sensitivity, one copy of it has some epsilon_i. The family say
 numbers, t, one record can move at once (`Family.together`), so that the others' laws are the same
 for two neighbours, and the log ratio of all is at most
 
-    epsilon = the sum of the t largest epsilon_i.
+    epsilon = the sum of the t largest epsilon_i,
 
+or less, where the family knows that no record moves all as far as they may at once (`JointMoves`).
 For a statistic whose numbers are all about the same records t is how many they are, sequential
 composition; for counts of disjoint records it is 1 where a record is added or removed, parallel
 composition, and 2 where it is replaced. Copies have noise of their own, and multiply epsilon. With

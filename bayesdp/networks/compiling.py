@@ -13,13 +13,15 @@ from numba.core import types
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+_OWN = Path(__file__).parent
 
 
 def kernel(function: F) -> F:
     """Compile on the first call, without the GIL, and keep the machine code on disk.
 
     numba throws a kept kernel away when its own file changes, but not when a kernel that it
-    calls from another file does. So it is stamped with a digest of every file of its folder.
+    calls from another file does. So it is stamped with a digest of every file of its folder and
+    of this one.
     Where no folder can be written to, nothing is kept.
     """
     return _kept(numba.njit(nogil=True, error_model="numpy")(function), function)
@@ -31,7 +33,7 @@ def _kept(compiled: Any, function: F) -> F:
     except RuntimeError:
         return compiled  # type: ignore[no-any-return]
     folder = Path(function.__code__.co_filename).parent
-    compiled._cache._cache_file._source_stamp = _digest(folder)
+    compiled._cache._cache_file._source_stamp = _digest(folder) + _digest(_OWN)
     return compiled  # type: ignore[no-any-return]
 
 

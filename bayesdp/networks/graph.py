@@ -252,7 +252,7 @@ def detach(graph: Any, e: Any) -> Any:
 def grown(graph: Any) -> Any:
     """The same graph with more room: for the rows that are full, and for others to come."""
     edges, sizes = graph.edges, graph.sizes.copy()
-    if sizes[0] == len(edges):
+    if sizes[0] + 3 >= len(edges):  # a triangle's ties, which come at once, must fit too
         edges = np.empty((2 * len(edges), 2), dtype=np.int32)
         for e in range(sizes[0]):
             edges[e, 0], edges[e, 1] = graph.edges[e, 0], graph.edges[e, 1]

@@ -22,7 +22,7 @@ from bayesdp.networks.network import Network
 from bayesdp.networks.offset import NO_OFFSET
 from bayesdp.networks.prior import Normal
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import default_steps, in_threads
+from bayesdp.networks.simulation import default_steps
 
 Auxiliary = int | Literal["exact"]
 _WEAK = Normal()
@@ -135,14 +135,14 @@ def sample_hidden(
     target = Target(
         bound.model, seen, NO_OFFSET, listed, empty, mean, np.diag(1.0 / sd**2)
     )  # fmt: skip
-    each = generators(seed, chains + 1)
-    ties = len(first_guess(seen, bound, nodes, each.pop()))
+    *each, own = generators(seed, chains + 1)
+    ties = len(first_guess(seen, bound, nodes, own))
     both = len(seen.pairs) + ties
     effort = Effort(
         most, max(_FEWEST, both // 4), max(_FEWEST, ties), steps, 5 * max(_FEWEST, both)
     )
     plan = Plan(nodes, bound, target, effort, draws, tune, keep_networks)
-    drawn = in_threads(plan.chain, each)
+    drawn = plan.chains(each, own)
     kept = Kept(*(np.array(part) for part in zip(*(moves for moves, _ in drawn), strict=True)))
     _warn_of_collapse(kept.density)
     return HiddenDraws(

@@ -44,7 +44,9 @@ from bayesdp.networks.exchange import log_normal
 from bayesdp.networks.graph import Graph, duplicate
 from bayesdp.networks.hidden_evidence import Seen
 from bayesdp.networks.hidden_exact import Everything, draw_exactly
-from bayesdp.networks.hidden_moves import copied, run_hidden
+from bayesdp.networks.hidden_graph import copied
+from bayesdp.networks.hidden_guide import log_mixture
+from bayesdp.networks.hidden_moves import run_hidden
 from bayesdp.networks.hidden_pace import PARTS, levels_between
 from bayesdp.networks.markov import Model, number_of_dyads, run
 from bayesdp.networks.offset import Offset
@@ -137,7 +139,7 @@ def room(size: int, terms: int) -> Kept:
 @kernel
 def anneal(
     hidden: Any, target: Any, random: Any, statistics: Any, theta: Any, guide: Any, pull: Any,
-    noise: Any, effort: Any, pace: Any, kept: Any,
+    noise: Any, fresh: Any, mixture: Any, effort: Any, pace: Any, kept: Any,
 ) -> Any:  # fmt: skip
     """One move a row of `noise`, and a refreshed hidden graph after each; fills `kept`.
 
@@ -154,8 +156,12 @@ def anneal(
         for t in range(terms):
             proposed[t] = guide[0][t] + pull[d] * (theta[t] - guide[0][t]) + noise[d, t]
             other[t] = statistics[t]
+            if fresh[d]:
+                proposed[t] = noise[d, t]
         log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
-        if pull[d] < 1.0:
+        if fresh[d]:
+            log_ratio += log_mixture(theta, mixture) - log_mixture(proposed, mixture)
+        elif pull[d] < 1.0:
             log_ratio += log_normal(theta, guide) - log_normal(proposed, guide)
         if len(target.everything.graphs):
             empty = duplicate(target.empty)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +12,17 @@ from numpy.typing import NDArray
 from bayesdp.networks.chain import Law, Moves, Walk
 from bayesdp.networks.formula import BoundFormula
 from bayesdp.networks.hidden_annealing import Effort, Kept, Target, anneal, room
-from bayesdp.networks.hidden_moves import hidden_of
+from bayesdp.networks.hidden_graph import hidden_of
+from bayesdp.networks.hidden_guide import Mixture, fit_mixture, no_mixture
 from bayesdp.networks.hidden_pace import fit_pace
 from bayesdp.networks.hidden_start import first_guess, settle
 from bayesdp.networks.network import Network
 from bayesdp.networks.randomness import state_from
+from bayesdp.networks.simulation import in_threads
 
 _STEPS, _SHORTEST = 0.3, 0.05  # short moves lead out of where far ones are seldom accepted
+_FRESH = 0.8  # of the other moves, those from the mixture
+_FITS = 2  # of the mixture in the warm-up, before the last
 
 
 @dataclass(frozen=True)
@@ -42,15 +48,25 @@ class Plan:
     tune: int
     keep: int
 
-    def chain(self, generator: np.random.Generator) -> tuple[Kept, tuple[Network, ...]]:
-        """What was kept of the moves after the warm-up, and some hidden graphs."""
-        path = Path(self, generator)
-        path.warm_up()
-        made, networks = [], []
-        for size in np.diff(np.linspace(0, self.draws, self.keep + 1).astype(int)):
-            made.append(path.walk.moves(int(size)))
-            networks.append(path.network())
-        return Kept(*(np.concatenate(parts) for parts in zip(*made, strict=True))), tuple(networks)
+    def chains(
+        self, generators: Sequence[np.random.Generator], generator: np.random.Generator
+    ) -> list[tuple[Kept, tuple[Network, ...]]]:
+        """What was kept of the moves after the warm-up, and some hidden graphs, of each chain.
+
+        The warm-up's second half is made under a guide fitted to what all chains have seen.
+        """
+        paths = in_threads(functools.partial(Path.warmed_up, self), generators)
+        parts = np.diff(np.linspace(self.tune // 2, self.tune, _FITS + 1).astype(int))
+        for moves in parts:
+            mixture = self._mixture(paths, generator)
+            in_threads(functools.partial(Path.explore, mixture=mixture, moves=int(moves)), paths)
+        mixture = self._mixture(paths, generator)
+        return in_threads(functools.partial(Path.kept, mixture=mixture), paths)
+
+    def _mixture(self, paths: list[Path], generator: np.random.Generator) -> Mixture:
+        recent = np.vstack([path.seen[len(path.seen) // 2 :] for path in paths])
+        least = np.mean([path.walk.covariance for path in paths], axis=0)
+        return fit_mixture(recent, least, generator)
 
 
 class Path:
@@ -65,15 +81,36 @@ class Path:
             hidden_of(graph, plan.target.seen), self.statistics, plan.bound, plan.nodes,
             plan.target, plan.effort.refresh, self.random, generator,
         )  # fmt: skip
+        self.mixture = no_mixture(len(centre))
         self.pace = np.zeros((len(centre), len(centre) + 1))
-        self.walk = Walk(centre, covariance, generator, self._anneal, _STEPS, _SHORTEST)
+        self.walk = Walk(centre, covariance, generator, self._anneal_and_learn, _STEPS, _SHORTEST)
         self.tuning: list[Moves] = []
 
-    def warm_up(self) -> None:
-        """Adapt the moves and the levels between coefficients; they stay as they are then."""
-        self.walk.make = self._anneal_and_learn
-        self.walk.warm_up(self.plan.tune)
-        self.walk.make = self._anneal
+    @classmethod
+    def warmed_up(cls, plan: Plan, generator: np.random.Generator) -> Path:
+        """A path after half of its warm-up."""
+        path = cls(plan, generator)
+        path.walk.warm_up(plan.tune - plan.tune // 2)
+        return path
+
+    @property
+    def seen(self) -> NDArray[np.float64]:
+        """Coefficients of the warm-up so far, shape (moves, terms)."""
+        return np.vstack([draws for draws, _ in self.tuning])
+
+    def explore(self, *, mixture: Mixture, moves: int) -> None:
+        """Make moves of the warm-up under this guide."""
+        self.mixture = mixture
+        self.walk.moves(moves)
+
+    def kept(self, *, mixture: Mixture) -> tuple[Kept, tuple[Network, ...]]:
+        """Moves after the warm-up, of which nothing adapts, and some of their hidden graphs."""
+        self.mixture, self.walk.make = mixture, self._anneal
+        made, networks = [], []
+        for size in np.diff(np.linspace(0, self.plan.draws, self.plan.keep + 1).astype(int)):
+            made.append(self.walk.moves(int(size)))
+            networks.append(self.network())
+        return Kept(*(np.concatenate(parts) for parts in zip(*made, strict=True))), tuple(networks)
 
     def _anneal(
         self,
@@ -83,9 +120,14 @@ class Path:
         noise: NDArray[np.float64],
     ) -> Kept:
         kept = room(*noise.shape)
+        fresh = np.zeros(len(noise), dtype=np.bool_)
+        if len(self.mixture.weight):
+            fresh = (pull < 1.0) & (self.walk.generator.random(len(noise)) < _FRESH)
+            drawn = self.mixture.draw(self.walk.generator, len(noise))
+            noise = np.where(fresh[:, None], drawn, noise)
         self.hidden = anneal(
             self.hidden, self.plan.target, self.random, self.statistics, theta, guide, pull, noise,
-            self.plan.effort, self.pace, kept,
+            fresh, self.mixture, self.plan.effort, self.pace, kept,
         )  # fmt: skip
         return kept
 

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from bayesdp.errors import InvalidInput
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind_together
+from bayesdp.networks.hidden_triangles import triangles_among
 from bayesdp.networks.network import Network
 from bayesdp.networks.offset import offset_from
 
+_OF_TRIANGLES = ("triangle", "gwesp")
 LAWS = ("laplace", "gaussian")
 
 
@@ -41,6 +43,8 @@ class Seen(NamedTuple):
     degree_scale, degree_law : ndarray, shape (sequences,)
     most : int
         What no degree exceeds, out-degree if directed.
+    triangles : ndarray of int64, shape (triangles, 3)
+        Places of three dyads listed that form one, where the model has ties in triangles.
     """
 
     pairs: NDArray[np.int64]
@@ -57,6 +61,7 @@ class Seen(NamedTuple):
     degree_scale: NDArray[np.float64]
     degree_law: NDArray[np.int64]
     most: int
+    triangles: NDArray[np.int64]
 
 
 def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, BoundFormula, int]:
@@ -78,8 +83,10 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
     sizes = [len(place) for place in places[1:]]
     rows = (2, nodes.n) if nodes.directed else (nodes.n,)
     listed = offset_from((evidence.ties, _offsets(evidence), evidence.constant), *_kind(nodes))
+    pairs = np.column_stack([np.repeat(np.arange(nodes.n), np.diff(listed.start)), listed.node])
+    closing = not nodes.directed and any(name.startswith(_OF_TRIANGLES) for name in bound.names)
     seen = Seen(
-        pairs=np.column_stack([np.repeat(np.arange(nodes.n), np.diff(listed.start)), listed.node]),
+        pairs=pairs,
         first=listed.start,
         offset=listed.value,
         constant=listed.constant,
@@ -98,6 +105,7 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
         degree_scale=np.array([float(_positive("scale", p.scale, ())) for p in evidence.degrees]),
         degree_law=np.array([_law(p.law) for p in evidence.degrees], dtype=np.int64),
         most=nodes.n if evidence.max_degree is None else evidence.max_degree,
+        triangles=triangles_among(pairs if closing else pairs[:0], listed.start),
     )  # fmt: skip
     return seen, bound, len(places[0])
 

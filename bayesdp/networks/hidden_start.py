@@ -11,7 +11,8 @@ from scipy import optimize, special
 from bayesdp.networks.formula import BoundFormula
 from bayesdp.networks.hidden_annealing import Target
 from bayesdp.networks.hidden_evidence import Seen
-from bayesdp.networks.hidden_moves import Hidden, run_hidden
+from bayesdp.networks.hidden_graph import Hidden
+from bayesdp.networks.hidden_moves import run_hidden
 from bayesdp.networks.markov import changes_of
 from bayesdp.networks.network import Network
 from bayesdp.networks.pseudolikelihood import Dyads, climb, inverse

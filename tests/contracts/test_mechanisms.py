@@ -621,6 +621,51 @@ EXAMPLES += [
         intractable=True,
     ),
 ]
+COLUMNS = {"age": (18, 90), "dose": (0, 1), "pressure": (70, 250)}
+ROWS = [[(18, 0.5, 70), (90, 0.25, 120.5)], [(20, 1, 250), (20, 0, 250)]]
+EXAMPLES += [
+    *(
+        Example(
+            bdp.ModipsSBS(
+                bdp.families.LinearRegression(COLUMNS, "pressure"), 2, scales, n, bounding=bounding
+            ),
+            [(None, None)],
+            ROWS,
+            intractable=True,
+        )
+        for scales, n, bounding in (
+            ((0.25,) * 9, 5, "inflated"),
+            ((0.5,) * 9, 5, "truncated"),
+            ((1.5,) * 10, None, "inflated"),
+        )
+    ),
+    Example(
+        bdp.NestedModips(
+            bdp.ModipsSBS(bdp.families.LinearRegression(COLUMNS, "dose"), 2, (0.5,) * 9, 4), 2
+        ),
+        [(None, None)],
+        [ROWS, ROWS[::-1]],
+        intractable=True,
+    ),
+]
+STEPS = (
+    bdp.CategoricalColumns({"sex": ("f", "m"), "old": (False, True)}),
+    bdp.CategoricalColumns({"level": (1, 2, 3)}, by=["sex"]),
+    bdp.NumericColumns({"dose": (0, 1)}, by=["sex", "old"]),
+    bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}, on=["dose"]),
+)
+EXAMPLES += [
+    Example(
+        bdp.SequentialModipsMechanism(STEPS, 2, (0.8, 1.5, 3.0, 6.0), n),
+        [(None, None)],
+        [
+            [(0, 1, 2, 0.25, 18, 250), (1, 0, 0, 1, 90, 70)],
+            [(0, 1, 2, 0.25, 18, 250), (0, 1, 2, 0, 20.5, 100)],
+        ],
+        intractable=True,
+    )
+    for n in (5, None)
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )

@@ -13,15 +13,10 @@ from bayesdp.networks.evidence import Evidence, SeenDegrees, SeenStatistics
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.hidden_evidence import seen_of
 from bayesdp.networks.hidden_exact import everything
-from bayesdp.networks.hidden_moves import (
-    TO_LISTED,
-    TO_TIES,
-    TO_TIES_ALONE,
-    copied,
-    hidden_of,
-    run_hidden,
-)
+from bayesdp.networks.hidden_graph import copied, hidden_of
+from bayesdp.networks.hidden_moves import TO_LISTED, TO_TIES, TO_TIES_ALONE, run_hidden
 from bayesdp.networks.hidden_start import first_guess
+from bayesdp.networks.hidden_triangles import MOST_TRIANGLES, flip_triangles, triangles_among
 from bayesdp.networks.randomness import state_from
 from tests.networks.hidden_oracles import EVIDENCE, every_graph, flipped, log_likelihood
 
@@ -164,6 +159,85 @@ def test_transitions_are_in_detailed_balance_and_those_of_the_kernel(kind, n, di
         check_law(codes, graphs, directed, transition[k])
 
 
+@kernel
+def flipped_codes(hidden, model, seen, coef, random, statistics, codes):
+    """A number of the graph after one move of a triangle, each from the same graph."""
+    at_first, change = statistics.copy(), np.empty_like(statistics)
+    for d in range(len(codes)):
+        moved = copied(hidden)
+        statistics[:] = at_first
+        moved = flip_triangles(moved, model, seen, coef, random, change, statistics, 1)
+        codes[d] = 0
+        for e in range(moved.graph.sizes[0]):
+            i, j = np.int64(moved.graph.edges[e, 0]), np.int64(moved.graph.edges[e, 1])
+            codes[d] |= 1 << (i * moved.graph.n + j)
+
+
+@pytest.mark.parametrize("most", [4, 2])
+def test_flips_of_triangles_are_in_detailed_balance_and_those_of_the_kernel(most):
+    """Listed dyads 01, 02, 12, 13, 23 of four nodes: two triangles; offsets of their own."""
+    theta, pairs = np.array([-0.4, 0.5]), np.array([(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)])
+    nodes, graphs, values = every_graph(4, False, ["edges", "triangle"])
+    evidence = Evidence(
+        nodes, pairs, np.array([0.3, -0.2, 1.0, 0.4, 0.6]), constant=-0.5,
+        statistics=(SeenStatistics("edges", np.array([3.0]), np.array([1.5])),),
+        max_degree=None if most == 4 else most,
+    )  # fmt: skip
+    seen, bound, _ = seen_of(evidence, "edges + triangle", nodes)
+    assert seen.triangles.tolist() == [[0, 1, 2], [2, 3, 4]]
+    logp = values @ theta + [log_likelihood(evidence, a, nodes) for a in graphs]
+    number = {code_of(a, False): k for k, a in enumerate(graphs)}
+    transition = np.zeros((len(graphs), len(graphs)))
+    possible = np.flatnonzero(np.isfinite(logp))
+    for k, a in ((k, graphs[k]) for k in possible):
+        for triangle, kept in itertools.product(seen.triangles, range(4)):
+            b = a.copy()
+            for i, j in pairs[np.delete(triangle, kept) if kept < 3 else triangle]:
+                b[i, j] = b[j, i] = 1 - b[i, j]
+            to = number[code_of(b, False)]
+            transition[k, to] += min(1.0, np.exp(logp[to] - logp[k])) / 8
+        transition[k, k] += 1.0 - transition[k].sum()
+    flow = (special.softmax(logp)[:, None] * transition)[np.ix_(possible, possible)]
+    np.testing.assert_allclose(flow, flow.T, atol=1e-15)
+    for k in possible[:: 7 if most == 4 else 4]:
+        start = nodes.with_edges(np.argwhere(np.triu(graphs[k])))
+        graph, statistics = bound.graph(start)
+        codes, random = np.empty(20_000, dtype=np.int64), state_from(np.random.default_rng(1))
+        flipped_codes(hidden_of(graph, seen), bound.model, seen, theta, random, statistics, codes)
+        check_law(codes, graphs, False, transition[k])
+
+
+def test_triangles_among_listed_dyads():
+    """Against every triple of nodes, and none for directed graphs or terms without triangles."""
+    rng, n = np.random.default_rng(2), 30
+    adjacent = np.triu(rng.random((n, n)) < 0.3, 1)
+    evidence = flipped(Network(n, np.argwhere(adjacent)), 2.0)
+    seen, _, _ = seen_of(evidence, "edges + gwesp(0.5)", Network(n))
+    found = {tuple(sorted(set(seen.pairs[places].ravel().tolist()))) for places in seen.triangles}
+    expected = {
+        (i, j, k)
+        for i, j, k in itertools.combinations(range(n), 3)
+        if adjacent[i, j] and adjacent[i, k] and adjacent[j, k]
+    }
+    assert found == expected
+    assert len(seen.triangles) == len(expected)
+    assert len(seen_of(evidence, "edges + kstar(2)", Network(n))[0].triangles) == 0
+    directed = flipped(Network(4, [(0, 1), (1, 2), (0, 2)], directed=True), 2.0)
+    nodes = Network(4, directed=True)
+    assert len(seen_of(directed, "edges + triangle", nodes)[0].triangles) == 0
+
+
+def test_of_very_many_triangles_some_are_drawn_from():
+    every = np.array(list(itertools.combinations(range(190), 2)))
+    first = np.searchsorted(every[:, 0], np.arange(191))
+    some = triangles_among(every, first)
+    assert 190 * 189 * 188 // 6 > MOST_TRIANGLES >= len(some) > MOST_TRIANGLES // 2
+    sides = every[some]
+    assert (sides[:, 0, 0] == sides[:, 1, 0]).all()
+    assert (sides[:, 0, 1] == sides[:, 2, 0]).all()
+    assert (sides[:, 1, 1] == sides[:, 2, 1]).all()
+
+
 def test_a_hidden_graph_that_grows_stays_whole():
     network = Network(90)
     pairs = np.array(list(itertools.combinations(range(90), 2)))[::7]
@@ -171,6 +245,7 @@ def test_a_hidden_graph_that_grows_stays_whole():
     for bitsets in (True, False):
         run_codes(evidence, "edges + triangle", [1.0, 0.0], network, (), 1, 60_000, bitsets=bitsets)
         run_codes(evidence, "edges", [1.0], network, (), 4_000, 1, bitsets=bitsets)
+        run_codes(evidence, "edges + triangle", [1.0, 0.5], network, (), 8, 40, bitsets=bitsets)
 
 
 @pytest.mark.parametrize(("n", "directed"), [(5, False), (4, True)])

@@ -352,3 +352,124 @@ def test_draws_share_the_noise_of_their_statistic():
     noise = 2 * (200 / 0.4 / 100_000) ** 2
     assert q.mean(axis=1).var(ddof=1) == pytest.approx(noise, rel=1.5)
     assert q.mean(axis=1).var(ddof=1) > 4 * within
+
+
+# Records of several columns.
+
+COLUMNS = {"age": (18, 90), "pressure": (70, 250)}
+PRESSURE = bdp.families.LinearRegression(COLUMNS, "pressure")
+
+
+def people(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    age = rng.uniform(20, 80, n)
+    pressure = np.clip(100 + 0.6 * age + rng.normal(0, 8, n), 70, 250)
+    return pd.DataFrame({"pressure": pressure, "name": "x", "age": age})
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_regressions_copies_are_whole_tables(public, tmp_path):
+    data = people(3000)
+    declared = bdp.Modips(
+        PRESSURE, epsilon=20.0, copies=3, public_n=public, size=None if public else 2000
+    )
+    with bdp.reproducible(2):
+        release = declared.release(data)
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+    assert declared.guarantee(3000 if public else None).epsilon == pytest.approx(20.0, rel=1e-5)
+    for frame in release.to_frames():
+        assert list(frame.columns) == ["age", "pressure"]
+        assert len(frame) == (3000 if public else 2000)
+        slope, at_zero = np.polyfit(frame["age"], frame["pressure"], 1)
+        assert slope == pytest.approx(0.6, abs=0.15)
+        assert at_zero == pytest.approx(100, abs=8)
+        assert np.all(frame["age"].between(18, 90) & frame["pressure"].between(70, 250))
+
+
+def test_columns_are_found_by_name_or_in_order_in_memory_or_in_batches():
+    data = people(500)
+    declared = bdp.Modips(PRESSURE, copies=2)
+    releases = []
+    for given in (
+        data,
+        data[["age", "pressure"]].to_numpy(),
+        iter([data[:123], data[123:123], data[123:]]),
+    ):
+        with bdp.reproducible(1):
+            releases.append(declared.release(given))
+    assert releases[0] == releases[1] == releases[2]
+
+
+def test_values_out_of_bounds_are_moved_only_if_asked():
+    data = people(50)
+    data.loc[3, "age"] = 111.0
+    with pytest.raises(bdp.InvalidInput, match=r"column 'age'.*clip=True") as error:
+        bdp.Modips(PRESSURE).release(data)
+    assert "111" not in str(error.value)
+    assert bdp.Modips(PRESSURE, clip=True).release(data).mechanism.clip
+    moved = data.assign(age=data["age"].clip(18, 90))
+    assert PRESSURE.sums(data, clip=True) == PRESSURE.sums(moved)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (people(0), "empty"),
+        (iter([people(0)]), "empty"),
+        (people(3).drop(columns="age"), r"no columns \['age'\]"),
+        (people(3).assign(age=[30.0, None, 40.0]), "column 'age': data has missing values"),
+        (people(3).assign(age=["30", "4", "x"]), "column 'age' has values that are no number"),
+        (people(3)["age"], r"shape \(3,\)"),
+        (np.zeros((4, 3)), r"shape \(4, 3\)"),
+        (np.full((4, 2), 17.5), "column 'age' has values"),
+        (np.full((4, 2), np.inf), "column 'age' has values"),
+        (np.full((4, 2), np.nan), "missing"),
+    ],
+)
+@pytest.mark.parametrize("clip", [True, False])
+def test_wrong_tables_cost_nothing(data, message, clip, tmp_path):
+    if clip and "has values" in message and "no number" not in message:
+        return
+    ledger = budget(tmp_path, 3.0)
+    with pytest.raises(bdp.InvalidInput, match=message) as error:
+        bdp.Modips(PRESSURE, copies=2, clip=clip).release(data, ledger=ledger)
+    assert "17.5" not in str(error.value)
+    assert ledger.spent().epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"bounds": {"a": (0, 1)}}, "two columns or more"),
+        ({"bounds": (0, 1)}, "two columns or more"),
+        ({"bounds": [("a", (0, 1)), ("a", (0, 1))]}, "named once"),
+        ({"bounds": {"copy": (0, 1), "y": (0, 1)}}, "release's table"),
+        ({"bounds": {"a": (1, 0), "y": (0, 1)}}, "column 'a': bounds is"),
+        ({"response": "z"}, "response is 'z'"),
+        ({"response": ["age"]}, "response is"),
+        ({"prior": (0, 1, 1)}, "m0, k, a, b"),
+        ({"prior": (0, 0, 1, 1)}, "positive"),
+        ({"prior": ((0, 0, 0), 1, 1, 1)}, "one number or 2"),
+        ({"prior": (0, 1, float("nan"), 1)}, "finite"),
+        ({"predictors_prior": (0, 1, 0, 1)}, "degrees of freedom above"),
+        ({"predictors_prior": "flat"}, "predictors_prior is 'flat'"),
+    ],
+)
+def test_wrong_regressions_are_named(wrong, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.families.LinearRegression(**{"bounds": COLUMNS, "response": "pressure", **wrong})
+
+
+def test_a_regression_has_no_cells():
+    with pytest.raises(bdp.InvalidInput, match="bounded on a grid of one parameter"):
+        bdp.Modips(PRESSURE, "sdd")
+
+
+def test_nested_copies_of_a_regression_keep_their_columns(tmp_path):
+    release = bdp.Modips(PRESSURE, copies=2, draws=3).release(people(40))
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+    for frame in release.to_frames():
+        assert list(frame.columns) == ["draw", "age", "pressure"]
+        assert frame["draw"].value_counts().to_dict() == {0: 40, 1: 40, 2: 40}

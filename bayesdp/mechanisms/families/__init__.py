@@ -14,6 +14,7 @@ from bayesdp.mechanisms.families.base import Family, Number, Sums
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.families.linear_regression import LinearRegression
 
 __all__ = [
     "FAMILIES",
@@ -21,6 +22,7 @@ __all__ = [
     "Categorical",
     "Family",
     "Gaussian",
+    "LinearRegression",
     "Number",
     "Sums",
     "check_family",
@@ -30,6 +32,7 @@ FAMILIES: dict[str, Any] = {
     "bernoulli": Bernoulli,
     "categorical": Categorical,
     "gaussian": Gaussian,
+    "linear_regression": LinearRegression,
 }
 """By the name that a manifest calls them."""
 

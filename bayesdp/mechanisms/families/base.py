@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +122,14 @@ class Family(Protocol):
 
     def decode(self, columns: Mapping[str, Any], size: int) -> list[Any]:
         """The copies that `encode` wrote."""
+
+
+@runtime_checkable
+class JointMoves(Protocol):
+    """A family that knows how far one record moves its numbers together, if less than apart."""
+
+    def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
+        """At least the sum of rates[i] times the move of number i, for any two neighbours."""
 
 
 def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:

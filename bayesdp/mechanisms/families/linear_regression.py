@@ -1,0 +1,202 @@
+r"""Records of bounded columns: a linear regression on predictors that are jointly normal.
+
+Each column j is rescaled by its public bounds to z_j in [-1, 1], and each record, by a rule that
+looks at it alone, rounded to steps of 2^-23, so that all sums are exact integers. With z_0 = 1 the
+statistic is the distinct entries of the matrix of sums of z_j z_k: X'X, X'y and y'y of the
+predictors, with an intercept, and the response. The sum of z_0 z_0 is n, and among the numbers only
+where n is confidential; of the others,
+
+=====================  ==========  =======================  =========================
+number                 of a record  moved by a replacement  by one record more or less
+=====================  ==========  =======================  =========================
+sum of z_j             [-1, 1]     2                        1
+sum of z_j^2           [0, 1]      1                        1
+sum of z_j z_k, j < k  [-1, 1]     2                        1
+=====================  ==========  =======================  =========================
+
+One record more or less, at a corner of the box, moves all of them by as much at once. With
+d = p + 1 columns the moves of a replacement sum to d^2 + 2 d = p^2 + 4 p + 3, the sensitivity in
+general use (Ju, Awan, Gong and Rao 2022); but no replacement makes all of them at once, and
+`bayesdp.mechanisms.families.moment_moves` proves how much it does move in L1 norm: at most
+(p + 1)(p + 3)^2 / (2 (p + 2)), which is attained. Laplace noise pays for that; Gaussian noise, and
+truncated noise, for all of them.
+
+Rounding: each number is computed exactly and rounded once, to the nearest float, so neighbours are
+apart by at most 2^-52 of the largest value more; sensitivities include it.
+
+The model
+---------
+Of z: predictors x ~ N(mu, Sigma), and given them the response y ~ N(c_0 + c'x, sigma^2). The
+likelihood depends on the records through the statistic alone, and the priors are conjugate:
+
+    sigma^2 ~ InverseGamma(a, b),      (c_0, c) ~ N(m0, sigma^2 diag(k)^-1),
+    Sigma ~ InverseWishart(nu, diag(psi)),    mu ~ N(m, Sigma / r).
+
+A noisy matrix may be that of no records; what is made of it, and how a copy follows, is
+`bayesdp.mechanisms.families.linear_regression_draws`. Predictors are confidential as the response
+is: copies are whole records, with predictors of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families import regression_fields, regression_outputs
+from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.linear_regression_draws import drawn
+from bayesdp.mechanisms.families.moment_moves import largest_replacement
+from bayesdp.mechanisms.families.moments import (
+    MOST,
+    check_vector,
+    in_steps,
+    moment_numbers,
+    moments_of,
+    rescaled,
+    totals_of,
+)
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRegression:
+    """Records of several bounded columns, one of which is regressed on the others.
+
+    Parameters
+    ----------
+    bounds : mapping, or sequence of pairs
+        (low, high) of each column by its name, chosen without the data; two columns or more.
+    response : str
+        Which column is regressed on the others, in their order.
+    prior : tuple (m0, k, a, b)
+        Normal-inverse-gamma prior of the coefficients and of the residual variance, of columns
+        rescaled to [-1, 1]: m0 and k are the coefficients' mean and precision in units of
+        1 / sigma^2, one number for all, or one for the intercept and for each predictor; a and b
+        the variance's shape and scale.
+    predictors_prior : tuple (m, r, nu, psi), optional
+        Normal-inverse-Wishart prior of the rescaled predictors: mean (one number, or one for
+        each), the number of records that it counts for, degrees of freedom above p - 1, and the
+        diagonal of the scale matrix (one number, or one for each). Default: (0, 0.1, p + 2, 0.1).
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> family = LinearRegression({"age": (18, 90), "pressure": (70, 250)}, "pressure")
+    >>> [number.name for number in family.numbers(100)][-1]
+    'sum[age*pressure]'
+    """
+
+    bounds: tuple[tuple[str, tuple[float, float]], ...]
+    response: str
+    prior: tuple[Any, ...] = (0.0, 0.1, 1.0, 0.1)
+    predictors_prior: tuple[Any, ...] = None  # type: ignore[assignment]
+    kind: str = field(default="linear_regression", init=False)
+
+    def __post_init__(self) -> None:
+        bounds = regression_fields.check_columns(self.bounds)
+        object.__setattr__(self, "bounds", bounds)
+        regression_fields.check_response(self.response, self.columns)
+        p = len(bounds) - 1
+        object.__setattr__(self, "prior", regression_fields.check_prior(self.prior, p))
+        made = regression_fields.check_predictors_prior(self.predictors_prior, p)
+        object.__setattr__(self, "predictors_prior", made)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return tuple(name for name, _ in self.bounds)
+
+    @property
+    def ends(self) -> Floats:
+        """Their bounds, shape (columns, 2)."""
+        return np.array([ends for _, ends in self.bounds])
+
+    @property
+    def place(self) -> int:
+        """The response's, among the columns."""
+        return self.columns.index(self.response)
+
+    def sums(self, records: Any, *, clip: bool = False) -> Sums:
+        """Exact sums of the columns, of their squares and of their products, in steps.
+
+        Parameters
+        ----------
+        records : DataFrame, or array of shape (n, columns)
+            A DataFrame's other columns aren't read; an array has these, in their order.
+        clip : bool
+            Whether values out of their column's bounds are moved to them.
+        """
+        x = regression_fields.table_of(records, self.columns, self.ends, clip=clip)
+        return Sums(len(x), totals_of(in_steps(x, self.ends)))
+
+    def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
+        """Where n isn't public n, then the sums of columns, squares and products, rescaled."""
+        if not public_n and sums.n > MOST:
+            raise InvalidInput(f"data has more than {MOST} records, the most that n=None takes")
+        scaled = rescaled(sums.totals, len(self.bounds))
+        return scaled if public_n else (float(sums.n), *scaled)
+
+    def numbers(self, n: int | None) -> tuple[Number, ...]:
+        """Those of the statistic, with what rounding adds."""
+        return moment_numbers(self.columns, n)
+
+    def together(self, n: int | None) -> int:
+        """All: they are about the same records."""
+        return len(self.numbers(n))
+
+    def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
+        """The most that rates times moves sum to, for two neighbours; see `moment_moves`."""
+        numbers = self.numbers(n)
+        apart = sum(
+            (r * Fraction(x.sensitivity) for r, x in zip(rates, numbers, strict=True)), Fraction(0)
+        )
+        if n is None:
+            return apart
+        rounding = sum(rates, Fraction(0)) * Fraction(n, 2**52)
+        return min(apart, largest_replacement(rates, len(self.bounds)) + rounding)
+
+    def vector(self, statistic: Any, n: int | None) -> Floats:
+        """The numbers along the last axis of an array, as they are."""
+        return check_vector(statistic, self.numbers(n))
+
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
+        """Records in their order, along two last axes: `size` and the columns."""
+        return drawn(self, noisy, mechanism)
+
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+        """Intractable: always raises InvalidInput."""
+        raise InvalidInput(
+            "the law of a copy of regression records is intractable: its noisy matrix is projected "
+            "and integrated over; analyse each copy as data and combine the results with "
+            "bdp.combine, whose caveats then hold"
+        )
+
+    def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
+        """All others in the middle; one at a corner comes, or moves to where most changes."""
+        d = len(self.bounds)
+        corner, nothing = (1.0,) * d, (0.0,) * d
+        if n is None:
+            return [((4.0, *moments_of(nothing)), (5.0, *moments_of(corner)))]
+        signs = tuple(1.0 if j % 2 else -1.0 for j in range(d))
+        others = [(-1 / (d + 1),) * d, signs, nothing]
+        return [(moments_of(corner), moments_of(other)) for other in others]
+
+    def outputs(self, size: int) -> None:
+        """None: they are reals."""
+
+    check_output = regression_outputs.check_output
+    records = regression_outputs.records
+    encode = regression_outputs.encode
+    decode = regression_outputs.decode

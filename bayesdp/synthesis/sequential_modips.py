@@ -1,0 +1,168 @@
+"""Private copies of mixed tables: categorical and numeric columns, one group given another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.base import Sums
+from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
+from bayesdp.mechanisms.sequential_counts import columns_of, statistic_of, sums_of_columns
+from bayesdp.mechanisms.sequential_layout import check_steps, layouts_of
+from bayesdp.mechanisms.sequential_steps import Step
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ANY_N = 1000  # records, to check what doesn't depend on how many there are
+
+
+@dataclass(frozen=True)
+class SequentialModips:
+    """Synthesize whole tables, privately, from a sequence of conditional models.
+
+    Every copy has all columns of all steps, and records of its own. What a step's columns depend
+    on is what it says: categorical ones on the labels in `by`, numeric ones also on the numeric
+    columns in `on` and those before them in the same step. Given these the model has them
+    independent of all others, and so are they in the copies. The model is that of
+    `bayesdp.mechanisms.modips_sequential`, the proof in `bayesdp.mechanisms.sequential_promise`.
+
+    Cells cost nothing, but each has noise of its own: where one has few records next to the noise's
+    scale (``release.mechanism.scales``), its part of a copy is close to what the priors say.
+    Copies are analysed as data, and combined by `bdp.combine`.
+
+    Parameters
+    ----------
+    steps : sequence of CategoricalColumns and NumericColumns
+        In the order of the model.
+    epsilon : float
+        Total privacy cost of all copies; a pure promise.
+    copies : int
+        Number of independent copies, each with noise and parameters of its own.
+    size : int, optional
+        Synthetic records a copy. Default: the number of confidential ones, where it is public.
+    public_n : bool
+        Whether the number of records is public. If it is, it is written into the release, and the
+        promise is about replacing one record. If not, the promise is about adding or removing one,
+        and `size` must be given. That there is a record is public.
+    weights : sequence of float, optional
+        Each step's share of epsilon, positive with sum 1. Default: equal ones.
+    clip : bool
+        Whether numbers out of their bounds are moved to them, each by itself; else such data are
+        refused. The release says which.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> import pandas as pd
+    >>> synthesizer = SequentialModips(
+    ...     [
+    ...         bdp.CategoricalColumns({"sex": ("f", "m"), "smokes": (False, True)}),
+    ...         bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}, by=["sex"]),
+    ...     ],
+    ...     epsilon=2.0,
+    ...     copies=3,
+    ... )
+    >>> people = {"sex": ["f", "m"], "smokes": [False, True], "age": [30, 41]}
+    >>> release = synthesizer.release(pd.DataFrame(people | {"pressure": [99, 120]}))
+    >>> list(release.to_frames()[0].columns)
+    ['sex', 'smokes', 'age', 'pressure']
+    """
+
+    steps: Sequence[Step]
+    epsilon: float = 1.0
+    copies: int = 5
+    size: int | None = None
+    public_n: bool = True
+    weights: Sequence[float] | None = None
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", check_steps(self.steps))
+        if not isinstance(self.public_n, bool):
+            raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
+        if self.size is not None:
+            check_at_least_one("size", self.size)
+        elif not self.public_n:
+            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
+
+    def release(
+        self, data: pd.DataFrame | Iterator[pd.DataFrame], *, ledger: DatasetLedger | None = None
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Parameters
+        ----------
+        data : DataFrame, or iterator of DataFrames
+            The confidential records; columns of no step aren't read. An iterator yields batches
+            of them, such as those of a file that is larger than memory, and is read once.
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
+            first, then the guarantee is spent, then the copies are drawn. What is spent stays
+            spent, even if this process is killed before the release is saved.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If the data are empty, missing somewhere, outside the bounds (unless `clip`), or have
+            labels that aren't listed; or if there is a ledger and the draws would be seeded.
+            Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        layouts = layouts_of(self.steps)
+        batches: Iterable[Any] = data if isinstance(data, Iterator) else [data]
+        sums: Sums | None = None
+        for batch in batches:
+            columns, size = columns_of(layouts, batch, clip=self.clip)
+            each = sums_of_columns(layouts, columns, size)
+            sums = each if sums is None else sums + each
+        if sums is None or sums.n == 0:
+            raise InvalidInput("data is empty; there is nothing to release")
+        n = sums.n if self.public_n else None
+        return publish(
+            self._mechanism(n), statistic_of(layouts, sums, n), copies=self.copies, ledger=ledger
+        )
+
+    def guarantee(self, n: int | None = None) -> Guarantee:
+        """What a release will promise, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, optional
+            The public number of records; not where it is confidential.
+        """
+        if (n is None) == self.public_n:
+            raise InvalidInput(
+                f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
+                "there"
+            )
+        return self._mechanism(n).guarantee(copies=self.copies)
+
+    def _mechanism(self, n: int | None) -> SequentialModipsMechanism:
+        return SequentialModipsMechanism.calibrate(
+            epsilon=self.epsilon,
+            copies=self.copies,
+            weights=self.weights,
+            steps=self.steps,
+            size=self.size or n,
+            n=n,
+            clip=self.clip,
+        )
