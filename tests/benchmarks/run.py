@@ -747,8 +747,9 @@ def normal_copies() -> None:
                 theirs = seconds(lambda f=law, y=y, s=means: f(y, s[:, None]), repeats=3)
                 what = "faster than the law at 320 means"
             else:
-                fit = {"engine": "pymc", "draws": 1000, "seed": 1}
-                theirs = seconds(lambda m=model, r=release: m.fit(r, **fit), repeats=1)
+                theirs = seconds(
+                    lambda m=model, r=release: m.fit(r, engine="pymc", draws=1000, seed=1), 1
+                )
                 what = "faster than 4,000 draws by NUTS"
             name = f"posterior of 10 normal copies, sd {'known' if sd else 'unknown'}"
             line(name, f"{1e3 * took:.0f} ms", what, theirs / took, "-")
