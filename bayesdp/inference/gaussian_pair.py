@@ -50,7 +50,10 @@ class SeenPair:
         On which the law varies.
     kinks : tuple of two ndarrays
     log_law : callable
-        Of all copies, at means and variances: a matrix.
+        Of all copies, at means and variances: a matrix. Where there are `moving_kinks` the
+        variances are one too, a row a mean.
+    moving_kinks : callable, optional
+        Those of the variance at each mean, shape (means, kinks), where they depend on it.
     """
 
     n: int
@@ -59,6 +62,7 @@ class SeenPair:
     scales: tuple[float, float]
     kinks: tuple[Floats, Floats]
     log_law: Callable[[Floats, Floats], Floats]
+    moving_kinks: Callable[[Floats], Floats] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,15 +103,19 @@ def posterior_of_pair(seen: SeenPair, prior: tuple[float, ...]) -> PairPosterior
     t_kinks = np.arcsinh((seen.kinks[0] - m0) / narrow)
     t, t_widths = _pieces(t_ends, t_kinks, lengths[0], _MOST_PIECES[0])
     u, u_widths = _pieces(u_ends, v_kinks, lengths[1], _MOST_PIECES[1])
-    logs = log_weight(t, u) + np.log(t_widths)[:, None] + np.log(u_widths)
     s, s_widths = m0 + narrow * np.sinh(t), t_widths * narrow * np.cosh(t)
+    if seen.moving_kinks is not None:
+        u, u_widths = _moving_pieces(u_ends, seen.moving_kinks(s), lengths[1])
+    with np.errstate(divide="ignore"):  # of pieces without length
+        logs = log_weight(t, u) + np.log(t_widths)[:, None] + np.log(u_widths)
     total = float(special.logsumexp(logs))
     weights = np.exp(logs - total)
     i, j = np.nonzero(weights > 1e-18)
     kept, scales = weights[i, j], scale(s, u)[i, j]
+    u, u_widths = (np.broadcast_to(each, weights.shape)[i, j] for each in (u, u_widths))
     means = (k * m0 + n * s[i]) / (k + n)
     s_gap = s_widths[i] * n / (k + n)
-    u_gap = u_widths[j] * h * np.exp(u[j]) / scales
+    u_gap = u_widths * h * np.exp(u) / scales
     wide = s_gap > np.sqrt(scales / shape / (k + n)), u_gap > 1 / math.sqrt(shape)
     blur = np.where(wide[0], s_gap, 0.0), np.where(wide[1], u_gap, 0.0)
     mixture = NormalInverseGammaMixture(
@@ -166,7 +174,7 @@ def _window(
             found.append((float(grid[first]), float(grid[last])))
         shrunk = [np.ptp(new) / np.ptp(old) for new, old in zip(found, (s, u), strict=True)]
         s, u = found
-        if min(shrunk) > 0.4:
+        if min(shrunk) > 0.8:
             break
     return s, u
 
@@ -185,3 +193,21 @@ def _pieces(
     lengths = np.diff(np.append(every, high))
     nodes = every[:, None] + lengths[:, None] * (1 + _NODES) / 2
     return nodes.ravel(), (lengths[:, None] / 2 * _WEIGHTS).ravel()
+
+
+def _moving_pieces(
+    ends: tuple[float, float], kinks: Floats, longest: float
+) -> tuple[Floats, Floats]:
+    """The same between kinks of the variance that move with the mean: a row a mean."""
+    low, high = ends
+    whole = np.ceil((high - low) / max(longest, (high - low) / _MOST_PIECES[1]))
+    each = max(6, math.ceil(2 * whole / (kinks.shape[1] + 1)))  # some segments are short
+    with np.errstate(divide="ignore"):
+        cuts = np.sort(np.clip(np.log(np.maximum(kinks, 0.0)), low, high), axis=1)
+    edges = np.pad(cuts, ((0, 0), (1, 1)), constant_values=((0, 0), (low, high)))
+    lengths = np.repeat(np.diff(edges) / each, each, axis=1)[..., None]
+    starts = (edges[:, :-1, None] + np.diff(edges)[..., None] * np.arange(each) / each).reshape(
+        len(kinks), -1, 1
+    )
+    nodes, weights = starts + lengths * (1 + _NODES) / 2, lengths / 2 * _WEIGHTS
+    return nodes.reshape(len(kinks), -1), weights.reshape(len(kinks), -1)

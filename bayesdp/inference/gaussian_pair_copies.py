@@ -88,8 +88,9 @@ def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
     truncated = mechanism.bounding == "truncated"
     if mechanism.size < 3 or (truncated and np.any(alike)):
         raise InvalidInput(
-            "the copies have fewer than 3 records, or truncated records that are all alike, which "
-            "say nothing of sigma; analyse them otherwise, or take size=3 or more in the release"
+            "the copies have fewer than 3 records, or truncated records that are all alike, of "
+            "which sigma has no law here; combine the copies with bdp.combine, or take more "
+            "records a copy in the next release"
         )
     same = every[alike, 0]
     varied = ~alike | (every[:, 0] <= low) | (every[:, 0] >= high)

@@ -63,14 +63,17 @@ def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) 
             (outputs[:, 0], outputs[:, 1]),
             lambda s, v: law(outputs[:, 0], s)[:, None] + law(outputs[:, 1], v),
         )
-    scales = cell.scale / n, cell.scale / max(n - 1, 1)
-    centre = outputs.mean(axis=0)
-    likely = max((centre[1] - centre[0] ** 2 / n) / (n - 1), scales[1])
 
     def of_squares(s: Floats, v: Floats) -> Floats:
         squares = (n - 1) * v + n * s[:, None] ** 2
         return law(outputs[:, 0], n * s)[:, None] + law(outputs[:, 1], squares)
 
-    means = first[0] / n, first[1] / n
-    kinks = outputs[:, 0] / n, np.array([likely])
-    return SeenPair(n, means, (0.0, second[1] / (n - 1)), scales, kinks, of_squares)
+    return SeenPair(
+        n,
+        (first[0] / n, first[1] / n),
+        (0.0, second[1] / (n - 1)),
+        (cell.scale / n, cell.scale / (n - 1)),
+        (outputs[:, 0] / n, np.empty(0)),
+        of_squares,
+        lambda s: (outputs[:, 1] - n * s[:, None] ** 2) / (n - 1),
+    )

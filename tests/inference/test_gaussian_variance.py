@@ -5,6 +5,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import bayesdp as bdp
+from bayesdp.inference import gaussian_pair
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
 PRIOR = (0.2, 0.5, 3.0, 2.0)
@@ -93,15 +94,18 @@ def test_noisy_mean_and_variance_by_quadrature(bounding):
     assert model.log_evidence(release) == pytest.approx(expected, abs=2e-3)
 
 
-def test_noisy_sums_by_importance_sampling():
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_noisy_sums_by_importance_sampling(noise):
     rng, n = np.random.default_rng(1), 20
-    mechanism = bdp.GaussianMechanism(6.0, 5.0, REPLACE, 2, n=n)
+    made = bdp.LaplaceMechanism if noise == "laplace" else bdp.GaussianMechanism
+    mechanism = made(6.0, 5.0, REPLACE, 2, n=n)
     z = np.round(np.array([(8.0, 30.0), (2.0, 41.0)]) / mechanism.step) * mechanism.step
     mu, sigma = prior_draws(rng, 1_500_000)
     mean, variance = statistics(rng, n, mu, sigma)
     squares = (n - 1) * variance + n * mean**2
     seen = np.stack([n * mean, squares], axis=1)
-    log_weights = sum(-(((row - seen) / 6.0) ** 2).sum(axis=1) / 2 for row in z)
+    away = [np.abs(row - seen) / 6.0 for row in z]
+    log_weights = -sum((each if noise == "laplace" else each**2 / 2).sum(axis=1) for each in away)
     release = bdp.Release.of(mechanism, [tuple(row) for row in z.tolist()])
     posterior = bdp.GaussianModel(PRIOR, statistic="sum").posterior(release)
     check_by_importance(posterior, mu, sigma, log_weights)
@@ -241,7 +245,13 @@ def test_what_has_no_law_is_refused():
         bdp.GaussianModel()
     with pytest.raises(bdp.InvalidInput, match=r"prior is \(0.0, 1.0\)"):
         bdp.GaussianModel((0.0, 1.0))
+    for prior in ((0.0, 1.0, -1.0, 2.0), (0.0, 0.0, 1.0, 2.0), (np.nan, 1.0, 1.0, 2.0), "abcd"):
+        with pytest.raises(bdp.InvalidInput, match=r"it must be \(m0, k, a, b\)"):
+            bdp.GaussianModel(prior)
     model = bdp.GaussianModel(PRIOR)
+    few = bdp.ModipsSBS(bdp.families.Gaussian((-3, 3)), 2, (0.5, 0.5), 9)
+    with pytest.raises(bdp.InvalidInput, match="fewer than 3 records"):
+        model.posterior(bdp.Release.of(few, [(0.0, 1.0)]))
     one = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=9), [3.0])
     with pytest.raises(bdp.InvalidInput, match="reads two numbers"):
         model.posterior(one)
@@ -295,6 +305,30 @@ NUTS = {
     "copies": ("mean", lambda: copies_of("laplace", "inflated", SPREAD, AT_BOUND, ALIKE)),
     "truncated copies": ("mean", lambda: copies_of("gaussian", "truncated", SPREAD)),
 }
+
+
+@pytest.mark.parametrize("kind", ["moments", "sums", "sharp sums", "copies"])
+def test_the_quadrature_has_converged(kind, monkeypatch):
+    """Twice as many nodes a piece change nothing, with wide noise or narrow, kinks or none."""
+    scale, z = {
+        "moments": (0.3, [(0.5, 1.0), (0.75, 0.5)]),
+        "sums": (6.0, [(8.0, 30.0), (2.0, 41.0)]),
+        "sharp sums": (0.125, [(8.0, 30.0)]),  # narrower than the first search's grid
+        "copies": (0.3, [SPREAD, AT_BOUND, ALIKE]),
+    }[kind]
+    if kind == "copies":
+        release = copies_of("laplace", "inflated", *z)
+    else:
+        mechanism = bdp.LaplaceMechanism(scale, scale, REPLACE, 2, n=20)
+        release = bdp.Release.of(mechanism, z)
+    model = bdp.GaussianModel(PRIOR, statistic="sum" if "sums" in kind else "mean")
+    posterior = model.posterior(release)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    monkeypatch.setattr(gaussian_pair, "_NODES", nodes)
+    monkeypatch.setattr(gaussian_pair, "_WEIGHTS", weights)
+    finer = model.posterior(release)
+    assert posterior.mean() == pytest.approx(finer.mean(), rel=1e-6)
+    assert posterior.sd() == pytest.approx(finer.sd(), rel=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:under this posterior")
