@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_grid import ModipsGrid
     from bayesdp.mechanisms.modips_nested import NestedModips
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips_selected import SelectedModips
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.dp_ergm import DPERGM
     from bayesdp.synthesis.edge_flip import EdgeFlip
+    from bayesdp.synthesis.family_selection import FamilySelection
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.log_linear import LogLinearSynthesizer
@@ -114,6 +116,7 @@ _HOME = {
     "ErgmModel": "inference.ergm",
     "ExponentialMechanism": "mechanisms.exponential",
     "FTest": "evaluation.combining_tests",
+    "FamilySelection": "synthesis.family_selection",
     "GaussianMechanism": "mechanisms.gaussian",
     "GaussianModel": "inference.gaussian",
     "Guarantee": "privacy.guarantee",
@@ -151,6 +154,7 @@ _HOME = {
     "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
+    "SelectedModips": "mechanisms.modips_selected",
     "Strength": "privacy.guarantee",
     "TruncatedStatistics": "synthesis.truncated_statistics",
     "TruncatedStatisticsMechanism": "mechanisms.truncated_statistics",
@@ -203,6 +207,7 @@ __all__ = [
     "ErgmModel",
     "ExponentialMechanism",
     "FTest",
+    "FamilySelection",
     "GaussianMechanism",
     "GaussianModel",
     "Guarantee",
@@ -240,6 +245,7 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "ReleaseExists",
+    "SelectedModips",
     "Strength",
     "TruncatedStatistics",
     "TruncatedStatisticsMechanism",

@@ -21,6 +21,7 @@ from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanis
 from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.modips_selected import SelectedModips
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
@@ -201,6 +202,7 @@ REGISTRY: dict[str, type[Any]] = {
         ModipsSBS,
         ModipsGrid,
         NestedModips,
+        SelectedModips,
     )
 }
 

@@ -621,6 +621,45 @@ EXAMPLES += [
         intractable=True,
     ),
 ]
+TWO = (Bernoulli(), Bernoulli((0.5, 6.0)))
+THREE_LABELS = tuple(bdp.families.Categorical(3, a) for a in ((1, 1, 1), (0.5, 4, 1), (2, 2, 2)))
+EXAMPLES += [
+    *(
+        Example(made, counts(made.n), made.outputs(), delta=delta, loose=True)
+        for made, delta in (
+            (bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 3, (1.5,), 4), TWO, 0.7), 0.0),
+            (bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 3, (1.5,), 3), TWO, 0.4, 2), 0.0),
+            (
+                bdp.SelectedModips(
+                    bdp.ModipsSBS(TWO[0], 4, (1.2,), 3, "gaussian", "inflated"), TWO, 0.5
+                ),
+                0.01,
+            ),
+            (bdp.SelectedModips(bdp.ModipsGrid(TWO[0], 9, 1.0, (0, 1), n=3), TWO, 0.5), 0.0),
+            (
+                bdp.SelectedModips(
+                    bdp.NestedModips(bdp.ModipsSBS(TWO[0], 2, (1.5,), 3), 2), TWO, 0.5
+                ),
+                0.0,
+            ),
+        )
+    ),
+    *(
+        Example(made, made.pairs(), made.outputs(), loose=True)
+        for made in (
+            bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 4, (0.7, 1.1)), TWO, 0.5),
+            bdp.SelectedModips(
+                bdp.ModipsSBS(THREE_LABELS[0], 3, (0.8, 1.5, 1.0), 3), THREE_LABELS, 0.5
+            ),
+        )
+    ),
+    Example(
+        bdp.SelectedModips(bdp.ModipsGrid(TWO[0], 4, 1.0, (0, 1), "sphc", n=5), TWO, 0.5, 2),
+        [(None, None)],
+        [[0, 3, 4], [1, 0, 0]],
+        intractable=True,
+    ),
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )

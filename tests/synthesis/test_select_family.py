@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.synthesis.select_family import furthest, log_marginals
+from bayesdp.mechanisms.families.evidence import furthest, log_marginals
 
 Bernoulli, Categorical = bdp.families.Bernoulli, bdp.families.Categorical
 PRIORS = [
