@@ -148,8 +148,9 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
         assumptions=merged(each),
         rho=max(known) if len(known) == len(each) else None,
     )
+    listed = "The list of groups was chosen without the data."
     if together.neighbours is not Neighbours.REPLACE_ONE:
-        return together
+        return dataclasses.replace(together, assumptions=(listed, *together.assumptions))
     if mechanisms[0].n is not None:
         note = (
             "Each record's group and the group sizes are public and not protected: the promise "
@@ -169,7 +170,7 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
         rho=None,
         assumptions=(
             note,
-            "The list of groups was chosen without the data.",
+            listed,
             *together.assumptions,
         ),
     )

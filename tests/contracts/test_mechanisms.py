@@ -190,6 +190,11 @@ MARGINALS = [
         np.array(list(itertools.product(range(-5, 7), repeat=3))),
         delta=0.1,
     ),
+    Example(
+        bdp.NoisyMarginals(0.5, (Axis("a", categories=("u", "v", "w")),), ("a",), zeros=(1,)),
+        [((0, 0, 0), (1, 0, 0)), ((2, 0, 1), (2, 0, 2))],
+        np.array([(i, 0, j) for i, j in itertools.product(range(-20, 24), repeat=2)]),
+    ),
 ]
 TRIANGLES = bdp.NoisyTrianglesMechanism(2.0, nodes=4)
 
