@@ -176,6 +176,10 @@ BY_AREA = [
         bdp.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
     )
 ]
+BY_AREA += [
+    Example(m, m.pairs(), m.outputs())
+    for m in (bdp.PoissonGammaMechanism(None, (0.5, 0.0, 2.0, 7.0), (3.0, 0.0, 1.0, 2.0), 4),)
+]
 TWO = (Axis("a", categories=(0, 1)), Axis("b", edges=(0.0, 1.0)))
 CORNERS = [(1, 0, 1), (0, 1, 1)]  # one record's marginals (a, b) and b
 MARGINALS = [
