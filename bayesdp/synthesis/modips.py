@@ -70,7 +70,8 @@ class Modips:
     grid : tuple of two floats, optional
         Ends of the parameter's range, chosen without the data. Default: 0 and 1, or the bounds.
     bins : int
-        Cells, of equal width.
+        Cells, of equal width; of the probabilities of three categories, along each side of their
+        triangle.
     samples : int
         Posterior draws in a histogram.
     draws : int

@@ -573,6 +573,18 @@ CELLS: list[Example] = [
         )
     ),
     Example(
+        bdp.ModipsGrid(bdp.families.Categorical(3, (1.0, 2.0, 0.5)), 8, 2.0, (0, 1), bins=3, n=2),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(8),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsGrid(bdp.families.Categorical(3), 8, 2.0, (0.1, 0.8), bins=4),
+        bdp.families.Categorical(3).pairs(None),
+        bdp.families.Categorical(3).outputs(8),
+        loose=True,
+    ),
+    Example(
         bdp.ModipsGrid(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
         Bernoulli().pairs(None),
         np.arange(51),

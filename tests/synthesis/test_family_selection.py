@@ -270,7 +270,7 @@ def test_a_choice_among_categorical_families_has_no_multinomial_model_yet_a_law(
         ({"family": [bdp.families.Gaussian((0, 1), 1.0)] * 2}, "no bound"),
         ({"family": [TWO[0], "bernoulli"]}, "family is 'bernoulli'"),
         ({"family": [TWO[0], Bernoulli((1, 2e9))]}, "sum above"),
-        ({"family": [Categorical(3)] * 2, "method": "sdd"}, "family"),
+        ({"family": [Categorical(4)] * 2, "method": "sdd"}, "has no cells"),
     ],
 )
 def test_wrong_declarations_are_named(wrong, message):
