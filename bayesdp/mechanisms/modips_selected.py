@@ -5,9 +5,9 @@ the loop over copies or inside it. One output here is a choice and the copies ma
 
     f ~ choice(u(x)),    y_j ~ modips with family f, given x,    j = 1..each,
 
-u the log marginal likelihoods (`bayesdp.mechanisms.families.evidence`). So one output with
-each = copies is the choice outside the loop, and as many outputs as copies, with each = 1, are the
-choice inside it. The families are priors of the same records, and share all else.
+u their log marginal likelihoods, or -DIC / 2 (`bayesdp.mechanisms.families.evidence`). So one
+output with each = copies is the choice outside the loop, and as many outputs as copies, with
+each = 1, are the choice inside it. The families are priors of the same records, and share all else.
 
 Privacy
 -------
@@ -47,10 +47,11 @@ from bayesdp.mechanisms import modips_selected_outputs as form
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.evidence import (
+    check_criterion,
     check_records,
     choice_of,
-    log_marginals,
     priors_of,
+    utilities,
 )
 from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_nested import NestedModips
@@ -77,6 +78,8 @@ class SelectedModips:
         What one choice costs: under replace-one where n is public, else under add/remove-one.
     each : int
         Copies made after one choice.
+    criterion : {"log_marginal", "dic"}
+        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class SelectedModips:
     families: tuple[Family, ...]
     epsilon: float
     each: int = 1
+    criterion: str = "log_marginal"
 
     name: ClassVar[str] = "modips_selected"
     log_concave: ClassVar[bool] = False
@@ -106,6 +110,7 @@ class SelectedModips:
         object.__setattr__(self, "modips", _check_modips(self.modips, families[0]))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "each", check_at_least_one("each", self.each))
+        check_criterion(self.criterion)
         _ = self.choice, self.candidates  # whose own checks raise
 
     @property
@@ -115,8 +120,8 @@ class SelectedModips:
 
     @property
     def choice(self) -> ExponentialMechanism:
-        """How a family is chosen, from the log marginal likelihoods of all."""
-        return choice_of(self.families, self.epsilon, self.n)
+        """How a family is chosen, from the utilities of all."""
+        return choice_of(self.families, self.epsilon, self.n, self.criterion)
 
     @property
     def n(self) -> int | None:
@@ -174,6 +179,9 @@ class SelectedModips:
         self.families[0].vector(statistic, self.n)  # whose own checks raise
         return self.families[0].vector(statistic, None)
 
+    def _utilities(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        return utilities(priors_of(self.families), counts, self.criterion)
+
     def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
         """Choose, and draw copies, from the secure generator.
 
@@ -190,7 +198,7 @@ class SelectedModips:
         """
         copies = check_at_least_one("copies", copies)
         counts = self._counts(self.check_statistic(statistic))
-        chosen = self.choice.release(log_marginals(priors_of(self.families), counts), copies)
+        chosen = self.choice.release(self._utilities(counts), copies)
         made = np.empty((copies, form.width(self)), dtype=np.int64)
         made[:, 0] = chosen
         for i, candidate in enumerate(self.candidates):
@@ -216,7 +224,7 @@ class SelectedModips:
         """
         counts, z = self._counts(statistic), np.asarray(output)
         chosen = z[..., 0]
-        law = self.choice.logp(chosen, log_marginals(priors_of(self.families), counts))
+        law = self.choice.logp(chosen, self._utilities(counts))
         found = np.full(law.shape, -np.inf)
         for i, candidate in enumerate(self.candidates):
             here = chosen == i

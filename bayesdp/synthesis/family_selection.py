@@ -25,8 +25,8 @@ class FamilySelection:
     each_copy : bool
         Whether each copy has a choice of its own, inside Liu's loop over copies, which costs
         epsilon / copies; or all share one, made before it.
-    criterion : {"log_marginal"}
-        What is larger for a better family.
+    criterion : {"log_marginal", "dic"}
+        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
 
     Raises
     ------
@@ -47,8 +47,8 @@ class FamilySelection:
     def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
         """The choice and the copies, from how a copy is made with the first of the families."""
         times = self.times(copies)
-        each = copies // times
-        return SelectedModips(modips, tuple(families), shared(self.epsilon, times), each)
+        each, share = copies // times, shared(self.epsilon, times)
+        return SelectedModips(modips, tuple(families), share, each, self.criterion)
 
     def times(self, copies: int) -> int:
         """How many choices there are."""

@@ -19,8 +19,8 @@ from bayesdp.mechanisms.families.evidence import (
     check_criterion,
     check_records,
     choice_of,
-    log_marginals,
     priors_of,
+    utilities,
 )
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -54,7 +54,8 @@ def select_family(
         1, a model for all copies; or as many choices as there will be copies, one for each.
     public_n : bool
         Whether the number of records is public: as in `bdp.Modips`.
-    criterion : {"log_marginal"}
+    criterion : {"log_marginal", "dic"}
+        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
     ledger : DatasetLedger, optional
         Where it is spent first. Copies spend their own there: the total is the sum.
 
@@ -90,8 +91,8 @@ def select_family(
     times = check_at_least_one("copies", copies)
     share = epsilon if times == 1 else math.nextafter(epsilon / times, 0)
     return publish(
-        choice_of(tuple(families), share, sums.n if public_n else None),
-        log_marginals(alphas, counts),
+        choice_of(tuple(families), share, sums.n if public_n else None, criterion),
+        utilities(alphas, counts, criterion),
         copies=times,
         variable="family",
         ledger=ledger,
