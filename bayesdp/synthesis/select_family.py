@@ -6,7 +6,6 @@ What a choice costs is proved in `bayesdp.mechanisms.families.evidence`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from bayesdp.mechanisms.families.evidence import (
     priors_of,
     utilities,
 )
+from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -89,7 +89,7 @@ def select_family(
         else sums.totals
     )
     times = check_at_least_one("copies", copies)
-    share = epsilon if times == 1 else math.nextafter(epsilon / times, 0)
+    share = shared(epsilon, times)
     return publish(
         choice_of(tuple(families), share, sums.n if public_n else None, criterion),
         utilities(alphas, counts, criterion),
