@@ -206,7 +206,7 @@ def test_structural_zeros_get_no_noise_and_no_records(noise, tmp_path):
     assert np.all(bc[2] == 0)
     (frame,) = made.records(release, 5000, seed=1)
     assert not ((frame["a"] == 1) & (frame["b"] == "u")).any()
-    assert set(frame["b"]) == {"u", "v"}
+    assert set(frame["b"]) <= {"u", "v"}
     with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
         release.mechanism.statistic(np.ones((2, 3, 2), int))
 
