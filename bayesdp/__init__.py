@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_grid import ModipsGrid
     from bayesdp.mechanisms.modips_nested import NestedModips
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips_selected import SelectedModips
     from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
     from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
     from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.dp_ergm import DPERGM
     from bayesdp.synthesis.edge_flip import EdgeFlip
+    from bayesdp.synthesis.family_selection import FamilySelection
     from bayesdp.synthesis.histogram import PerturbedHistogramSynthesizer
     from bayesdp.synthesis.hu_comparators import HuComparators
     from bayesdp.synthesis.log_linear import LogLinearSynthesizer
@@ -118,6 +120,7 @@ _HOME = {
     "ErgmModel": "inference.ergm",
     "ExponentialMechanism": "mechanisms.exponential",
     "FTest": "evaluation.combining_tests",
+    "FamilySelection": "synthesis.family_selection",
     "GaussianMechanism": "mechanisms.gaussian",
     "GaussianModel": "inference.gaussian",
     "Guarantee": "privacy.guarantee",
@@ -156,6 +159,7 @@ _HOME = {
     "RandomizedResponse": "mechanisms.randomized_response",
     "Release": "release",
     "ReleaseExists": "errors",
+    "SelectedModips": "mechanisms.modips_selected",
     "SequentialModips": "synthesis.sequential_modips",
     "SequentialModipsMechanism": "mechanisms.modips_sequential",
     "Strength": "privacy.guarantee",
@@ -211,6 +215,7 @@ __all__ = [
     "ErgmModel",
     "ExponentialMechanism",
     "FTest",
+    "FamilySelection",
     "GaussianMechanism",
     "GaussianModel",
     "Guarantee",
@@ -249,6 +254,7 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "ReleaseExists",
+    "SelectedModips",
     "SequentialModips",
     "SequentialModipsMechanism",
     "Strength",

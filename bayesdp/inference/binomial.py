@@ -112,6 +112,7 @@ class BinomialModel:
         pooled = []
         for part in release.parts:
             records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+            records = records["value"] if "value" in (records.dtype.names or ()) else records
             if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
                 raise InvalidInput(
                     f"mechanism {part.mechanism.name!r} released numbers that aren't 0/1 records, "

@@ -21,6 +21,7 @@ from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanis
 from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.modips_selected import SelectedModips
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
@@ -148,8 +149,9 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
         assumptions=merged(each),
         rho=max(known) if len(known) == len(each) else None,
     )
+    listed = "The list of groups was chosen without the data."
     if together.neighbours is not Neighbours.REPLACE_ONE:
-        return together
+        return dataclasses.replace(together, assumptions=(listed, *together.assumptions))
     if mechanisms[0].n is not None:
         note = (
             "Each record's group and the group sizes are public and not protected: the promise "
@@ -169,7 +171,7 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
         rho=None,
         assumptions=(
             note,
-            "The list of groups was chosen without the data.",
+            listed,
             *together.assumptions,
         ),
     )
@@ -203,6 +205,7 @@ REGISTRY: dict[str, type[Any]] = {
         ModipsGrid,
         NestedModips,
         SequentialModipsMechanism,
+        SelectedModips,
     )
 }
 

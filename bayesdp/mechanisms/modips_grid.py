@@ -53,12 +53,11 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_grid_promise as promise
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families import Family
-from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell
+from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
 from bayesdp.mechanisms.modips_grid_published import extremes, published_cells
 from bayesdp.mechanisms.posterior_cells import perturbed_cells
 from bayesdp.mechanisms.pure_noise import up
-from bayesdp.mechanisms.randomness import generator
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -72,17 +71,18 @@ class ModipsGrid:
     Parameters
     ----------
     family : Family
-        `Bernoulli`, or `Gaussian` with a known sd.
+        `Bernoulli`, `Gaussian` with a known sd, or `Categorical` with k = 3.
     size : int
         Synthetic records a copy.
     epsilon : float
         What one copy may cost at most.
     grid : tuple of two floats
-        Ends of the parameter's range. Public.
+        Ends of the parameter's range; of each of three probabilities, low and 1 - 2 low. Public.
     method : {"sdd", "sdd.mc", "sphc"}
     calibration : {"corrected", "published"}
     bins : int
-        Cells, from 2 to 1000, of equal width.
+        Cells, from 2 to 1000, of equal width; of three categories, from 2 to 100 along each side
+        of the triangle of their probabilities, which then has bins^2 cells.
     samples : int
         N, the posterior draws in a histogram; of "sdd.mc" and "sphc".
     n : int, optional
@@ -185,7 +185,7 @@ class ModipsGrid:
         if self.calibration == "published":
             printed = Fraction(2 * extremes(self.model, self.family, self.n or 0)[0])
             sensitivity = max(sensitivity, printed * 2**self.bits)
-        return ExponentialMechanism(self.cost, up(sensitivity), self.bins)
+        return ExponentialMechanism(self.cost, up(sensitivity), len(self.model.public))
 
     # What is promised.
 
@@ -229,8 +229,7 @@ class ModipsGrid:
         """
         copies = check_at_least_one("copies", copies)
         cells = self.cells(self.check_statistic(statistic), copies)
-        edges = self.model.edges
-        return copies_at(self, generator().uniform(edges[cells], edges[cells + 1]))
+        return copies_at(self, parameters_in(self.model.edges, cells))
 
     def cells(self, statistic: Any, copies: int) -> NDArray[np.int64]:
         """Cells chosen privately, shape (copies,): what a copy's parameter is uniform in."""
@@ -263,7 +262,7 @@ class ModipsGrid:
         chosen = self.log_cells(statistic)
         given = log_given_cell(self, output, self.model.edges)
         found = np.full(np.broadcast_shapes(chosen.shape[:-1], given.shape[:-1]), -np.inf)
-        for c in range(self.bins):
+        for c in range(chosen.shape[-1]):
             found = np.logaddexp(found, chosen[..., c] + given[..., c])
         return found
 

@@ -11,7 +11,8 @@ from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
-from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.categorical import Categorical
+from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grids import check_grid, grid_model
 from bayesdp.mechanisms.noise_fields import BOUNDING
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 METHODS = ("sdd", "sdd.mc", "sphc")
 CALIBRATIONS = ("corrected", "published")
 MOST_RECORDS = 2**29  # where their number is confidential: so log posteriors fit 64 bits
-_MOST_BINS, _MOST_SAMPLES = 1000, 10_000_000
+_MOST_BINS, _MOST_SIDE, _MOST_SAMPLES = 1000, 100, 10_000_000
 
 _FAULTS = {
     "sdd.mc": (
@@ -66,8 +67,14 @@ def check_fields(made: ModipsGrid) -> dict[str, Any]:
             "number of records has no bound; give n, if it is public, or take "
             "calibration='corrected'"
         )
-    if not 2 <= checked["bins"] <= _MOST_BINS:
-        raise InvalidInput(f"bins is {made.bins}; it must be from 2 to {_MOST_BINS}")
+    most = _MOST_SIDE if isinstance(family, Categorical) else _MOST_BINS
+    if not 2 <= checked["bins"] <= most:
+        raise InvalidInput(f"bins is {made.bins}; it must be from 2 to {most}")
+    if isinstance(family, Categorical) and made.calibration == "published":
+        raise InvalidInput(
+            "calibration is 'published', which is offered for one parameter alone; take "
+            "calibration='corrected'"
+        )
     if checked["samples"] > _MOST_SAMPLES:
         raise InvalidInput(f"samples is {made.samples}; it must be at most {_MOST_SAMPLES:,}")
     if made.method == "sphc" and 2 * checked["samples"] / checked["epsilon"] > LARGEST_SCALE:
@@ -100,7 +107,7 @@ def check_method(method: Any, calibration: Any) -> None:
 def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
     """Raise InvalidInput for more records than a confidential n may be."""
     if n is None:
-        records = vector.sum() if isinstance(family, Bernoulli) else vector[0]
+        records = vector[0] if isinstance(family, Gaussian) else vector.sum()
         if np.any(records > MOST_RECORDS):
             raise InvalidInput(f"there are more than {MOST_RECORDS} records, the most for n=None")
 

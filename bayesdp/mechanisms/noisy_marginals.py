@@ -5,6 +5,11 @@ Each record is counted in one cell of each of J marginals. Adding or removing it
 and sqrt(2 J). So discrete Laplace noise of one scale costs J / scale or 2 J / scale, purely, and
 discrete Gaussian noise what `bayesdp.mechanisms.gaussian_noise` proves; each marginal has the same
 part of the budget. Barak, Chaudhuri, Dwork, Kale, McSherry and Talwar (2007).
+
+Structural zeros are cells of the whole table where, by a public rule, no record can be. A count of
+such cells alone is 0 for all data, and released as 0, without noise: whoever knows the rule learns
+nothing from it. Of the other counts a record moves as many as before, at most: an addition moves J,
+and a replacement 2 J where two possible cells differ in all marginals.
 """
 
 from __future__ import annotations
@@ -19,9 +24,12 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
+from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
+from bayesdp.mechanisms.marginals import check_marginals, shown_counts, sums_over
 from bayesdp.mechanisms.noise_fields import check_public_n
+from bayesdp.mechanisms.table_fields import check_zeros
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
@@ -51,6 +59,9 @@ class NoisyMarginals:
         Add/remove-one or replace-one: where its promise is stated if none is asked for.
     n : int, optional
         Number of records, where it is public: not under add/remove-one.
+    zeros : sequence of int
+        The structural zeros: cells of the whole table by their numbers, the last column moving
+        fastest. Public.
 
     Raises
     ------
@@ -64,6 +75,7 @@ class NoisyMarginals:
     noise: str = "laplace"
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     n: int | None = None
+    zeros: tuple[int, ...] = ()
 
     name: ClassVar[str] = "noisy_marginals"
     log_concave: ClassVar[bool] = False
@@ -78,8 +90,9 @@ class NoisyMarginals:
         check_axes(axes, math.prod(shape_of(axes)))
         relation = check_neighbours(self.neighbours)
         object.__setattr__(self, "axes", axes)
-        object.__setattr__(self, "marginals", _check_marginals(self.marginals, axes))
+        object.__setattr__(self, "marginals", check_marginals(self.marginals, axes))
         object.__setattr__(self, "neighbours", relation)
+        object.__setattr__(self, "zeros", check_zeros(self.zeros, math.prod(shape_of(axes))))
         object.__setattr__(self, "scale", self._of(relation).scale)
         object.__setattr__(self, "n", check_public_n(self.n, relation))
 
@@ -111,18 +124,22 @@ class NoisyMarginals:
         """Each marginal's numbers of bins."""
         return tuple(tuple(self.axes[k].size for k in part) for part in self.places)
 
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which cells of the whole table aren't structural zeros; its shape."""
+        found = np.ones(math.prod(shape_of(self.axes)), dtype=bool)
+        found[list(self.zeros)] = False
+        return found.reshape(shape_of(self.axes))
+
     def statistic(self, counts: Any) -> NDArray[np.int64]:
         """All marginals' counts in a row, from the counts of all cells, a table of any shape."""
         whole = np.asarray(counts).reshape(shape_of(self.axes))
-        every = range(len(self.axes))
-        return np.concatenate(
-            [
-                whole.sum(axis=tuple(k for k in every if k not in part))
-                .transpose(np.argsort(np.argsort(part)))
-                .ravel()
-                for part in self.places
-            ]
-        )
+        if self.zeros and np.any(whole[~self.possible]):
+            raise InvalidInput(
+                f"counts has records in a structural zero, one of {len(self.zeros)} cells where "
+                "the mechanism says that none can be; correct them by a public rule, or allow it"
+            )
+        return sums_over(whole, self.places)
 
     def tables(self, output: Any) -> list[NDArray[Any]]:
         """A released output as one array a marginal."""
@@ -154,25 +171,41 @@ class NoisyMarginals:
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
-        return self._of(self.neighbours).check_statistic(statistic)
+        self._of(self.neighbours).check_statistic(self._noisy(statistic, "statistic"))
+        return statistic
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
         """Draw copies, exactly, from the secure generator; the statistic's axis is the last."""
-        drawn: NDArray[np.int64] = self._of(self.neighbours).release(statistic, copies)
-        return drawn
+        drawn = self._of(self.neighbours).release(self._noisy(statistic, "statistic"), copies)
+        made = np.zeros((*drawn.shape[:-1], self._size), dtype=np.int64)
+        made[..., self._moving] = drawn
+        return made
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """log Pr[output | statistic], vectorised over both; `statistic` makes the last axis."""
-        law: NDArray[np.float64] = self._of(self.neighbours).logp(output, statistic)
-        return law
+        x, z, moving = self._noisy(statistic, "statistic"), np.asarray(output), self._moving
+        law: NDArray[np.float64] = self._of(self.neighbours).logp(z[..., moving], x)
+        never = np.any(z[..., ~moving], axis=-1)
+        return np.where(never, -np.inf, law)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """A record in the first cell, and none or one that is elsewhere in every column."""
-        cells = np.eye(math.prod(shape_of(self.axes)), dtype=np.int64)[[0, -1]]
-        first, last = (tuple(self.statistic(one).tolist()) for one in cells)
+        """A record in the first possible cell, and none or one that is far from it.
+
+        Elsewhere in every column, but where structural zeros forbid it.
+        """
+        cells = np.argwhere(self.possible)
+        apart = [np.any(cells[:, part] != cells[0, part], axis=1) for part in self.places]
+        furthest = len(cells) - 1 - int(np.argmax(sum(apart)[::-1]))
+        first, last = (self._at(cells[k]) for k in (0, furthest))
         if self.neighbours is Neighbours.REPLACE_ONE:
             return [(first, last)]
         return [((0,) * len(first), first)]
+
+    def _at(self, cell: NDArray[np.int64]) -> tuple[int, ...]:
+        """The statistic of one record."""
+        one = np.zeros(shape_of(self.axes), dtype=np.int64)
+        one[tuple(cell)] = 1
+        return tuple(sums_over(one, self.places).tolist())
 
     def outputs(self) -> NDArray[Any] | None:
         """None: the noise is unbounded."""
@@ -180,31 +213,21 @@ class NoisyMarginals:
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """The output as a tuple of ints, or InvalidInput if it can't be one."""
-        made: tuple[int, ...] = self._of(self.neighbours).check_output(output)
-        return made
+        noisy = self._noisy(output, "output")
+        self._of(self.neighbours).check_output(noisy)
+        return tuple(np.asarray(output).tolist())
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """One row a count: columns copy, component, value."""
-        made: dict[str, Any] = self._of(self.neighbours).encode(outputs)
-        return made
+        return encode_numbers(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-        made: list[Any] = self._of(self.neighbours).decode(columns)
-        return made
+        return [self.check_output(z) for z in decode_numbers(columns)]
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts: a structured array of marginal, cell and count."""
-        rows = []
-        for part, counts in zip(self.places, self.tables(output), strict=True):
-            label = " x ".join(self.axes[k].name for k in part)
-            for bins, count in np.ndenumerate(counts):
-                shown = [
-                    "-".join(str(v[0]) for v in self.axes[k].shown(np.array([b])))
-                    for k, b in zip(part, bins, strict=True)
-                ]
-                rows.append((label, ", ".join(shown), int(count)))
-        return np.array(rows, dtype=[("marginal", object), ("cell", object), ("count", np.int64)])
+        return shown_counts(self.axes, self.places, self.tables(output))
 
     def _of(self, relation: Neighbours) -> Any:
         """The noise of a vector with the sensitivity of `relation`."""
@@ -216,8 +239,32 @@ class NoisyMarginals:
         moved = float(_MOVES[relation] * len(self.marginals))
         if self.noise == "gaussian" and moved > 1:
             moved = math.nextafter(math.sqrt(moved), math.inf)
-        size = sum(math.prod(shape) for shape in self.shapes)
-        return _LAWS[self.noise](self.scale, moved, relation, size)
+        return _LAWS[self.noise](self.scale, moved, relation, int(self._moving.sum()))
+
+    @property
+    def _size(self) -> int:
+        """The number of all counts."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def _moving(self) -> NDArray[np.bool_]:
+        """Which counts get noise: those of a cell that isn't a structural zero."""
+        if not self.zeros:
+            return np.ones(self._size, dtype=bool)
+        return sums_over(self.possible, self.places) > 0
+
+    def _noisy(self, values: Any, name: str) -> NDArray[Any]:
+        """Those counts of a statistic or an output, whose others must be 0."""
+        given = np.asarray(values)
+        if given.shape[-1:] != (self._size,):
+            raise InvalidInput(
+                f"{name} has shape {given.shape}; its last axis must hold the {self._size} counts "
+                "of all marginals"
+            )
+        moving = self._moving
+        if np.any(given[..., ~moving]):
+            raise InvalidInput(f"{name} has a count other than 0 of structural zeros alone")
+        return given[..., moving]
 
     def _asked(self, neighbours: Neighbours | None) -> Any:
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
@@ -227,22 +274,3 @@ class NoisyMarginals:
                 "shows; keep n confidential (n=None) for an add/remove promise"
             )
         return self._of(relation)
-
-
-def _check_marginals(marginals: Any, axes: Sequence[Axis]) -> tuple[tuple[str, ...], ...]:
-    names = [axis.name for axis in axes]
-    given = list(marginals) if isinstance(marginals, list | tuple) else []
-    made = [(part,) if isinstance(part, str) else tuple(part) for part in given]
-    distinct = {frozenset(part) for part in made}
-    if (
-        not made
-        or len(distinct) < len(made)
-        or not all(
-            part and len(set(part)) == len(part) and set(part) <= set(names) for part in made
-        )
-    ):
-        raise InvalidInput(
-            f"marginals is {marginals!r}; it must be a list of different sets of the columns "
-            f"{names}, for example [{tuple(names[:2])!r}]"
-        )
-    return tuple(made)

@@ -10,6 +10,10 @@ they cost.
 One may instead draw a multinomial with probabilities in proportion to one draw of the theta_i.
 With a_i in proportion to e_i both are Dirichlet-multinomial; otherwise that law has no closed form,
 and the one here has.
+
+An area with e_i = 0, where nobody lives, is a structural zero: theta_i is 0, and so are x_i for all
+data and z_i, whatever is known of it. No event moves there, so all that is proved is about the
+other areas.
 """
 
 from __future__ import annotations
@@ -37,17 +41,14 @@ from bayesdp.mechanisms.negative_binomial_draws import (
 )
 from bayesdp.mechanisms.negative_binomial_sums import log_coefficient
 from bayesdp.mechanisms.poisson_gamma_calibration import calibrated_counts
+from bayesdp.mechanisms.poisson_gamma_fields import check_fields, worst_pairs
 from bayesdp.mechanisms.table_fields import (
     check_cell_counts,
-    check_prior,
-    check_size,
     check_table,
 )
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
-
-_FURTHEST = 1e10  # of a prior or an expected count, either way
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,11 @@ class PoissonGammaMechanism:
         Number of confidential events, at least 1, where it is public; None where it is
         confidential. A public n has no add/remove neighbours.
     expected : sequence of float
-        The areas' expected counts e_i, positive, two or more. Public.
+        The areas' expected counts e_i, two or more of them positive; 0 in an area where, by a
+        public rule, no event can be. Public.
     prior : float or sequence of float
-        Shapes of the gamma priors, at least 1: how many events each weighs. Public.
+        Shapes of the gamma priors, at least 1: how many events each weighs; 0 where no event can
+        be. Public.
     total : int or None
         Number of events of a copy, where it is fixed: a public number. None leaves it random, which
         has no pure epsilon.
@@ -86,26 +89,7 @@ class PoissonGammaMechanism:
     """The statistic isn't one integer."""
 
     def __post_init__(self) -> None:
-        if self.n is not None:
-            also = "or None if confidential"
-            object.__setattr__(self, "n", check_at_least_one("n", self.n, also))
-        expected = _check_expected(self.expected)
-        prior = check_prior(self.prior, len(expected), ())
-        if not 1 <= np.min(prior) <= np.max(prior) <= _FURTHEST:
-            raise InvalidInput(
-                f"prior is from {np.min(prior)} to {np.max(prior)}; each area's must be from 1 to "
-                f"{_FURTHEST:.0e} events"
-            )
-        if self.total is not None:
-            object.__setattr__(self, "total", check_size(self.total, "total"))
-        areas = self.areas
-        if areas is not None:
-            areas = Axis("area", categories=tuple(areas)).categories
-            if len(areas or ()) != len(expected):
-                raise InvalidInput(
-                    f"areas has {len(areas or ())} names, but expected is of {len(expected)} areas"
-                )
-        for name, value in (("expected", expected), ("prior", prior), ("areas", areas)):
+        for name, value in check_fields(self).items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -123,8 +107,8 @@ class PoissonGammaMechanism:
     ) -> PoissonGammaMechanism:
         """The mechanism with the weakest prior whose `copies` copies keep (epsilon, delta).
 
-        The same prior in every area, or in those `proportions`, and never below 1. On the safe
-        side: that the promise is kept is certain, that no smaller prior would do is not.
+        The same prior in every possible area, or in those `proportions`, and never below 1. On the
+        safe side: that the promise is kept is certain, that no smaller prior would do is not.
         """
         return calibrated_counts(
             cls, n=n, expected=expected, total=total, epsilon=epsilon, copies=copies, delta=delta,
@@ -138,14 +122,20 @@ class PoissonGammaMechanism:
         return Neighbours.ADD_REMOVE if free else Neighbours.REPLACE_ONE
 
     @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which areas aren't structural zeros."""
+        return np.array(self.expected) > 0
+
+    @property
     def shape(self) -> NDArray[np.float64]:
-        """The areas' priors."""
-        return np.broadcast_to(np.array(self.prior, dtype=np.float64), len(self.expected)).copy()
+        """The possible areas' priors."""
+        prior = np.broadcast_to(np.array(self.prior, dtype=np.float64), len(self.expected))
+        return np.asarray(prior[self.possible])
 
     @property
     def chance(self) -> NDArray[np.float64]:
-        """The areas' p, below 1/2."""
-        expected = np.array(self.expected)
+        """The possible areas' p, below 1/2."""
+        expected = np.array(self.expected)[self.possible]
         return np.asarray(expected / (self.shape + 2 * expected))
 
     def profile(self, neighbours: Neighbours | None = None) -> Profile:
@@ -198,9 +188,9 @@ class PoissonGammaMechanism:
         ndarray of int64, shape (copies, *shape of the statistic)
         """
         copies, counts = check_at_least_one("copies", copies), self._checked(statistic)
-        rows = counts.reshape(-1, counts.shape[-1])
+        rows = counts.reshape(-1, counts.shape[-1])[:, self.possible]
         drawn = np.stack([self._draw(row, copies) for row in rows], axis=1)
-        return drawn.reshape(copies, *counts.shape)
+        return self._everywhere(drawn).reshape(copies, *counts.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """log Pr[output | statistic], vectorised over both; the areas are the last axis."""
@@ -212,6 +202,9 @@ class PoissonGammaMechanism:
         possible = np.all(z >= 0, axis=-1) & np.all(z == np.floor(z), axis=-1)
         if self.total is not None:
             possible = possible & (z.sum(axis=-1) == self.total)
+        where = self.possible
+        possible = possible & ~np.any(z[..., ~where], axis=-1)
+        counts, z = counts[..., where], z[..., where]
         weights, chance = self.shape + counts, self.chance
         z = np.where(possible[..., None], z, 0)
         law = log_negative_binomial(z, weights, chance).sum(axis=-1)
@@ -226,30 +219,19 @@ class PoissonGammaMechanism:
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """One event in each of the areas that the epsilon is about; or no event, and one."""
-        k = len(self.expected)
-        eye = np.eye(k, dtype=np.int64)
-        if self.n is None and self.neighbours is Neighbours.ADD_REMOVE:
-            few = {int(np.argmin(self.shape)), int(np.argmax(self.chance))}
-            return [(tuple([0] * k), tuple(eye[i].tolist())) for i in sorted(few)]
-        order = np.argsort(self.shape, kind="stable")
-        extremes = (np.argmin(self.chance), np.argmax(self.chance))
-        ends = dict.fromkeys([*order[:2].tolist(), *map(int, extremes)])
-        base = np.zeros(k, dtype=np.int64)
-        base[order[-1]] = (self.n or 1) - 1
         return [
-            (tuple((base + eye[i]).tolist()), tuple((base + eye[j]).tolist()))
-            for i in ends
-            for j in ends
-            if i < j
+            (tuple(one.tolist()), tuple(other.tolist()))
+            for one, other in (map(self._everywhere, pair) for pair in worst_pairs(self))
         ]
 
     def outputs(self) -> NDArray[Any] | None:
         """All tables, shape (outputs, areas), where the total is fixed and they are few."""
-        return None if self.total is None else all_counts(self.total, len(self.expected))
+        every = None if self.total is None else all_counts(self.total, len(self.chance))
+        return None if every is None else self._everywhere(every)
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
-        return check_table(output, len(self.expected), self.total)
+        return check_table(output, len(self.expected), self.total, self._zeros)
 
     def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
         """One row an area: `copy`, the area's number in `component`, its count in `value`."""
@@ -266,33 +248,27 @@ class PoissonGammaMechanism:
         return table((Axis("area", categories=self.areas),), output)
 
     def _checked(self, statistic: Any) -> NDArray[np.int64]:
-        return check_cell_counts(statistic, len(self.expected), self.n, ())
+        return check_cell_counts(statistic, len(self.expected), self.n, self._zeros)
+
+    @property
+    def _zeros(self) -> list[int]:
+        return np.flatnonzero(~self.possible).tolist()
+
+    def _everywhere(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Counts of all areas, from those of the possible ones along the last axis."""
+        made = np.zeros((*counts.shape[:-1], len(self.expected)), dtype=np.int64)
+        made[..., self.possible] = counts
+        return made
 
     def _draw(self, counts: NDArray[np.int64], copies: int) -> NDArray[np.int64]:
-        weights, chance, k = self.shape + counts, self.chance, len(self.expected)
-        shape = self.shape.tolist()
+        weights, chance, k = self.shape + counts, self.chance, len(counts)
+        shape, around = self.shape.tolist(), [e for e in self.expected if e]
 
         def exact(i: int) -> tuple[Fraction, Fraction]:
-            prior, expected = Fraction(shape[i % k]), Fraction(self.expected[i % k])
+            prior, expected = Fraction(shape[i % k]), Fraction(around[i % k])
             return prior + int(counts[i % k]), expected / (prior + 2 * expected)
 
         if self.total is not None:
             return draws_of_a_sum(weights, chance, exact, self.total, copies)
         drawn = negative_binomial_draws(np.tile(weights, copies), np.tile(chance, copies), exact)
         return drawn.reshape(copies, k)
-
-
-def _check_expected(expected: Any) -> tuple[float, ...]:
-    given = expected.tolist() if isinstance(expected, np.ndarray) else expected
-    if not isinstance(given, Sequence) or len(given) < 2:
-        raise InvalidInput(
-            f"expected is {expected!r}; it must be a positive number for each area, two or more"
-        )
-    values = check_prior(list(given), len(given), (), "expected")
-    made = (values,) if isinstance(values, float) else values
-    if not 1 / _FURTHEST <= min(made) <= max(made) <= _FURTHEST:
-        raise InvalidInput(
-            f"expected is from {min(made)} to {max(made)}; each area's must be from "
-            f"{1 / _FURTHEST:.0e} to {_FURTHEST:.0e} events"
-        )
-    return made

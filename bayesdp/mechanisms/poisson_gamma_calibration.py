@@ -32,8 +32,16 @@ def calibrated_counts(
     share, free = epsilon / check_at_least_one("copies", copies), other["total"] is None
     if free and delta == 0:
         raise InvalidInput(f"delta is 0. {UNBOUNDED}")
-    shape = np.asarray(1.0 if proportions is None else proportions, dtype=np.float64)
-    ratios = shape / shape.min()
+    ratios = np.array(1.0)
+    if proportions is not None:
+        possible = np.asarray(other["expected"], dtype=np.float64) > 0
+        shape = np.asarray(proportions, dtype=np.float64)
+        if shape.shape != possible.shape:
+            raise InvalidInput(
+                f"proportions has shape {shape.shape}; it must have a number for each of the "
+                f"{possible.size} areas"
+            )
+        ratios = np.where(possible, shape / shape[possible].min(), 0.0)
 
     def at(least: float) -> PoissonGammaMechanism:
         return made(prior=(least * ratios).tolist(), **other)

@@ -142,6 +142,8 @@ class Walk:
 
     def _learn(self, recent: NDArray[np.float64]) -> None:
         """Centre and covariance of what was seen; the start's count as ten moves a term."""
+        if len(recent) < 2:
+            return
         terms = len(self.theta)
         weight = len(recent) / (len(recent) + 10 * terms)
         own = np.cov(recent.T).reshape(terms, terms)

@@ -80,8 +80,9 @@ def sample_hidden(
 
     Coefficients move together with the graph (`hidden_annealing`), which also moves alone between
     (`hidden_moves`). Chains start from graphs of their own, and overdispersed coefficients, and
-    run in parallel threads; nothing adapts after the warm-up. Auxiliary graphs that are too short
-    bias coefficients towards the prior.
+    run in parallel threads. In the warm-up's second half they share what they have seen, as the
+    guide of far moves (`hidden_guide`); nothing adapts after it. Auxiliary graphs that are too
+    short bias coefficients towards the prior.
 
     Parameters
     ----------

@@ -143,7 +143,8 @@ def anneal(
 ) -> Any:  # fmt: skip
     """One move a row of `noise`, and a refreshed hidden graph after each; fills `kept`.
 
-    A move proposes b = c + pull (a - c) + noise, and `guide` is the law q, as in `exchange`.
+    A move proposes b = c + pull (a - c) + noise, and `guide` is the law q, as in `exchange`; or,
+    where it is `fresh`, b = noise, drawn from the `mixture` (`hidden_guide`).
     Changes `theta` and `statistics`; returns the hidden graph.
     """
     terms = len(theta)

@@ -63,8 +63,13 @@ def no_mixture(terms: int) -> Mixture:
 def fit_mixture(
     points: NDArray[np.float64], least: NDArray[np.float64], generator: np.random.Generator
 ) -> Mixture:
-    """A mixture like the points, shape (points, terms); `least`, the covariance of the start."""
+    """A mixture like the points, shape (points, terms); `least`, the covariance of the start.
+
+    None is fitted to less than two points.
+    """
     size, terms = points.shape
+    if size < 2:
+        return no_mixture(terms)
     own = np.cov(points.T).reshape(terms, terms) + _LEAST * least
     scaled = points @ np.linalg.inv(np.linalg.cholesky(own)).T
     near = min(size, max(_NEAREST * terms, int(_SHARE * size)))

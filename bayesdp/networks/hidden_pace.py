@@ -80,7 +80,7 @@ def fit_pace(theta: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArr
             weight = seen * np.exp(-(x @ fit))
             slope = x.T @ (1 - weight) + shrink * fit
             step = np.linalg.solve((x * weight[:, None]).T @ x + np.diag(shrink), slope)
-            fit = fit - step * min(1.0, 1.0 / np.abs(step).max())
+            fit = fit - step / max(1.0, np.abs(step).max())
             if np.abs(step).max() < 1e-6:
                 break
         pace[t, :-1] = fit[:-1] / scale

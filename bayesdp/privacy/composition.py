@@ -26,6 +26,14 @@ def repeated(cost: float, times: int) -> float:
     return product
 
 
+def shared(budget: float, times: int) -> float:
+    """About budget / times, and such that `repeated` of it is at most `budget`."""
+    share = budget / times
+    while repeated(share, times) > budget:
+        share = math.nextafter(share, 0)
+    return share
+
+
 def left(budget: float, costs: Sequence[float]) -> float:
     """The largest float that can still be spent: total([*costs, left]) is at most `budget`."""
     return 0.0 - total([*costs, -budget])

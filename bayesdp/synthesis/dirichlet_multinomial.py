@@ -27,6 +27,7 @@ from bayesdp.synthesis.table_counts import (
     counts_by_group,
     declared_axes,
     given_counts,
+    name_of,
     record_frames,
 )
 
@@ -184,7 +185,7 @@ class DirichletMultinomialSynthesizer:
         mechanisms = self._mechanisms(sizes, axes, shape, masks)
         return publish_groups(
             {label: (mechanism, tables[label]) for label, mechanism in mechanisms.items()},
-            by=None if None in tables else _name(by, "group"),
+            by=None if None in tables else name_of(by, "group"),
             copies=self.copies,
             delta=self.delta,
             variable=name,
@@ -291,8 +292,3 @@ class DirichletMultinomialSynthesizer:
                 f"table of numbers of shape {shape}"
             )
         return np.where(excluded, 0.0, given.ravel())
-
-
-def _name(column: Any, default: str) -> str:
-    name = getattr(column, "name", None)
-    return name if isinstance(name, str) and name else default

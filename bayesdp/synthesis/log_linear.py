@@ -13,16 +13,23 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.cells import Axis, points_in, shape_of
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.release import Release
+from bayesdp.release import Part, Release
 from bayesdp.synthesis.log_linear_fit import fit_log_linear
-from bayesdp.synthesis.publish import publish
-from bayesdp.synthesis.table_counts import declared_axes, table_of
+from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
+from bayesdp.synthesis.table_counts import (
+    counts_by_group,
+    declared_axes,
+    given_counts,
+    name_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +61,16 @@ class LogLinearSynthesizer:
         Number of independent releases of the marginals. One is enough for any number of synthetic
         data sets.
     neighbours : {"add_remove", "replace_one"}
-        The relation that the promise is stated under. Under replace-one the number of records is
-        public and in the release.
+        The relation that the promise is stated under. Under replace-one the number of records (in
+        each group) is public and in the release.
+    zeros : sequence of mapping, array of bool, or callable, optional
+        Structural zeros, cells where no record can be, by a public rule: as for
+        `DirichletMultinomialSynthesizer`. Counts of such cells alone get no noise, and the model
+        and its records have none there. Data with one are refused, which shows that there is one.
+    groups : sequence of labels, optional
+        All groups there may be. Required for grouped data under add/remove-one, since which groups
+        occur would otherwise depend on the data. A record is in one group, so that the groups
+        together cost what one does; each has a model of its own.
 
     Raises
     ------
@@ -81,6 +96,8 @@ class LogLinearSynthesizer:
     delta: float = 0.0
     copies: int = 1
     neighbours: str = "add_remove"
+    zeros: Any = None
+    groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -95,6 +112,7 @@ class LogLinearSynthesizer:
         data: Any = None,
         *,
         counts: Any = None,
+        by: Any = None,
         variable: str | None = None,
         ledger: DatasetLedger | None = None,
     ) -> Release:
@@ -104,8 +122,10 @@ class LogLinearSynthesizer:
         ----------
         data : DataFrame, optional
             The confidential records: the declared columns and no others.
-        counts : array of int, optional
+        counts : array of int, or mapping of label to one, optional
             Instead of `data`, the number of records in each cell of the whole table.
+        by : array_like, optional
+            Each record's group, as long as `data`.
         variable : str, optional
             What was counted. Default: "value".
         ledger : DatasetLedger, optional
@@ -120,41 +140,65 @@ class LogLinearSynthesizer:
         ------
         InvalidInput
             If the data are empty, missing somewhere, have other columns, or values outside the
-            bounds or the categories. Nothing is spent or drawn then.
+            bounds, the categories or what is possible; or the groups don't fit. Nothing is spent
+            or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         if (data is None) == (counts is None):
             raise InvalidInput("give either data or counts, one of them")
-        table = table_of(self, data, counts)
+        if counts is None:
+            tables = counts_by_group(self, data, by, "value")[1]
+        elif by is not None:
+            raise InvalidInput("by is given with counts; give counts as a mapping of groups")
+        else:
+            tables = given_counts(self, counts, "value")[1]
+        axes = self._axes()
+        masks = zero_masks(self.zeros, axes, shape_of(axes))
+        for one in tables.values():
+            check_possible(one, masks)
         made = self._mechanism()
-        if made.neighbours is Neighbours.REPLACE_ONE:
-            made = dataclasses.replace(made, n=int(table.sum()))
-        return publish(
-            made,
-            tuple(made.statistic(table).tolist()),
+        parts = {}
+        for label, one in tables.items():
+            own = dataclasses.replace(made, n=int(one.sum())) if self.public_n else made
+            parts[label] = (own, tuple(own.statistic(one).tolist()))
+        return publish_groups(
+            parts,
+            by=None if None in tables else name_of(by, "group"),
             copies=self.copies,
             delta=self.delta,
             variable=variable or "value",
             ledger=ledger,
         )
 
+    @property
+    def public_n(self) -> bool:
+        """Whether the number of records (in each group) is public: under replace-one."""
+        return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
+
     def guarantee(self) -> Guarantee:
         """What a release will promise, before any data are touched."""
-        return self._mechanism().guarantee(copies=self.copies, delta=self.delta)
+        made = self._mechanism()
+        if self.public_n:
+            made = dataclasses.replace(made, n=1)  # any other has the same promise
+        groups = len(self.groups or (None,))
+        return joint_guarantee([made] * groups, self.copies, self.delta)
 
     @staticmethod
     def fitted(release: Release) -> list[NDArray[np.float64]]:
-        """The fitted probabilities of all cells, one table a copy, an axis a column."""
-        made = _of_marginals(release)
+        """The fitted probabilities of all cells, one table a copy, an axis a column.
+
+        For groups, take one: `fitted(release["a"])`.
+        """
+        made = _of_marginals(release.mechanism)
         return [
-            fit_log_linear(shape_of(made.axes), made.places, made.tables(output))
+            fit_log_linear(shape_of(made.axes), made.places, made.tables(output), made.possible)
             for output in release.outputs
         ]
 
     @staticmethod
     def records(
-        release: Release, size: int | None = None, *, seed: int | None = None
+        release: Release, size: int | Mapping[Any, int] | None = None, *, seed: int | None = None
     ) -> list[pd.DataFrame]:
         """Synthetic records from the fitted model, one DataFrame a copy: post-processing.
 
@@ -162,8 +206,9 @@ class LogLinearSynthesizer:
         ----------
         release : Release
             By this synthesizer, as drawn or loaded.
-        size : int, optional
-            Records a copy. Default: the number of confidential ones, where it is public.
+        size : int, or mapping of label to int, optional
+            Records a copy (of each group). Default: the number of confidential ones, where it is
+            public.
         seed : int, optional
             Of the draw, which needs no secrecy.
 
@@ -174,20 +219,20 @@ class LogLinearSynthesizer:
         """
         import pandas as pd
 
-        made = _of_marginals(release)
-        wanted = made.n if size is None else check_at_least_one("size", size)
-        if wanted is None:
-            raise InvalidInput(
-                "size is missing; the number of records is confidential, so choose one, for "
-                "example the sum of a marginal's released counts"
-            )
+        sizes = [_size_of(part, size) for part in release.parts]
         with nullcontext() if seed is None else reproducible(seed):
             random = generator()
-        frames = []
-        for p in LogLinearSynthesizer.fitted(release):
-            cells = random.choice(p.size, wanted, p=p.ravel())
-            frames.append(pd.DataFrame(points_in(made.axes, cells, random)))
-        return frames
+        drawn: list[list[pd.DataFrame]] = [[] for _ in range(release.copies)]
+        for part, wanted in zip(release.parts, sizes, strict=True):
+            made = _of_marginals(part.mechanism)
+            alone = release if release.by is None else release[part.group]
+            for k, p in enumerate(LogLinearSynthesizer.fitted(alone)):
+                cells = random.choice(p.size, wanted, p=p.ravel())
+                frame = pd.DataFrame(points_in(made.axes, cells, random))
+                if release.by is not None:
+                    frame.insert(0, release.by, part.group)
+                drawn[k].append(frame)
+        return [pd.concat(frames, ignore_index=True) for frames in drawn]
 
     def _axes(self) -> tuple[Axis, ...]:
         axes = declared_axes(self.bounds, self.categories, self.bins)
@@ -206,13 +251,32 @@ class LogLinearSynthesizer:
             marginals=self.marginals,
             noise=self.noise,
             neighbours=check_neighbours(self.neighbours),
+            zeros=self._zeros(),
         )
 
+    def _zeros(self) -> tuple[int, ...]:
+        axes = self._axes()
+        masks = zero_masks(self.zeros, axes, shape_of(axes)).values()
+        return tuple(np.flatnonzero(np.any([*masks], axis=0)).tolist()) if masks else ()
 
-def _of_marginals(release: Release) -> NoisyMarginals:
-    made = release.mechanism
+
+def _of_marginals(made: Any) -> NoisyMarginals:
     if not isinstance(made, NoisyMarginals):
         raise InvalidInput(
             f"release is of mechanism {made.name!r}; give one of a log-linear synthesizer"
         )
     return made
+
+
+def _size_of(part: Part, size: int | Mapping[Any, int] | None) -> int:
+    """Synthetic records of a copy of one group."""
+    asked = size.get(part.group) if isinstance(size, Mapping) else size
+    if asked is None and isinstance(size, Mapping):
+        raise InvalidInput(f"size has no number for the group {part.group!r}; give each group's")
+    wanted = _of_marginals(part.mechanism).n if asked is None else asked
+    if wanted is None:
+        raise InvalidInput(
+            "size is missing; the number of records is confidential, so choose one, for "
+            "example the sum of a marginal's released counts"
+        )
+    return check_at_least_one("size", wanted)

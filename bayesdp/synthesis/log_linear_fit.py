@@ -24,7 +24,10 @@ _TOLERANCE = 1e-10
 
 
 def fit_log_linear(
-    shape: tuple[int, ...], places: Sequence[tuple[int, ...]], tables: Sequence[Any]
+    shape: tuple[int, ...],
+    places: Sequence[tuple[int, ...]],
+    tables: Sequence[Any],
+    possible: Any = None,
 ) -> Floats:
     """Probabilities of all cells, shape `shape`, from noisy counts of marginals.
 
@@ -36,6 +39,9 @@ def fit_log_linear(
         Each marginal's columns.
     tables : sequence of arrays
         The noisy counts, an axis a column of the marginal, in its order. Negative ones count as 0.
+    possible : array of bool, optional
+        Which cells aren't structural zeros. The others have probability 0 from the start, and as
+        all steps multiply, to the end.
     """
     targets = []
     for part, table in zip(places, tables, strict=True):
@@ -44,7 +50,8 @@ def fit_log_linear(
             positive = np.ones_like(positive)
         ordered = np.transpose(positive / positive.sum(), np.argsort(part))
         targets.append(np.expand_dims(ordered, _others(part, len(shape))))
-    p = np.full(shape, 1 / np.prod(shape))
+    start = np.ones(shape) if possible is None else np.asarray(possible, dtype=np.float64)
+    p = start / start.sum()
     for _ in range(_SWEEPS):
         before = p
         for part, target in zip(places, targets, strict=True):
@@ -62,7 +69,7 @@ def _closest(p: Floats, places: Sequence[tuple[int, ...]], targets: Sequence[Flo
     value, slope = _loss(p, places, targets)
     for _ in range(_STEPS):
         while True:
-            q = p * np.exp(-step * (slope - slope.min()))
+            q = p * np.exp(-step * (slope - slope[p > 0].min()))
             q /= q.sum()
             lower, next_slope = _loss(q, places, targets)
             if lower <= value or step < 1e-12:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,15 +12,17 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
+from bayesdp.mechanisms.families.evidence import priors_of
 from bayesdp.mechanisms.families.grids import default_grid
 from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_promise import check_weights
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.synthesis.family_selection import FamilySelection, check_selection
 from bayesdp.synthesis.publish import publish
 
 
@@ -31,16 +32,17 @@ class Modips:
 
     Parameters
     ----------
-    family : Family
-        The model, one of `bdp.families`, with its priors and the records' public bounds.
+    family : Family, or sequence of Family
+        The model, one of `bdp.families`, with its priors and the records' public bounds. Several
+        priors of the same binary or categorical records, with `selection`.
     method : {"sbs", "sdd", "sdd.mc", "sphc"}
         How the posterior is sanitised. "sbs": its sufficient statistic gets noise, and the
         posterior takes that for the statistic of the records (`bdp.ModipsSBS`). The others choose
         one of the parameter's public cells (`bdp.ModipsGrid`): "sdd" by the exponential mechanism,
         "sphc" from a noisy histogram of posterior draws, "sdd.mc" from one of its logarithms.
     epsilon, delta : float
-        Total privacy cost of all copies. delta is 0 for a pure promise, and positive for Gaussian
-        noise.
+        Total privacy cost of all copies, beside what `selection` costs. delta is 0 for a pure
+        promise, and positive for Gaussian noise.
     copies : int
         Number of independent copies, each with noise and parameters of its own.
     size : int, optional
@@ -68,12 +70,16 @@ class Modips:
     grid : tuple of two floats, optional
         Ends of the parameter's range, chosen without the data. Default: 0 and 1, or the bounds.
     bins : int
-        Cells, of equal width.
+        Cells, of equal width; of the probabilities of three categories, along each side of their
+        triangle.
     samples : int
         Posterior draws in a histogram.
     draws : int
         With "sbs", synthetic data sets of each sanitised statistic, at no more cost: a copy is
         then a tuple of so many, and `bdp.combine_nested` takes estimates of shape (copies, draws).
+    selection : FamilySelection, optional
+        What choosing among several families costs, and whether one is chosen for all copies, which
+        are then in one output, or one for each (`bdp.SelectedModips`).
 
     Raises
     ------
@@ -88,7 +94,7 @@ class Modips:
     3
     """
 
-    family: Family
+    family: Family | Sequence[Family]
     method: str = "sbs"
     epsilon: float = 1.0
     delta: float = 0.0
@@ -105,9 +111,15 @@ class Modips:
     bins: int = 20
     samples: int = 1000
     draws: int = 1
+    selection: FamilySelection | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "family", check_family(self.family))
+        check_selection(self.family, self.selection)
+        if isinstance(self.family, Sequence) and self.selection is not None:
+            object.__setattr__(self, "family", tuple(check_family(each) for each in self.family))
+            priors_of(self.family)
+        else:
+            object.__setattr__(self, "family", check_family(self.family))
         if self.method not in METHODS:
             raise InvalidInput(f"method is {self.method!r}; it must be one of {list(METHODS)}")
         check_epsilon(self.epsilon)
@@ -152,13 +164,13 @@ class Modips:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        sums = sums_of(self.family, data, clip=self.clip)
+        sums = sums_of(self.first, data, clip=self.clip)
         mechanism = self._mechanism(sums.n if self.public_n else None)
         own = getattr(data, "name", None)
         return publish(
             mechanism,
             METHODS[self.method].statistic(self, sums),
-            copies=self.copies,
+            copies=self._outputs,
             delta=self.delta,
             variable=variable or (own if isinstance(own, str) and own else "value"),
             ledger=ledger,
@@ -177,10 +189,23 @@ class Modips:
                 f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
                 "there"
             )
-        return self._mechanism(n).guarantee(copies=self.copies, delta=self.delta)
+        return self._mechanism(n).guarantee(copies=self._outputs, delta=self.delta)
+
+    @property
+    def first(self) -> Family:
+        """The family, or the first of several."""
+        return self.family[0] if isinstance(self.family, Sequence) else self.family
+
+    @property
+    def _outputs(self) -> int:
+        """How many independent outputs there are: all copies of one choice are one."""
+        return self.copies if self.selection is None else self.selection.times(self.copies)
 
     def _mechanism(self, n: int | None) -> Mechanism:
-        return METHODS[self.method].mechanism(self, n)
+        made = METHODS[self.method].mechanism(self, n)
+        if self.selection is None or not isinstance(self.family, Sequence):
+            return made
+        return self.selection.mechanism(made, self.family, self.copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +218,14 @@ class Method:
 
 def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
     _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
-    check_weights(modips.allocation, modips.weights, len(modips.family.numbers(n)))
+    check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
     made = ModipsSBS.calibrate(
         epsilon=modips.epsilon,
         delta=modips.delta,
         copies=modips.copies,
         allocation=modips.allocation,
         weights=modips.weights,
-        family=modips.family,
+        family=modips.first,
         size=modips.size or n,
         n=n,
         noise=modips.noise,
@@ -211,19 +236,16 @@ def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
 
 
 def _sufficient(modips: Modips, sums: Sums) -> Any:
-    return modips.family.statistic(sums, public_n=modips.public_n)
+    return modips.first.statistic(sums, public_n=modips.public_n)
 
 
 def _cells(modips: Modips, n: int | None) -> ModipsGrid:
     _only_theirs(modips, _OF_SBS, "method='sbs'")
-    share = modips.epsilon / modips.copies
-    while repeated(share, modips.copies) > modips.epsilon:
-        share = math.nextafter(share, 0)
     return ModipsGrid(
-        modips.family,
+        modips.first,
         modips.size or n or 1,
-        share,
-        default_grid(modips.family) if modips.grid is None else modips.grid,
+        shared(modips.epsilon, modips.copies),
+        default_grid(modips.first) if modips.grid is None else modips.grid,
         modips.method,
         modips.calibration,
         modips.bins,

@@ -10,13 +10,17 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label, check_label
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.manifest import Label
+from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.area_counts import counts_of_areas, expected_by_group
+from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.table_counts import name_of
+
+_LESS = 1 - 1e-6  # so that the parts of groups reach the budget from below
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +37,14 @@ class PoissonGammaSynthesizer:
         Total privacy cost of all copies. The priors are then the weakest that keep to it, all
         alike or in the proportions of `prior`, and at least 1.
     expected : mapping of label to float, Series, or sequence of float
-        Each area's expected number of events, positive: its population times a public rate. Chosen
-        without the data.
+        Each area's expected number of events, its population times a public rate: positive, or 0 in
+        an area where no event can be, a structural zero. Chosen without the data. For disjoint
+        groups of events, by sex, say, a mapping of each group there may be to its own.
     copies : int
         Number of independent copies; each gets epsilon / copies.
-    total : int or None
-        Events of a copy. Default: the number of confidential events, where that is public.
+    total : int, or mapping of label to int, optional
+        Events of a copy (of each group). Default: the number of confidential events, where that is
+        public.
     prior : float or sequence of float, optional
         How many events each area's prior weighs, at least 1. Without `epsilon` it is taken as it
         is, and the release reports its epsilon.
@@ -48,8 +54,9 @@ class PoissonGammaSynthesizer:
         Whether a copy's total is fixed. If not, the counts are independent negative binomial ones,
         for which no pure epsilon holds.
     public_n : bool
-        Whether the number of confidential events is public: written into the release and not
-        protected. If not, add/remove-one is protected too, and a fixed `total` must be given.
+        Whether the number of confidential events (in each group) is public: written into the
+        release and not protected. If not, neither it nor an event's group shows, add/remove-one is
+        protected too, and a fixed `total` must be given.
 
     Raises
     ------
@@ -82,15 +89,27 @@ class PoissonGammaSynthesizer:
         check_at_least_one("copies", self.copies)
         check_delta(self.delta)
         if self.total is not None:
-            check_at_least_one("total", self.total)
+            totals = self.total.values() if isinstance(self.total, Mapping) else [self.total]
+            for total in totals:
+                check_at_least_one("total", total)
             if not self.fixed:
                 raise InvalidInput(f"total is {self.total!r}, but fixed is False; choose one")
         elif self.fixed and not self.public_n:
             raise InvalidInput("total is missing; where n is confidential, choose a public total")
-        self._expected()
+        for label in (groups := expected_by_group(self.expected)):
+            if isinstance(self.total, Mapping) and label not in self.total:
+                raise InvalidInput(
+                    f"total is of {list(self.total)}, but expected is of {list(groups)}; give each "
+                    "group's"
+                )
 
     def release(
-        self, data: Any, *, variable: str | None = None, ledger: DatasetLedger | None = None
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
     ) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.
 
@@ -98,7 +117,10 @@ class PoissonGammaSynthesizer:
         ----------
         data : mapping of label to int, Series, or sequence of int
             The confidential number of events in each area: by the names in `expected`, or in its
-            order where it has none. Or, where it has names, a sequence of the events' areas.
+            order where it has none. Or, where it has names, a sequence of the events' areas. With
+            groups, a mapping of each to its own.
+        by : array_like, optional
+            Each event's group, as long as a sequence of the events' areas.
         variable : str, optional
             What was counted. Default: the Series' name, or "value".
         ledger : DatasetLedger, optional
@@ -118,75 +140,72 @@ class PoissonGammaSynthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        areas, expected = self._expected()
-        counts = _counts(data, areas, len(expected))
-        n = int(counts.sum())
-        if self.public_n and n == 0:
-            raise InvalidInput("data is of no events; there is nothing to release")
+        groups = expected_by_group(self.expected)
+        counts = counts_of_areas(groups, data, by)
+        sizes = {label: int(one.sum()) for label, one in counts.items()}
+        if self.public_n and 0 in sizes.values():
+            raise InvalidInput(
+                "data is of no events; there is nothing to release"
+                if None in sizes
+                else "a group has no events; where their number is public, leave it out of expected"
+            )
         own = getattr(data, "name", None)
-        return publish(
-            self._mechanism(n),
-            counts,
+        made = self._mechanisms(sizes)
+        return publish_groups(
+            {label: (made[label], counts[label]) for label in groups},
+            by=None if None in groups else name_of(by, "group"),
             copies=self.copies,
             delta=self.delta,
             variable=variable or (own if isinstance(own, str) and own else "value"),
             ledger=ledger,
         )
 
-    def guarantee(self, n: int | None = None) -> Guarantee:
-        """What a release will promise, before any data are touched; n where it is public."""
+    def guarantee(self, n: Any = None) -> Guarantee:
+        """What a release will promise, before any data are touched.
+
+        Parameters
+        ----------
+        n : int or mapping of label to int, optional
+            The number of events (of each group), where it is public.
+        """
+        groups = expected_by_group(self.expected)
         if n is None and self.public_n:
             raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
-        return self._mechanism(n).guarantee(copies=self.copies, delta=self.delta)
+        sizes = n if isinstance(n, Mapping) else dict.fromkeys(groups, n)
+        if set(sizes) != set(groups):
+            raise InvalidInput(f"n is of {list(sizes)}; it must be of {list(groups)}")
+        made = self._mechanisms(sizes)
+        return joint_guarantee([made[label] for label in groups], self.copies, self.delta)
 
-    def _mechanism(self, n: int | None) -> PoissonGammaMechanism:
-        """From public numbers alone."""
-        areas, expected = self._expected()
+    def _mechanisms(self, sizes: Mapping[Any, int | None]) -> dict[Any, PoissonGammaMechanism]:
+        """One mechanism a group, from public numbers alone.
+
+        Where an event may change group, `joint_guarantee` charges its removal from one and its
+        addition to another, more than each group's part: the parts shrink until that is kept to,
+        within some thousandths.
+        """
+        share = self.epsilon
+        while True:
+            made = {label: self._mechanism(label, n, share) for label, n in sizes.items()}
+            cost = joint_guarantee(list(made.values()), self.copies, self.delta).epsilon
+            if self.epsilon is None or share is None or cost <= self.epsilon:
+                return made
+            share *= self.epsilon / cost * _LESS
+
+    def _mechanism(self, label: Label, n: int | None, share: float | None) -> PoissonGammaMechanism:
+        areas, expected = expected_by_group(self.expected)[label]
+        total = self.total[label] if isinstance(self.total, Mapping) else self.total
         known: dict[str, Any] = {"n": n if self.public_n else None, "areas": areas}
-        known |= {"total": (self.total or n) if self.fixed else None, "expected": expected}
-        if self.epsilon is None:
-            return PoissonGammaMechanism(prior=self.prior, **known)
+        known |= {"total": (total or n) if self.fixed else None, "expected": expected}
+        prior = self.prior
+        if np.ndim(prior) and len(prior) == len(expected):
+            prior = np.where(np.array(expected) > 0, prior, 0.0)
+        if share is None:
+            return PoissonGammaMechanism(prior=prior, **known)
         return PoissonGammaMechanism.calibrate(
-            epsilon=self.epsilon,
+            epsilon=share,
             copies=self.copies,
             delta=self.delta,
-            proportions=None if np.ndim(self.prior) == 0 else self.prior,
+            proportions=None if np.ndim(prior) == 0 else prior,
             **known,
         )
-
-    def _expected(self) -> tuple[tuple[Label, ...] | None, list[float]]:
-        given, areas = self.expected, None
-        values: list[Any]
-        if hasattr(given, "to_dict"):
-            given = given.to_dict()
-        if isinstance(given, Mapping):
-            areas = tuple(check_label(label) for label in given)
-            values = list(given.values())
-        else:
-            areas, values = None, list(np.atleast_1d(given).tolist())
-        made = PoissonGammaMechanism(None, tuple(values), 1.0, None, areas)
-        return areas, list(made.expected)
-
-
-def _counts(data: Any, areas: tuple[Label, ...] | None, size: int) -> Any:
-    """The number of events in each area, in the order of the expected ones."""
-    if hasattr(data, "to_dict") and areas is not None and set(data.index) == set(areas):
-        data = data.to_dict()
-    if isinstance(data, Mapping):
-        given = {check_label(label): value for label, value in data.items()}
-        if areas is None or set(given) != set(areas):
-            raise InvalidInput(
-                "data is a mapping whose areas aren't those of expected; give expected as a "
-                "mapping of the same areas, and 0 where there is no event"
-            )
-        counts = np.array([given[label] for label in areas])
-    elif areas is not None:
-        counts = np.bincount(Axis("area", categories=areas).bins(data, clamp=False), minlength=size)
-    else:
-        counts = np.asarray(data)
-    if counts.dtype.kind not in "iu" or counts.shape != (size,) or np.any(counts < 0):
-        raise InvalidInput(
-            f"data has type {counts.dtype} and shape {counts.shape}; it must be a whole number, at "
-            f"least 0, for each of the {size} areas"
-        )
-    return counts.astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
     from bayesdp.synthesis.log_linear import LogLinearSynthesizer
+
+    Tabulated: TypeAlias = DirichletMultinomialSynthesizer | LogLinearSynthesizer
 
 Tables = dict[Label, NDArray[np.int64]]
 
@@ -47,7 +49,7 @@ def declared_axes(
 
 
 def counts_by_group(
-    made: DirichletMultinomialSynthesizer, data: Any, by: Any, name: str
+    made: Tabulated, data: Any, by: Any, name: str
 ) -> tuple[tuple[Axis, ...], Tables]:
     """The cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
@@ -76,9 +78,7 @@ def counts_by_group(
     return axes, _complete(made, dict(zip(order, whole.reshape(len(order), -1), strict=True)))
 
 
-def given_counts(
-    made: DirichletMultinomialSynthesizer, counts: Any, name: str
-) -> tuple[tuple[Axis, ...] | None, Tables]:
+def given_counts(made: Tabulated, counts: Any, name: str) -> tuple[tuple[Axis, ...] | None, Tables]:
     """The cells, where they have names, and the counts of each group in them."""
     pairs = check_bounds(made.bounds)[1]
     names = (
@@ -100,19 +100,6 @@ def given_counts(
     if not table.any():
         raise InvalidInput("counts is of no records; there is nothing to release")
     return axes, {None: table}
-
-
-def table_of(made: LogLinearSynthesizer, data: Any, counts: Any) -> NDArray[np.int64]:
-    """The counts of all cells, from records or as given."""
-    axes = declared_axes(made.bounds, made.categories, made.bins) or ()
-    if counts is not None:
-        table = _flat(counts, axes)
-    else:
-        columns = columns_of(data, "value", made.bounds, made.categories or {})
-        table = counted(axes, list(columns.values()), clamp=made.outside == "clamp")
-    if not table.any():
-        raise InvalidInput("data is empty; there is nothing to release")
-    return table
 
 
 def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
@@ -153,7 +140,7 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
     return given.astype(np.int64).ravel()
 
 
-def _complete(made: DirichletMultinomialSynthesizer, tables: Tables) -> Tables:
+def _complete(made: Tabulated, tables: Tables) -> Tables:
     """All listed groups, also those without records, in the listed order."""
     if made.groups is None:
         if not made.public_n:
@@ -175,3 +162,9 @@ def _complete(made: DirichletMultinomialSynthesizer, tables: Tables) -> Tables:
         )
     empty = np.zeros_like(next(iter(tables.values())))
     return {label: tables.get(label, empty) for label in listed}
+
+
+def name_of(column: Any, default: str) -> str:
+    """What a column of groups is called."""
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else default

@@ -485,7 +485,8 @@ def hidden_networks() -> None:
     from bayesdp.networks.evidence import Evidence
     from bayesdp.networks.hidden import sample_hidden
     from bayesdp.networks.hidden_evidence import seen_of
-    from bayesdp.networks.hidden_moves import copied, hidden_of, run_hidden
+    from bayesdp.networks.hidden_graph import copied, hidden_of
+    from bayesdp.networks.hidden_moves import run_hidden
     from bayesdp.networks.randomness import state_from
 
     az, n, formula, theta = import_arviz(), 205, "edges + gwesp(0.5)", (-4.8, 1.0)

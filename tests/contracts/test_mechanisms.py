@@ -176,6 +176,10 @@ BY_AREA = [
         bdp.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
     )
 ]
+BY_AREA += [
+    Example(m, m.pairs(), m.outputs())
+    for m in (bdp.PoissonGammaMechanism(None, (0.5, 0.0, 2.0, 7.0), (3.0, 0.0, 1.0, 2.0), 4),)
+]
 TWO = (Axis("a", categories=(0, 1)), Axis("b", edges=(0.0, 1.0)))
 CORNERS = [(1, 0, 1), (0, 1, 1)]  # one record's marginals (a, b) and b
 MARGINALS = [
@@ -189,6 +193,11 @@ MARGINALS = [
         [(CORNERS[0], CORNERS[1])],
         np.array(list(itertools.product(range(-5, 7), repeat=3))),
         delta=0.1,
+    ),
+    Example(
+        bdp.NoisyMarginals(0.5, (Axis("a", categories=("u", "v", "w")),), ("a",), zeros=(1,)),
+        [((0, 0, 0), (1, 0, 0)), ((2, 0, 1), (2, 0, 2))],
+        np.array([(i, 0, j) for i, j in itertools.product(range(-20, 24), repeat=2)]),
     ),
 ]
 TRIANGLES = bdp.NoisyTrianglesMechanism(2.0, nodes=4)
@@ -564,6 +573,18 @@ CELLS: list[Example] = [
         )
     ),
     Example(
+        bdp.ModipsGrid(bdp.families.Categorical(3, (1.0, 2.0, 0.5)), 8, 2.0, (0, 1), bins=3, n=2),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(8),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsGrid(bdp.families.Categorical(3), 8, 2.0, (0.1, 0.8), bins=4),
+        bdp.families.Categorical(3).pairs(None),
+        bdp.families.Categorical(3).outputs(8),
+        loose=True,
+    ),
+    Example(
         bdp.ModipsGrid(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
         Bernoulli().pairs(None),
         np.arange(51),
@@ -665,6 +686,45 @@ EXAMPLES += [
         intractable=True,
     )
     for n in (5, None)
+]
+TWO = (Bernoulli(), Bernoulli((0.5, 6.0)))
+THREE_LABELS = tuple(bdp.families.Categorical(3, a) for a in ((1, 1, 1), (0.5, 4, 1), (2, 2, 2)))
+EXAMPLES += [
+    *(
+        Example(made, counts(made.n), made.outputs(), delta=delta, loose=True)
+        for made, delta in (
+            (bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 3, (1.5,), 4), TWO, 0.7), 0.0),
+            (bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 3, (1.5,), 3), TWO, 0.4, 2), 0.0),
+            (
+                bdp.SelectedModips(
+                    bdp.ModipsSBS(TWO[0], 4, (1.2,), 3, "gaussian", "inflated"), TWO, 0.5
+                ),
+                0.01,
+            ),
+            (bdp.SelectedModips(bdp.ModipsGrid(TWO[0], 9, 1.0, (0, 1), n=3), TWO, 0.5), 0.0),
+            (
+                bdp.SelectedModips(
+                    bdp.NestedModips(bdp.ModipsSBS(TWO[0], 2, (1.5,), 3), 2), TWO, 0.5
+                ),
+                0.0,
+            ),
+        )
+    ),
+    *(
+        Example(made, made.pairs(), made.outputs(), loose=True)
+        for made in (
+            bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 4, (0.7, 1.1)), TWO, 0.5),
+            bdp.SelectedModips(
+                bdp.ModipsSBS(THREE_LABELS[0], 3, (0.8, 1.5, 1.0), 3), THREE_LABELS, 0.5
+            ),
+        )
+    ),
+    Example(
+        bdp.SelectedModips(bdp.ModipsGrid(TWO[0], 4, 1.0, (0, 1), "sphc", n=5), TWO, 0.5, 2),
+        [(None, None)],
+        [[0, 3, 4], [1, 0, 0]],
+        intractable=True,
+    ),
 ]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]

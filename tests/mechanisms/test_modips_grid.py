@@ -13,10 +13,15 @@ from scipy.special import betainc, logsumexp
 import bayesdp as bdp
 from bayesdp.mechanisms.families.grid_laws import log_given_cell
 from bayesdp.mechanisms.families.grids import grid_model
+from bayesdp.mechanisms.families.triangles import log_given_triangle, points_in, triangles
 from bayesdp.mechanisms.modips_grid_published import extremes, noise_scale
 from bayesdp.mechanisms.posterior_cells import published_cell
 
-Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
+Bernoulli, Categorical, Gaussian = (
+    bdp.families.Bernoulli,
+    bdp.families.Categorical,
+    bdp.families.Gaussian,
+)
 ADD_REMOVE, REPLACE_ONE = bdp.Neighbours.ADD_REMOVE, bdp.Neighbours.REPLACE_ONE
 
 
@@ -321,7 +326,11 @@ def test_sphc_promises_the_same_under_any_relation_and_published_claims_say_what
 
 
 WRONG = [
-    ({"family": bdp.families.Categorical(3)}, "bounded on a grid of one parameter"),
+    ({"family": Categorical(4)}, "bounded on a grid of one parameter"),
+    ({"family": Categorical(3), "grid": (0.0, 0.9)}, "for three categories"),
+    ({"family": Categorical(3), "grid": (1 / 3, 1 / 3)}, "for three categories"),
+    ({"family": Categorical(3), "bins": 101}, "it must be from 2 to 100"),
+    ({"family": Categorical(3), "calibration": "published", "n": 3}, "one parameter alone"),
     ({"family": Gaussian((0, 1))}, "with a known sd"),
     ({"method": "sbs"}, "method is 'sbs'"),
     ({"calibration": "exact"}, "calibration is 'exact'"),
@@ -359,3 +368,123 @@ def test_more_records_than_a_confidential_number_may_be_are_refused():
     most = made.release(bdp.Count(2**28, 2**29), 3)
     assert most.shape == (3,)
     assert Fraction(made.cost) == 1
+
+
+# Three categories.
+
+
+def tables(n: int) -> list[tuple[int, ...]]:
+    return [c for c in itertools.product(range(n + 1), repeat=3) if sum(c) == n]
+
+
+@pytest.mark.parametrize(("low", "bins"), [(0.0, 2), (0.0, 7), (0.1, 5)])
+def test_triangles_are_equal_and_cover_all_probabilities_once(low, bins):
+    corners = triangles(low, bins)
+    assert corners.shape == (bins**2, 3, 3)
+    assert corners.sum(axis=2) == pytest.approx(np.ones((bins**2, 3)))
+    volume = np.abs(np.linalg.det(corners))  # with the origin; in proportion to the area
+    assert volume == pytest.approx(np.full(bins**2, (1 - 3 * low) ** 2 / bins**2))
+    theta = low + (1 - 3 * low) * np.random.default_rng(1).dirichlet(np.ones(3), 500)
+    weights = np.linalg.solve(np.swapaxes(corners, 1, 2)[None], theta[:, None, :, None])[..., 0]
+    assert np.all((weights >= 0).all(axis=2).sum(axis=1) == 1)
+
+
+@pytest.mark.parametrize("low", [0.0, 0.15])
+@pytest.mark.parametrize(("n", "bins"), [(3, 2), (4, 5)])
+@pytest.mark.parametrize("epsilon", [0.5, 50.0])
+def test_the_exact_epsilon_of_categorical_records(low, n, bins, epsilon):
+    """All counts of n records, and all replacements; all counts of up to n, and all additions."""
+    family, grid = Categorical(3, (1.0, 0.5, 2.0)), (low, 1 - 2 * low)
+    made = bdp.ModipsGrid(family, 3, epsilon, grid, bins=bins, n=n)
+    replaced = [
+        (one, other)
+        for one, other in itertools.combinations(tables(n), 2)
+        if np.abs(np.subtract(one, other)).sum() == 2
+    ]
+    claim = made.guarantee().epsilon
+    assert 0.4 * claim < exact_loss(made, replaced) <= claim <= epsilon
+    hidden = bdp.ModipsGrid(family, 3, epsilon, grid, bins=bins)
+    added = [
+        (one, tuple(np.add(one, more).tolist()))
+        for k in range(n)
+        for one in tables(k)
+        for more in np.eye(3, dtype=int)
+    ]
+    claim = hidden.guarantee().epsilon
+    assert 0.4 * claim < exact_loss(hidden, added) <= claim <= epsilon
+    twice = hidden.guarantee(neighbours="replace_one").epsilon
+    assert exact_loss(hidden, replaced) <= twice <= 2 * claim * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bins", [2, 9])
+def test_no_categorical_record_moves_more(bins):
+    """The ranges of the module's docstring, from all cells' middles."""
+    theta = triangles(0.0, bins).mean(axis=1)
+    model = grid_model(Categorical(3), (0.0, 1.0), bins, None)
+    added, replaced = math.log(3 * bins - 2), 2 * math.log(3 * bins - 2)
+    assert max(np.ptp(np.log(theta[:, i])) for i in range(3)) == pytest.approx(added)
+    assert float(model.furthest(ADD_REMOVE)) == pytest.approx(added, rel=1e-12)
+    assert float(model.furthest(REPLACE_ONE)) == pytest.approx(replaced, rel=1e-12)
+    public = grid_model(Categorical(3), (0.0, 1.0), bins, 5)
+    assert float(public.furthest(REPLACE_ONE)) == pytest.approx(replaced, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [40, None])
+def test_log_posteriors_of_probabilities_are_dirichlet(n):
+    family, counts = Categorical(3, (0.5, 2.0, 1.5)), (7, 13, 20)
+    made = bdp.ModipsGrid(family, 3, 1.0, (0.05, 0.9), bins=6, n=n)
+    theta = triangles(0.05, 6).mean(axis=1)
+    theta /= theta.sum(axis=1, keepdims=True)
+    expected = stats.dirichlet.logpdf(theta.T, np.array(family.prior) + counts)
+    units = np.array(made.model.units(family.vector(counts, n), made.bits), dtype=float)
+    found = np.ldexp(units - units.max(), -made.bits)
+    assert found == pytest.approx(expected - expected.max(), abs=1e-6)
+    assert made.log_cells(counts) == pytest.approx(exact_law(made, counts), abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 40])
+@pytest.mark.parametrize("bins", [2, 5])
+def test_copies_given_a_triangle_average_to_those_of_a_uniform_prior(size, bins):
+    """Over all cells: Dirichlet-multinomial counts with alpha = 1, which are equally likely."""
+    corners = triangles(0.0, bins)
+    outputs = Categorical(3).outputs(size)
+    law = np.exp(log_given_triangle(outputs, size, corners))
+    assert law.sum(axis=0) == pytest.approx(np.ones(bins**2), abs=1e-11)
+    assert law.mean(axis=1) == pytest.approx(np.full(len(outputs), 1 / len(outputs)), rel=1e-10)
+
+
+@pytest.mark.parametrize("cell", [0, 3, 8])
+def test_the_law_given_one_triangle_is_the_integral(cell):
+    corners, z = triangles(0.1, 3)[cell], (3, 0, 2)
+    with mp.workdps(30):
+        p, q, r = (mp.matrix(corner.tolist()) for corner in corners)
+
+        def density(s, t):
+            theta = p + s * (q - p) + s * t * (r - q)
+            return 2 * s * mp.fprod(x**k for x, k in zip(theta, z, strict=True))
+
+        exact = 10 * mp.quad(density, [0, 1], [0, 1])
+    found = log_given_triangle(z, 5, corners[None])
+    assert float(np.exp(found[0])) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_parameters_are_uniform_in_their_triangles():
+    corners = np.repeat(triangles(0.05, 4)[[3]], 20_000, axis=0)
+    with bdp.reproducible(1):
+        theta = points_in(corners)
+    weights = np.linalg.solve(corners[0].T, theta.T)
+    for each in weights:
+        assert stats.kstest(each, stats.beta(1, 2).cdf).pvalue > 1e-6
+
+
+def test_what_a_law_of_categorical_copies_refuses():
+    made = bdp.ModipsGrid(Categorical(3), 1001, 1.0, (0, 1), bins=3, n=4)
+    with pytest.raises(bdp.InvalidInput, match="worked out up to 1000"):
+        made.logp((1, 0, 1000), (1, 2, 1))
+    made = bdp.ModipsGrid(Categorical(3), 5, 1.0, (0, 1), bins=3, n=4)
+    with pytest.raises(bdp.InvalidInput, match="it must be"):
+        made.logp((1, 4), (1, 2, 1))
+    assert np.all(made.logp([(1, 1, 1), (6, -1, 0)], (1, 2, 1)) == -np.inf)
+    hidden = bdp.ModipsGrid(Categorical(3), 5, 1.0, (0, 1), bins=3)
+    with pytest.raises(bdp.InvalidInput, match="more than 536870912 records"):
+        hidden.check_statistic((2**29, 1, 0))

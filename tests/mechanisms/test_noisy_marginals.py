@@ -102,3 +102,44 @@ def test_a_public_n_has_no_added_records():
     made = bdp.NoisyMarginals(1.0, AXES, (("a",),), neighbours=REPLACE_ONE, n=5)
     with pytest.raises(bdp.InvalidInput, match="n is public"):
         made.guarantee(neighbours=ADD_REMOVE)
+
+
+ZEROS = (0, 1, 2, 3, 5, 6, 7)  # of 12 cells; a = 0 then goes with b = 2, c = 'x' alone
+
+
+@pytest.mark.parametrize("marginals", MODELS)
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_structural_zeros_leave_no_record_that_moves_more(marginals, law):
+    """All possible records added and replaced; an addition is as far as the sensitivity says."""
+    norm = 1 if law == "laplace" else 2
+    made = bdp.NoisyMarginals(1.0, AXES, marginals, law, zeros=ZEROS)
+    cells = [one for k, one in enumerate(records()) if k not in ZEROS]
+    vectors = [made.statistic(one) for one in cells]
+    added = {float(np.linalg.norm(v, norm)) for v in vectors}
+    replaced = max(np.linalg.norm(v - w, norm) for v, w in itertools.combinations(vectors, 2))
+    assert max(added) == pytest.approx(made._of(ADD_REMOVE).sensitivity, rel=1e-15)
+    assert replaced <= made._of(REPLACE_ONE).sensitivity
+    # What no record moves is 0, has no noise, and an output where it isn't can't be.
+    still = ~np.any(vectors, axis=0)
+    drawn = made.release(vectors[0], 60)
+    assert np.all(drawn[:, still] == 0)
+    assert np.all((drawn[:, ~still] != vectors[0][~still]).any(axis=0))
+    if still.any():
+        bad = drawn[0].copy()
+        bad[np.flatnonzero(still)[0]] = 1
+        assert made.logp(bad, vectors[0]) == -np.inf
+        for attempt in (made.check_output, made.check_statistic):
+            with pytest.raises(bdp.InvalidInput, match="of structural zeros alone"):
+                attempt(bad)
+    one, other = made.pairs()[0]
+    assert np.abs(np.subtract(one, other)).sum() == len(marginals)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "message"),
+    [((12,), "from 12 to 12"), ((0, 0), "each once"), (tuple(range(11)), "at least 2 cells"),
+     ("0", "zeros is '0'")],
+)  # fmt: skip
+def test_bad_zeros_are_named(zeros, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.NoisyMarginals(1.0, AXES, (("a",),), zeros=zeros)

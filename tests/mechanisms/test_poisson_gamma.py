@@ -288,3 +288,58 @@ def test_relations_and_outputs_are_checked():
         made.release((1, 2))
     with pytest.raises(bdp.InvalidInput, match="ask for a positive delta"):
         Counts.calibrate(n=None, expected=(1.0, 2.0), total=None, epsilon=1.0)
+
+
+@pytest.mark.parametrize("total", [4, None])
+def test_an_area_where_no_event_can_be_changes_nothing_elsewhere(total):
+    """The same promise, law and draws as without it, and no event in it."""
+    known = {"n": None, "total": total}
+    with_it = Counts(expected=(0.5, 0.0, 2.0, 7.0), prior=(1.0, 0.0, 1.5, 4.0), **known)
+    without = Counts(expected=(0.5, 2.0, 7.0), prior=(1.0, 1.5, 4.0), **known)
+    for relation in (None, ADD_REMOVE):
+        asked = {"neighbours": relation, "delta": 1e-4, "copies": 2}
+        assert with_it.guarantee(**asked) == without.guarantee(**asked)
+    assert with_it.removal_guarantee() == without.removal_guarantee()
+    x, z = np.array([[1, 0, 2], [0, 1, 1]]), np.array([[2, 1, 1], [4, 0, 0]])
+    spread = [np.insert(each, 1, 0, axis=1) for each in (x, z)]
+    assert with_it.logp(spread[1], spread[0]) == pytest.approx(without.logp(z, x), rel=1e-14)
+    assert np.all(with_it.logp([1, 1, 1, 1], spread[0]) == -np.inf)
+    for one, other in (with_it.pairs() + without.pairs())[:1]:
+        assert one[1] == other[1] == 0
+    assert [np.delete(one, 1).tolist() for one, _ in with_it.pairs()] == [
+        list(one) for one, _ in without.pairs()
+    ]
+    with bdp.reproducible(2):
+        drawn = with_it.release(spread[0], 5)
+    with bdp.reproducible(2):
+        assert np.array_equal(np.delete(drawn, 1, axis=-1), without.release(x, 5))
+    assert np.all(drawn[..., 1] == 0)
+    with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
+        with_it.release([0, 1, 0, 0])
+    with pytest.raises(bdp.InvalidInput, match="structural zeros"):
+        with_it.check_output((1, 1, 1, 1))
+
+
+def test_calibration_leaves_areas_without_events_out():
+    known = {"n": None, "total": 9, "epsilon": 1.0}
+    without = Counts.calibrate(expected=(1.0, 3.0), proportions=(1, 2), **known)
+    made = Counts.calibrate(expected=(1.0, 0.0, 3.0), proportions=(1, 5, 2), **known)
+    assert made.prior == (without.prior[0], 0.0, without.prior[1])
+    flat = Counts.calibrate(expected=(1.0, 0.0, 3.0), **known)
+    assert flat.prior == Counts.calibrate(expected=(1.0, 3.0), **known).prior
+    with pytest.raises(bdp.InvalidInput, match="proportions has shape"):
+        Counts.calibrate(expected=(1.0, 3.0), proportions=(1, 2, 3), **known)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"expected": (0.0, 0.0, 1.0), "prior": 2.0}, "expected has 1 positive"),
+        ({"prior": (2.0, 2.0, 2.0)}, "not 0 in a structural zero"),
+        ({"prior": (2.0, 0.0, 0.5)}, "prior is from 0.5"),
+    ],
+)
+def test_bad_structural_zeros_are_named(wrong, message):
+    good = {"n": None, "expected": (1.0, 0.0, 2.0), "prior": 2.0, "total": 4}
+    with pytest.raises(bdp.InvalidInput, match=message):
+        Counts(**{**good, **wrong})

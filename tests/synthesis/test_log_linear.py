@@ -157,8 +157,160 @@ def test_bad_data_and_releases_are_refused():
         made.release(counts=[1, 2, 3])
     with pytest.raises(bdp.InvalidInput, match="data has columns"):
         made.release(pd.DataFrame({"a": [0]}))
-    with pytest.raises(bdp.InvalidInput, match="data is empty"):
+    with pytest.raises(bdp.InvalidInput, match="counts is of no records"):
         made.release(counts=np.zeros(12, int))
+    with pytest.raises(bdp.InvalidInput, match="data is empty"):
+        made.release(pd.DataFrame({k: [] for k in COLUMNS}))
     other = bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1])
     with pytest.raises(bdp.InvalidInput, match="log-linear"):
         made.fitted(other)
+
+
+# Structural zeros and groups.
+
+IMPOSSIBLE = [{"a": 1, "b": "u"}, {"b": "w", "c": [True, False]}]
+
+
+def test_quasi_independence_keeps_the_margins_and_the_zeros():
+    """Bishop, Fienberg and Holland's model of a square table without its diagonal."""
+    possible = ~np.eye(3, dtype=bool)
+    u, v = np.array([1.0, 2.0, 4.0]), np.array([3.0, 1.0, 2.0])
+    true = np.outer(u, v) * possible
+    p = fit_log_linear((3, 3), [(0,), (1,)], [true.sum(1), true.sum(0)], possible)
+    assert p == pytest.approx(true / true.sum(), abs=1e-7)
+    assert np.all(p[~possible] == 0)
+    rng = np.random.default_rng(6)
+    noisy = [true.sum(1) + rng.normal(0, 3, 3), true.sum(0) + rng.normal(0, 3, 3)]
+    p = fit_log_linear((3, 3), [(0,), (1,)], noisy, possible)
+    assert np.all(p[~possible] == 0)
+    assert p.sum() == pytest.approx(1)
+    assert p[0, 1] * p[1, 2] * p[2, 0] == pytest.approx(p[0, 2] * p[1, 0] * p[2, 1], rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_structural_zeros_get_no_noise_and_no_records(noise, tmp_path):
+    known = {"marginals": CHAIN, "categories": COLUMNS, "noise": noise}
+    known["delta"] = 1e-6 if noise == "gaussian" else 0.0
+    made = Synthesizer(0.5, zeros=IMPOSSIBLE, **known)
+    counts = np.random.default_rng(7).integers(1, 9, (2, 3, 2))
+    with pytest.raises(bdp.InvalidInput, match=r"zeros\[0\] = .* says that there can be none"):
+        made.release(counts=counts)
+    counts[1, 0] = counts[:, 2] = 0
+    release = made.release(counts=counts)
+    assert release.guarantee == made.guarantee()
+    assert release.guarantee.epsilon == Synthesizer(0.5, **known).guarantee().epsilon
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+    ab, bc = release.mechanism.tables(release.outputs[0])
+    assert ab[1, 0] == ab[0, 2] == ab[1, 2] == 0
+    assert np.all(bc[2] == 0)
+    (frame,) = made.records(release, 5000, seed=1)
+    assert not ((frame["a"] == 1) & (frame["b"] == "u")).any()
+    assert set(frame["b"]) <= {"u", "v"}
+    with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
+        release.mechanism.statistic(np.ones((2, 3, 2), int))
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
+def test_groups_together_cost_what_one_does(neighbours, tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
+    budget = ledger.create("survey", epsilon=1.0, neighbours=neighbours)
+    groups = ["n", "s", "e"] if neighbours == "add_remove" else None
+    made = Synthesizer(
+        1.0, marginals=CHAIN, categories=COLUMNS, neighbours=neighbours, groups=groups
+    )
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({k: rng.choice(np.array(v), 90) for k, v in COLUMNS.items()})
+    where = pd.Series(["n"] * 60 + ["s"] * 30, name="region")
+    release = made.release(data, by=where, ledger=budget)
+    assert release.by == "region"
+    assert budget.spent().epsilon == release.guarantee.epsilon <= 1
+    assert release.guarantee.epsilon == made.guarantee().epsilon == pytest.approx(1)
+    if groups:
+        assert release.groups == ("n", "s", "e")
+        assert any("list of groups" in note for note in release.guarantee.assumptions)
+        with pytest.raises(bdp.InvalidInput, match="size is missing"):
+            made.records(release)
+        (frame,) = made.records(release, {"n": 7, "s": 5, "e": 1}, seed=1)
+        assert frame["region"].value_counts().to_dict() == {"n": 7, "s": 5, "e": 1}
+        with pytest.raises(bdp.InvalidInput, match="size has no number for the group 's'"):
+            made.records(release, {"n": 7})
+        assert len(made.records(release, 10)[0]) == 30
+    else:
+        assert [part.mechanism.n for part in release.parts] == [60, 30]
+        (frame,) = made.records(release, seed=1)
+        assert frame["region"].value_counts().to_dict() == {"n": 60, "s": 30}
+        assert any("group sizes are public" in note for note in release.guarantee.assumptions)
+    assert made.fitted(release["s"])[0].sum() == pytest.approx(1)
+    with pytest.raises(bdp.InvalidInput, match="take one"):
+        made.fitted(release)
+
+
+def test_groups_are_models_of_their_own():
+    """With next to no noise, each group's frequencies are its data's."""
+    tables = {"x": np.array([[60, 20], [10, 10]]), "y": np.array([[1, 99], [200, 100]])}
+    made = Synthesizer(
+        1e4, marginals=[("p", "q")], categories={"p": [0, 1], "q": [0, 1]}, groups=["x", "y"]
+    )
+    release = made.release(counts=tables)
+    for label, table in tables.items():
+        assert made.fitted(release[label])[0] == pytest.approx(table / table.sum(), abs=1e-2)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_the_promise_of_groups_with_zeros_is_that_of_their_joint_law(relation):
+    """Data sets of at most two records in two groups of three cells, one of them impossible."""
+    made = Synthesizer(
+        0.8,
+        marginals=["p"],
+        categories={"p": [0, 1, 2]},
+        neighbours=relation,
+        zeros=[{"p": 1}],
+        groups=["x", "y"],
+    )
+    each = {"x": np.array([1, 0, 0]), "y": np.array([0, 0, 1])}
+    release = made.release(counts=each)
+    promise = release.guarantee.epsilon
+    points = [(i, 0, j) for i, j in itertools.product(range(-4, 7), repeat=2)]
+    mechanism = release["x"].mechanism
+
+    def joint(x: tuple[int, int], y: tuple[int, int]) -> np.ndarray:
+        laws = []
+        for counts in (x, y):
+            one = mechanism.__class__(
+                mechanism.scale, mechanism.axes, mechanism.marginals, zeros=mechanism.zeros
+            )
+            laws.append(one.logp(np.array(points), (counts[0], 0, counts[1])))
+        return np.add.outer(*laws)
+
+    sets = [s for s in itertools.product(range(3), repeat=4) if sum(s) <= 2]
+    worst = 0.0
+    for one, other in itertools.permutations(sets, 2):
+        moved = np.subtract(one, other)
+        if relation == "add_remove":
+            near = np.abs(moved).sum() == 1
+        else:  # within a group, as each record's is public
+            near = np.abs(moved).sum() == 2 and moved[:2].sum() == moved[2:].sum() == 0
+        if near:
+            apart = joint(one[:2], one[2:]) - joint(other[:2], other[2:])
+            worst = max(worst, np.abs(apart).max())
+    assert worst == pytest.approx(promise, rel=1e-9)
+    assert worst <= promise * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"by": ["n"] * 6}, "groups is missing"),
+        ({"by": ["n"] * 5, "groups": ["n"]}, "as long as data"),
+        ({"by": ["n"] * 5 + ["z"], "groups": ["n"]}, "outside the listed groups"),
+        ({"groups": ["n"]}, "by is not"),
+    ],
+)
+def test_bad_groups_are_refused(wrong, message):
+    made = Synthesizer(1.0, marginals=CHAIN, categories=COLUMNS, groups=wrong.get("groups"))
+    data = pd.DataFrame({"a": [0] * 6, "b": ["u"] * 6, "c": [True] * 6})
+    with pytest.raises(bdp.InvalidInput, match=message):
+        made.release(data, by=wrong.get("by"))
+    with pytest.raises(bdp.InvalidInput, match="by is given with counts"):
+        made.release(counts=np.ones(12, int), by=["n"])

@@ -280,7 +280,12 @@ def test_other_families_have_no_binomial_model():
 @pytest.mark.parametrize("method", ["sdd", "sphc"])
 @pytest.mark.parametrize(("public", "size"), [(True, None), (False, 8)])
 @pytest.mark.parametrize(
-    ("family", "data"), [(Bernoulli(), [0, 1, 1, 0, 1]), (Gaussian((-4, 4), 1.0), RECORDS)]
+    ("family", "data"),
+    [
+        (Bernoulli(), [0, 1, 1, 0, 1]),
+        (Gaussian((-4, 4), 1.0), RECORDS),
+        (Categorical(3), [0, 2, 1, 2, 2]),
+    ],
 )
 def test_cells_of_a_posterior(family, data, public, size, method, tmp_path):
     declared = bdp.Modips(family, method, epsilon=0.7, copies=3, public_n=public, size=size)

@@ -140,3 +140,144 @@ def test_the_number_of_events_is_asked_for_where_it_matters():
         Synthesizer(epsilon=1.0, expected=[1.0, 2.0]).guarantee()
     with pytest.raises(bdp.InvalidInput, match="mapping whose areas"):
         Synthesizer(epsilon=1.0, expected=[1.0, 2.0]).release({"a": 1, "b": 2})
+
+
+# Groups, and areas where no event can be.
+
+BY_SEX = {"men": {"north": 3.0, "south": 40.0, "isle": 0.2}, "women": {"north": 2.0, "south": 30.0}}
+DEATHS = {"men": {"north": 4, "south": 33, "isle": 0}, "women": {"north": 1, "south": 20}}
+
+
+def test_an_area_where_nobody_lives_has_no_events():
+    expected = {**EXPECTED, "rock": 0}
+    made = Synthesizer(epsilon=2.0, expected=expected, copies=4)
+    release = made.release({"north": 5, "south": 31, "isle": 0, "rock": 0})
+    assert all(output[3] == 0 for output in release.outputs)
+    without = Synthesizer(epsilon=2.0, expected=EXPECTED, copies=4)
+    assert release.guarantee == without.guarantee(36)
+    with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
+        made.release({"north": 5, "south": 31, "isle": 0, "rock": 1})
+    scaled = Synthesizer(epsilon=2.0, expected=expected, prior=[1, 2, 3, 7], copies=1)
+    assert scaled.release([*["north"] * 3, "isle"]).mechanism.prior[3] == 0
+    given = Synthesizer(expected=expected, prior=[1, 2, 3, 7], copies=1)
+    assert given.release([*["north"] * 3, "isle"]).mechanism.prior == (1, 2, 3, 0)
+
+
+def test_groups_of_public_sizes_together_cost_what_one_does(tmp_path):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    budget = ledger.create("deaths", epsilon=1.5, neighbours="replace_one")
+    made = Synthesizer(epsilon=1.0, expected=BY_SEX, copies=2)
+    release = made.release(DEATHS, ledger=budget)
+    assert release.by == "group"
+    assert budget.spent().epsilon == release.guarantee.epsilon <= 1
+    assert release.guarantee == made.guarantee({"men": 37, "women": 21})
+    assert [part.mechanism.guarantee(copies=2).epsilon for part in release.parts] == pytest.approx(
+        [1, 1]
+    )
+    frame = release.to_frames()[0]
+    assert frame.groupby("group")["count"].sum().to_dict() == {"men": 37, "women": 21}
+    release.save(tmp_path / "release")
+    assert bdp.Release.load(tmp_path / "release") == release
+
+
+def test_events_with_their_groups_are_counted():
+    areas = ["north"] * 5 + ["south"] * 3
+    by = pd.Series(["men", "women", "men", "women", "women", "men", "men", "women"], name="sex")
+    made = Synthesizer(epsilon=1.0, expected=BY_SEX, copies=1)
+    with bdp.reproducible(3):
+        release = made.release(areas, by=by)
+    assert release.by == "sex"
+    counts = {"men": {"north": 2, "south": 2, "isle": 0}, "women": {"north": 3, "south": 1}}
+    with bdp.reproducible(3):
+        same = made.release(counts)
+    assert [part.outputs for part in release] == [part.outputs for part in same]
+
+
+def test_a_group_without_events_does_not_show_where_sizes_are_confidential():
+    made = Synthesizer(
+        epsilon=1.0, expected=BY_SEX, copies=1, public_n=False, total={"men": 40, "women": 20}
+    )
+    release = made.release({**DEATHS, "women": {"north": 0, "south": 0}})
+    assert [sum(part.outputs[0]) for part in release] == [40, 20]
+    assert release.guarantee == made.guarantee()
+    assert 0.995 < release.guarantee.epsilon <= 1
+    free = Synthesizer(
+        epsilon=1.0, expected=BY_SEX, copies=1, public_n=False, fixed=False, delta=1e-6
+    )
+    promise = free.release(DEATHS).guarantee
+    assert promise.neighbours is bdp.Neighbours.ADD_REMOVE
+    assert (promise.epsilon <= 1, promise.delta) == (True, 1e-6)
+
+
+def groups_law(release: bdp.Release, data: tuple[int, ...]) -> np.ndarray:
+    """log Pr of all outputs of two groups of two possible areas each."""
+    each = []
+    for part, x in zip(release.parts, (data[:2], data[2:]), strict=True):
+        full = (*x, 0) if len(part.mechanism.expected) == 3 else x
+        each.append(part.mechanism.logp(part.mechanism.outputs(), full))
+    return np.add.outer(*each).ravel()
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_the_promise_of_groups_is_that_of_their_joint_law(public):
+    """Data sets of up to four events: one replaced within its group, or moved to any other."""
+    made = Synthesizer(
+        epsilon=1.4,
+        expected={"m": [0.5, 3.0, 0.0], "w": [1.0, 2.0]},
+        copies=1,
+        total=3,
+        public_n=public,
+    )
+    if public:
+        release = made.release({"m": [1, 1, 0], "w": [0, 2]})
+        sets = [(i, 2 - i, j, 2 - j) for i in range(3) for j in range(3)]
+    else:
+        release = made.release({"m": [1, 0, 0], "w": [0, 2]})
+        sets = [s for s in np.ndindex(4, 4, 4, 4) if sum(s) <= 4]
+    laws = {data: groups_law(release, data) for data in sets}
+    worst = {True: 0.0, False: 0.0}
+    for one, law in laws.items():
+        for i, j in np.ndindex(4, 4):
+            other = list(one)
+            other[i] -= 1
+            other[j] += 1
+            if i != j and tuple(other) in laws:
+                apart = np.abs(law - laws[tuple(other)]).max()
+                worst[i // 2 == j // 2] = max(worst[i // 2 == j // 2], apart)
+    promise = release.guarantee.epsilon
+    assert max(worst.values()) <= promise <= 1.4
+    if public:
+        assert worst[True] > 0.8 * promise
+    else:
+        # To change group costs more, which is why it is charged.
+        assert promise >= worst[False] > worst[True]
+        assert worst[False] > 0.8 * promise
+
+
+@pytest.mark.parametrize(
+    ("data", "by", "message"),
+    [
+        ({"men": {"north": 1, "south": 1, "isle": 1}}, None, "of the groups of expected"),
+        (DEATHS, ["men"], "by is given with counts"),
+        (["north", "south"], None, "of the groups of expected"),
+        (["north", "south"], ["men"], "as long as data"),
+        (["north", "south"], ["men", None], "missing values"),
+        (["north", "south"], ["men", "dog"], "other groups than expected"),
+        (["north", "isle"], ["men", "women"], "outside its categories"),
+        ({**DEATHS, "women": {"north": 0, "south": 0}}, None, "a group has no events"),
+    ],
+)
+def test_bad_groups_are_refused(data, by, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        Synthesizer(epsilon=1.0, expected=BY_SEX).release(data, by=by)
+
+
+def test_totals_and_sizes_are_of_the_groups():
+    with pytest.raises(bdp.InvalidInput, match="give each group's"):
+        Synthesizer(epsilon=1.0, expected=BY_SEX, total={"men": 3})
+    with pytest.raises(bdp.InvalidInput, match="total is 0"):
+        Synthesizer(epsilon=1.0, expected=BY_SEX, total={"men": 3, "women": 0})
+    with pytest.raises(bdp.InvalidInput, match="n is of"):
+        Synthesizer(epsilon=1.0, expected=BY_SEX).guarantee({"men": 3})
+    with pytest.raises(bdp.InvalidInput, match="expected has no groups"):
+        Synthesizer(epsilon=1.0, expected=EXPECTED).release(["north"], by=["men"])

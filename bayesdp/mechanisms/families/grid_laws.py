@@ -5,7 +5,7 @@ The law of a copy y given the cell from e to f is (integral of p(y | theta) dthe
 Binary records: with theta = sin^2(phi) the likelihood sin^(2 z) cos^(2 (size - z)), and the
 derivative sin(2 phi) of theta, are as wide as 1 / (2 sqrt(size)), wherever phi is: Gauss and
 Legendre's rule on pieces of that width. Normal records: the log-likelihood bends by at most
-size / sd^2, and the rule is on pieces of 3 sd / sqrt(size).
+size / sd^2, and the rule is on pieces of 3 sd / sqrt(size). Three categories: `triangles`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from scipy import special
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Family
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import records_around
 from bayesdp.mechanisms.families.gaussian_laws import GaussianRecords
+from bayesdp.mechanisms.families.triangles import log_given_triangle, points_in
 from bayesdp.mechanisms.randomness import generator
 
 Floats = NDArray[np.float64]
@@ -46,12 +48,21 @@ class Copying(Protocol):
         """How records are kept within the family's bounds."""
 
 
+def parameters_in(edges: Floats, cells: NDArray[np.int64]) -> Floats:
+    """A uniform parameter in each of the cells: post-processing."""
+    if edges.ndim > 1:
+        return points_in(edges[cells])
+    return np.asarray(generator().uniform(edges[cells], edges[cells + 1]))
+
+
 def copies_at(mechanism: Copying, theta: Floats) -> NDArray[Any]:
     """One copy for each parameter, from the generator of releases: post-processing."""
     family = mechanism.family
     if isinstance(family, Gaussian):
         sd = np.full(theta.shape, float(family.sd or 0))
         return records_around(family, theta, sd, mechanism.size, mechanism.bounding)
+    if isinstance(family, Categorical):
+        return np.asarray(generator().multinomial(mechanism.size, theta), dtype=np.int64)
     return np.asarray(generator().binomial(mechanism.size, theta), dtype=np.int64)
 
 
@@ -59,6 +70,8 @@ def log_given_cell(mechanism: Copying, output: Any, edges: Floats) -> Floats:
     """log Pr[output | theta uniform in each cell], shape of the outputs and the cells."""
     if isinstance(mechanism.family, Bernoulli):
         return _counts_given_cell(np.asarray(output), mechanism.size, edges)
+    if isinstance(mechanism.family, Categorical):
+        return log_given_triangle(output, mechanism.size, edges)
     y = np.asarray(output, dtype=np.float64)
     if y.ndim == 0 or y.shape[-1] != mechanism.size:
         raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")

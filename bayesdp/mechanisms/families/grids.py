@@ -1,8 +1,9 @@
-r"""Families of one parameter, theta, on a public grid: how the posterior's cells depend on records.
+r"""Families on a public grid of the parameter theta: how the posterior's cells depend on records.
 
-theta has `bins` cells of equal width between public ends, with middles theta_c. In an exponential
-family the log posterior at a middle is, with v the numbers of the statistic (`Family.numbers`) and
-but for a constant common to all cells,
+theta has `bins` cells of equal width between public ends, with middles theta_c; the probabilities
+of three categories have bins^2 triangles (`bayesdp.mechanisms.families.triangles`). In an
+exponential family the log posterior at a middle is, with v the numbers of the statistic
+(`Family.numbers`) and but for a constant common to all cells,
 
     u_c = R_c + sum_k A_ck (v_k - o_k),      R_c and A_ck public, o_k any public origin,
 
@@ -16,6 +17,8 @@ family      n               A_c                         moves
 Bernoulli   public          logit theta_c               replace: 1
             confidential    log theta_c, log(1 -        add: (1, 0) or (0, 1); replace: (1, -1)
                             theta_c)
+three       public          log(theta_c / theta_c3)     replace: (1, -1, 0), (1, 0, -1), (0, 1, -1)
+categories  confidential    log theta_c                 add: (1, 0, 0) and so on; replace: as above
 Gaussian,   public          n t_c / sd^2                replace: the mean's sensitivity
 sd known    confidential    -t_c^2 / (2 sd^2),          add: (1, h) or (1, -h), h the sum's
                             t_c / sd^2                  sensitivity; replace: (0, 2 h)
@@ -26,10 +29,13 @@ ratio is, but for what rounding adds, for w the distance of the bounds,
 
     Bernoulli, replace:  logit theta_last - logit theta_first,
     Bernoulli, add:      log(theta_last / theta_first), or of 1 - theta, the larger,
+    categories, replace: of log(theta_i / theta_j) over all cells, the largest for i and j,
+    categories, add:     of log theta_i over all cells, the largest for i,
     Gaussian, replace:   w (theta_last - theta_first) / sd^2,
     Gaussian, add:       the larger, x = low or high, of (max_c - min_c) (x - theta_c)^2 / (2 sd^2).
 
-All are finite since middles are within (0, 1), and records within bounds. Where sd is unknown
+All are finite since middles are within (0, 1), and records within bounds. With bins to a side and
+any probabilities those of categories are 2 log(3 bins - 2) and log(3 bins - 2). Where sd is unknown
 the log-likelihood has no finite range as sd falls to 0, and a grid of two parameters isn't offered.
 """
 
@@ -48,7 +54,9 @@ from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Family
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.families.triangles import triangles
 from bayesdp.privacy.neighbours import Neighbours
 
 Floats = NDArray[np.float64]
@@ -61,7 +69,7 @@ class GridModel:
 
     Parameters
     ----------
-    edges : ndarray, shape (bins + 1,)
+    edges : ndarray, shape (bins + 1,); of triangles their corners, shape (cells, 3, 3)
     public : tuple of Fraction
         R, one a cell.
     coefficients : tuple of tuples of Fraction
@@ -85,7 +93,7 @@ class GridModel:
 
     def furthest(self, relation: Neighbours) -> Fraction:
         """R, the largest range over cells of d, for neighbours under a relation; exact."""
-        return max(_range(self.coefficients, move) for move in self.moves[relation])
+        return _furthest(self, relation)
 
     def log_weights(self, v: Any) -> Floats:
         """u in floating point, shape of v but the last axis, and the cells."""
@@ -104,6 +112,11 @@ class GridModel:
         ]
 
 
+@lru_cache(maxsize=64)
+def _furthest(model: GridModel, relation: Neighbours) -> Fraction:
+    return max(_range(model.coefficients, move) for move in model.moves[relation])
+
+
 def _range(coefficients: tuple[Vector, ...], move: Vector) -> Fraction:
     d = [
         sum((a * m for a, m in zip(cell, move, strict=True)), Fraction(0)) for cell in coefficients
@@ -118,6 +131,13 @@ def check_grid(family: Family, grid: Any) -> tuple[float, float]:
         low, high = (float(v) if is_number(v) else np.nan for v in grid)
     except (TypeError, ValueError):  # not a pair
         low = high = np.nan
+    if isinstance(family, Categorical):
+        if not (0 <= low < 1 / 3 and abs(high - (1 - 2 * low)) < 1e-12):
+            raise InvalidInput(
+                f"grid is {grid!r}; for three categories it must be the least and the largest that "
+                "a probability may be, low and 1 - 2 low, for example (0, 1) or (0.05, 0.9)"
+            )
+        return low, high
     binary = isinstance(family, Bernoulli)
     if not (low < high and np.isfinite(high - low)) or (binary and not 0 <= low < high <= 1):
         where = "from 0 to 1, for example (0.05, 0.95)" if binary else "for example (-4, 4)"
@@ -141,9 +161,11 @@ def grid_model(family: Family, grid: tuple[float, float], bins: int, n: int | No
     Raises
     ------
     InvalidInput
-        If the family hasn't one parameter whose log-likelihood is bounded on a grid, or the cells
-        are too narrow for floats.
+        If the family hasn't a parameter whose log-likelihood is bounded on a grid, or the cells
+        are too narrow for floats, or too many.
     """
+    if isinstance(family, Categorical):
+        return _categorical(family, triangles(grid[0], bins), n)
     edges = np.linspace(*grid, bins + 1)
     middles = (edges[:-1] + edges[1:]) / 2
     if not np.all((edges[:-1] < middles) & (middles < edges[1:])):
@@ -153,11 +175,13 @@ def grid_model(family: Family, grid: tuple[float, float], bins: int, n: int | No
 
 def _builder(family: Family) -> Callable[..., GridModel]:
     build = GRIDS.get(type(family))
-    if build is None or (isinstance(family, Gaussian) and family.sd is None):
+    unknown = isinstance(family, Gaussian) and family.sd is None
+    if build is None or unknown or (isinstance(family, Categorical) and family.k != 3):
         raise InvalidInput(
             f"family is {family!r}, whose parameter has no cells: the log-likelihood of a record "
             "must be bounded on a grid of one parameter, as that of bdp.families.Bernoulli() is, "
-            "or of bdp.families.Gaussian(bounds, sd=...) with a known sd; or take method='sbs'"
+            "or of bdp.families.Gaussian(bounds, sd=...) with a known sd, or on the triangles of "
+            "bdp.families.Categorical(3); or take method='sbs'"
         )
     return build
 
@@ -215,9 +239,31 @@ def _gaussian(family: Gaussian, edges: Floats, middles: Floats, n: int | None) -
     )
 
 
+def _categorical(family: Categorical, corners: Floats, n: int | None) -> GridModel:
+    log_theta = np.log(corners.mean(axis=1))
+    prior = log_theta @ (np.array(family.prior) - 1)
+    unit, none = Fraction(1), Fraction(0)
+    replaced = {
+        Neighbours.REPLACE_ONE: ((unit, -unit, none), (unit, none, -unit), (none, unit, -unit))
+    }
+    each = tuple(_exact(cell) for cell in log_theta)
+    if n is None:
+        added = {
+            Neighbours.ADD_REMOVE: ((unit, none, none), (none, unit, none), (none, none, unit))
+        }
+        return GridModel(corners, _exact(prior), each, (none,) * 3, {**added, **replaced})
+    public = tuple(p + n * cell[2] for p, cell in zip(_exact(prior), each, strict=True))
+    ratios = tuple((cell[0] - cell[2], cell[1] - cell[2], none) for cell in each)
+    return GridModel(corners, public, ratios, (none,) * 3, replaced)
+
+
 def _exact(values: Floats) -> Vector:
     return tuple(map(Fraction, values.tolist()))
 
 
-GRIDS: dict[type[Any], Callable[..., GridModel]] = {Bernoulli: _bernoulli, Gaussian: _gaussian}
+GRIDS: dict[type[Any], Callable[..., GridModel]] = {
+    Bernoulli: _bernoulli,
+    Categorical: _categorical,
+    Gaussian: _gaussian,
+}
 """By family."""

@@ -1,0 +1,108 @@
+"""From events by area, in groups or not, to counts in the order of the expected ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import Label, check_label
+from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.count import is_missing
+from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
+
+Expected = tuple[tuple[Label, ...] | None, list[float]]
+
+
+def expected_by_group(given: Any) -> dict[Label, Expected]:
+    """Each group's areas, where they have names, and expected counts; of None without groups."""
+    if isinstance(given, Mapping) and given and not any(map(is_number, given.values())):
+        return {check_label(label): _expected(one) for label, one in given.items()}
+    return {None: _expected(given)}
+
+
+def counts_of_areas(
+    groups: Mapping[Label, Expected], data: Any, by: Any
+) -> dict[Label, NDArray[np.int64]]:
+    """The number of events in each area of each group.
+
+    Parameters
+    ----------
+    groups : mapping
+        As `expected_by_group` gives them. Public.
+    data, by
+        As given to the synthesizer. Confidential: no message shows a value.
+
+    Raises
+    ------
+    InvalidInput
+        If they aren't of these groups and areas.
+    """
+    if None in groups:
+        if by is not None:
+            raise InvalidInput("by is given, but expected has no groups; give each group's")
+        return {None: _counts(data, *groups[None])}
+    if by is not None:
+        if isinstance(data, Mapping):
+            raise InvalidInput("by is given with counts; give them as a mapping of groups")
+        return _split(groups, data, by)
+    if not isinstance(data, Mapping) or {check_label(label) for label in data} != set(groups):
+        raise InvalidInput(
+            f"data isn't of the groups of expected, {list(groups)}; give a mapping of each to its "
+            "counts, or the events' areas with by, each event's group"
+        )
+    given = {check_label(label): one for label, one in data.items()}
+    return {label: _counts(given[label], *groups[label]) for label in groups}
+
+
+def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, NDArray[np.int64]]:
+    areas, labels = np.asarray(data, dtype=object), np.asarray(by)
+    if areas.ndim != 1 or labels.shape != areas.shape:
+        raise InvalidInput("by must be one column, as long as data, the events' areas")
+    if np.any(is_missing(by)):
+        raise InvalidInput("by has missing values; give every event a group")
+    if not {check_label(raw) for raw in labels.tolist()} <= set(groups):
+        raise InvalidInput(f"by has other groups than expected, which has {list(groups)}")
+    return {label: _counts(areas[labels == label].tolist(), *groups[label]) for label in groups}
+
+
+def _expected(given: Any) -> Expected:
+    areas = None
+    if hasattr(given, "to_dict"):
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        areas = tuple(check_label(label) for label in given)
+        values = list(given.values())
+    else:
+        values = list(np.atleast_1d(given).tolist())
+    made = PoissonGammaMechanism(None, tuple(values), 1.0, None, areas)  # whose checks raise
+    return areas, list(made.expected)
+
+
+def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -> NDArray[np.int64]:
+    """The number of events in each area, in the order of the expected ones."""
+    size = len(expected)
+    if hasattr(data, "to_dict") and areas is not None and set(data.index) == set(areas):
+        data = data.to_dict()
+    if isinstance(data, Mapping):
+        given = {check_label(label): value for label, value in data.items()}
+        if areas is None or set(given) != set(areas):
+            raise InvalidInput(
+                "data is a mapping whose areas aren't those of expected; give expected as a "
+                "mapping of the same areas, and 0 where there is no event"
+            )
+        counts = np.array([given[label] for label in areas])
+    elif areas is not None:
+        counts = np.bincount(Axis("area", categories=areas).bins(data, clamp=False), minlength=size)
+    else:
+        counts = np.asarray(data)
+    if counts.dtype.kind not in "iu" or counts.shape != (size,) or np.any(counts < 0):
+        raise InvalidInput(
+            f"data has type {counts.dtype} and shape {counts.shape}; it must be a whole number, at "
+            f"least 0, for each of the {size} areas"
+        )
+    return np.asarray(counts, dtype=np.int64)

@@ -1,0 +1,75 @@
+"""How `Modips` chooses one of several families: once, or anew for each copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families import Family
+from bayesdp.mechanisms.families.evidence import check_criterion
+from bayesdp.mechanisms.modips_selected import SelectedModips
+from bayesdp.privacy.composition import shared
+from bayesdp.privacy.guarantee import check_epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySelection:
+    """A choice of the family by the exponential mechanism, within `bdp.Modips`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Liu's epsilon_0: what all choices cost together, beside what the copies do.
+    each_copy : bool
+        Whether each copy has a choice of its own, inside Liu's loop over copies, which costs
+        epsilon / copies; or all share one, made before it.
+    criterion : {"log_marginal", "dic"}
+        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    epsilon: float
+    each_copy: bool = False
+    criterion: str = "log_marginal"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        if not isinstance(self.each_copy, bool):
+            raise InvalidInput(f"each_copy is {self.each_copy!r}; it must be True or False")
+        check_criterion(self.criterion)
+
+    def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
+        """The choice and the copies, from how a copy is made with the first of the families."""
+        times = self.times(copies)
+        each, share = copies // times, shared(self.epsilon, times)
+        return SelectedModips(modips, tuple(families), share, each, self.criterion)
+
+    def times(self, copies: int) -> int:
+        """How many choices there are."""
+        return copies if self.each_copy else 1
+
+
+def check_selection(family: Any, selection: Any) -> None:
+    """Raise InvalidInput unless several families come with a choice, and one without."""
+    if selection is not None and not isinstance(selection, FamilySelection):
+        raise InvalidInput(
+            f"selection is {selection!r}; it must be a bdp.FamilySelection, for example "
+            "bdp.FamilySelection(epsilon=0.5)"
+        )
+    several = isinstance(family, Sequence) and not isinstance(family, str)
+    if several and selection is None:
+        raise InvalidInput(
+            f"family is {family!r}, several, which one to take is a question to the data: give "
+            "what the answer may cost, for example selection=bdp.FamilySelection(epsilon=0.5)"
+        )
+    if selection is not None and not several:
+        raise InvalidInput(
+            f"selection is {selection!r}, but family is {family!r}, one; give a list of families "
+            "to choose from, or leave selection out"
+        )
