@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.mechanisms.laws import beta_logpdf
 
 
@@ -56,27 +57,33 @@ def sample(
     )
 
 
-def sample_normal(
-    posteriors: Sequence[NormalMixture],
+class Mixture(Protocol):
+    """A posterior that independent draws can be made from."""
+
+    def draw(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
+        """Each variable's draws, shape (size,), and their log density with their components'."""
+
+
+def sample_mixtures(
+    posteriors: Sequence[Mixture],
     *,
     draws: int,
     chains: int,
     seed: int | None,
     scalar: bool,
 ) -> Draws:
-    """The same of mixtures of normals: "mu"."""
+    """The same of other mixtures, with the variables that they have."""
     rng = np.random.default_rng(seed)
-    values = np.empty((chains * draws, len(posteriors)))
-    lp = np.zeros(chains * draws)
-    for g, posterior in enumerate(posteriors):
-        component = posterior.sample_components(chains * draws, rng)
-        mean, sd = posterior.means[component], posterior.sds[component]
-        values[:, g] = rng.normal(mean, sd)
-        lp += np.log(posterior.weights[component]) + normal_logpdf(values[:, g], mean, sd)
+    each = [posterior.draw(chains * draws, rng) for posterior in posteriors]
     shape = (chains, draws) if scalar else (chains, draws, len(posteriors))
     return Draws(
-        posterior={"mu": values.reshape(shape)},
-        sample_stats={"lp": lp.reshape(chains, draws)},
+        posterior={
+            name: np.stack([values[name] for values, _ in each], axis=-1).reshape(shape)
+            for name in each[0][0]
+        },
+        sample_stats={"lp": np.sum([lp for _, lp in each], axis=0).reshape(chains, draws)},
         engine="exact",
         versions={"numpy": np.__version__},
     )

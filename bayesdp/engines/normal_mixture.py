@@ -105,6 +105,14 @@ class NormalMixture:
         component = self.sample_components(k, rng)
         return rng.normal(self.means[component], self.sds[component])
 
+    def draw(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
+        """Independent draws of "mu", and the log density with their components'."""
+        i = self.sample_components(size, rng)
+        mu = rng.normal(self.means[i], self.sds[i])
+        return {"mu": mu}, np.log(self.weights[i]) + normal_logpdf(mu, self.means[i], self.sds[i])
+
     def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
         """Indices of `k` independently drawn components."""
         cumulative = np.cumsum(self.weights)

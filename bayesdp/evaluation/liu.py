@@ -10,16 +10,16 @@ from pathlib import Path
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.evaluation.liu_cells import LEVEL, Cell, Numbers, run_cells, standard_error
+from bayesdp.evaluation.liu_cells import Cell, Numbers, run_cells
 from bayesdp.evaluation.liu_claims import claim_table
 from bayesdp.evaluation.liu_figures import figures
+from bayesdp.evaluation.liu_posterior_tables import posterior_findings, posterior_tables
 from bayesdp.evaluation.liu_study import Design
 from bayesdp.evaluation.liu_tables import (
     UNLIKELY,
     agreement_table,
     cost_table,
     coverage_tables,
-    posterior_table,
 )
 from bayesdp.evaluation.reproduction import MARKER, Reproduction, Table
 from bayesdp.mechanisms.randomness import reproducible
@@ -107,7 +107,7 @@ def reproduce(
     )
     tell("draw and write", 0.95)
     claims, agreement = claim_table(cells, replicates), agreement_table(cells, replicates)
-    posterior, cost = posterior_table(cells), cost_table()
+    posterior, cost = posterior_tables(cells), cost_table()
     choices = Table(
         name="choices",
         title="What the paper leaves open, and what was taken",
@@ -119,7 +119,7 @@ def reproduce(
         title="Model-based private synthesis: Liu's experiments computed again",
         source=SOURCE,
         findings=_findings(cells, claims, agreement, posterior, cost),
-        tables=(*coverage_tables(cells), agreement, posterior, cost, claims, choices),
+        tables=(*coverage_tables(cells), agreement, *posterior, cost, claims, choices),
         figures=figures(cells),
         settings={"replicates": replicates, "seed": seed},
         folder=out,
@@ -130,13 +130,14 @@ def reproduce(
 
 
 def _findings(
-    cells: Mapping[Cell, Numbers], claims: Table, agreement: Table, posterior: Table, cost: Table
+    cells: Mapping[Cell, Numbers],
+    claims: Table,
+    agreement: Table,
+    posterior: tuple[Table, Table],
+    cost: Table,
 ) -> tuple[str, ...]:
     beyond = sum(agreement.numbers(agreement.columns[-1]))
     rows = sum(agreement.numbers("rows"))
-    ratio, covered = posterior.numbers("ratio of lengths"), posterior.numbers("coverage, posterior")
-    replicates = int(cells[Cell("posterior", Design(100, 10, 1.0, p=0.1))]["replicates"])
-    away = max(abs(each - LEVEL) for each in covered) / standard_error(LEVEL, replicates)
     bias = cells[Cell("table1", Design(100, 10, 1.0, p=0.1))]["bias"]
     verdicts = [str(row[-1]) for row in claims.values]
     elsewhere = sum("true at" in verdict for verdict in verdicts)
@@ -149,11 +150,7 @@ def _findings(
         "Truncated noise of the published scale is not ε = 1 but up to "
         f"{max(cost.numbers('true ε of all copies')):.3f}: its curves can't be compared with the "
         "inflated ones at equal privacy.",
-        f"The exact posterior that knows the noise covers {min(covered):.1%} to {max(covered):.1%} "
-        f"in the cells of Table 1(a), at most {away:.1f} standard errors from {LEVEL:.0%}, with "
-        f"intervals {min(ratio):.3f} to {max(ratio):.4f} times as long as Theorem 7's from the "
-        f"same copies, shorter on average in {sum(each < 1 for each in ratio)} of {len(ratio)} "
-        "cells.",
+        *posterior_findings(cells, *posterior),
         f"Of the {len(verdicts)} claims of the text that its figures and tables show, "
         f"{verdicts.count('true')} are true as printed.",
     )

@@ -23,6 +23,10 @@ COPIES = (2, 3, 5, 10, 20, 30, 40, 50, 80, 150, 200, 300, 500)
 BINARY_SIZES = (100, 1000, 10_000, 100_000)
 """The printed two of Figure 6(a), and 100 times as many, at which its text comes true."""
 SIZES = (100, 1000)
+NORMAL_SIZES = (10, 100)
+"""Of Table 1(b)."""
+OFF_MIDDLE = 2.0
+"""A mean of normal records that isn't in the middle of the bounds; 2% of them are beyond."""
 PROPORTIONS = (0.1, 0.5)
 BOUNDS = ((-4.0, 4.0), (-4.0, 5.0))
 BOUNDING = ("inflated", "truncated")
@@ -52,9 +56,8 @@ class Cell:
     def cost(self) -> int:
         """Roughly how long it takes, to start the longest first."""
         d = self.design
-        return d.copies * (d.n if d.bounds and d.n < SIZES[0] else 1) + 10**6 * (
-            self.part == "posterior"
-        )
+        posterior = 0 if self.part != "posterior" else 1 if d.bounds is None else 1 + d.n
+        return d.copies * (d.n if d.bounds and d.n < SIZES[0] else 1) + 10**6 * posterior
 
 
 def cells() -> list[Cell]:
@@ -70,12 +73,24 @@ def cells() -> list[Cell]:
         if epsilon in PRINTED_EPSILONS:
             found.append(Cell("single", Design(n, 1, epsilon, p=p)))
             found.append(Cell("posterior", design))
-    for epsilon, n in itertools.product(EPSILONS, (10, 100)):
+    for epsilon, n in itertools.product(EPSILONS, NORMAL_SIZES):
         found.append(Cell("table1", Design(n, 10, epsilon, bounds=BOUNDS[0])))
         if epsilon in PRINTED_EPSILONS:
             found.append(Cell("single", Design(n, 1, epsilon, bounds=BOUNDS[0])))
     for share, kept, n, bounds in itertools.product(SHARES, BOUNDING, SIZES, BOUNDS):
         found.append(Cell("figure8", Design(n, 10, 1.0, kept, bounds=bounds, share=share)))
+    return [*found, *(Cell("posterior", design) for design in posterior_designs() if design.bounds)]
+
+
+def posterior_designs() -> list[Design]:
+    """Those of Table 1, and normal records whose mean isn't in the middle of the bounds."""
+    found = []
+    for epsilon, n, p in itertools.product(PRINTED_EPSILONS, SIZES, PROPORTIONS):
+        found.append(Design(n, 10, epsilon, p=p))
+    for epsilon, n in itertools.product(PRINTED_EPSILONS, NORMAL_SIZES):
+        found.append(Design(n, 10, epsilon, bounds=BOUNDS[0]))
+    for epsilon, n in itertools.product(PRINTED_EPSILONS[2:], NORMAL_SIZES):
+        found.append(Design(n, 10, epsilon, bounds=BOUNDS[0], mean=OFF_MIDDLE))
     return found
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bayesdp.evaluation.combining_rules import half_widths, weights
-from bayesdp.evaluation.liu_study import Design
+from bayesdp.evaluation.liu_study import Design, Floats, bounds_of, summaries
 from bayesdp.inference.binomial import BinomialModel
+from bayesdp.inference.gaussian import GaussianModel
 from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.families import Bernoulli
+from bayesdp.mechanisms.families import Bernoulli, Family, Gaussian
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
@@ -17,34 +20,60 @@ from bayesdp.release import Release
 def compare(
     design: Design, replicates: int, rng: np.random.Generator, level: float
 ) -> dict[str, float]:
-    """Coverage and mean length of both intervals for p, from releases of the mechanism itself."""
-    n, truth = design.n, design.truth
-    mechanism = mechanism_of(design)
-    ones = rng.binomial(n, truth, replicates)
+    """Coverage and mean length of both intervals, from releases of the mechanism itself.
+
+    With binary records for p; with normal records of known sd for their mean.
+    """
+    n, truth, mechanism = design.n, design.truth, mechanism_of(design)
+    statistic: Any
+    if design.bounds is None:
+        statistic = Count(rng.binomial(n, truth, replicates), n)
+    else:
+        centre, sd = np.full(replicates, truth), np.ones(replicates)
+        statistic = summaries(centre, sd, n, bounds_of(design), True, rng)[0][:, None]
     with reproducible(int(rng.integers(1 << 63))):
-        z = mechanism.release(Count(ones, n), design.copies)
-    q = z / n
-    within, between = (q * (1 - q) / n).mean(axis=0), q.var(axis=0, ddof=1)
+        z = mechanism.release(statistic, design.copies)
+    q, v = estimates(design, z)
+    within, between = v.mean(axis=0), q.var(axis=0, ddof=1)
     row = weights("liu", design.copies, 1.0)
     half = half_widths(row.variance(within, between), row.df(within, between), level)
-    model = BinomialModel()
+    model: Any = BinomialModel() if design.bounds is None else GaussianModel(sd=1.0)
     ends = np.array(
-        [model.posterior(release_of(mechanism, copies)).interval(level) for copies in z.T]
+        [
+            model.posterior(release_of(mechanism, copies)).interval(level)
+            for copies in np.moveaxis(z, 1, 0)
+        ]
     )
-    holds = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    lengths, others = ends[:, 1] - ends[:, 0], 2 * half
+    ratio = lengths.mean() / others.mean()
+    # Of a ratio of means, to first order.
+    spread = np.std(lengths - ratio * others, ddof=1) / others.mean()
     return {
-        "posterior_coverage": float(np.mean(holds)),
-        "posterior_length": float(np.mean(ends[:, 1] - ends[:, 0])),
+        "posterior_coverage": float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1]))),
+        "posterior_length": float(lengths.mean()),
         "liu_coverage": float(np.mean(np.abs(q.mean(axis=0) - truth) <= half)),
-        "liu_length": float(np.mean(2 * half)),
+        "liu_length": float(others.mean()),
+        "ratio": float(ratio),
+        "ratio_error": float(spread / np.sqrt(replicates)),
         "replicates": float(replicates),
     }
 
 
+def estimates(design: Design, z: np.ndarray) -> tuple[Floats, Floats]:
+    """Each copy's q and v, shape (copies, replicates)."""
+    if design.bounds is None:
+        q = z / design.n
+        return q, q * (1 - q) / design.n
+    return z.mean(axis=-1), z.var(axis=-1, ddof=1) / design.n
+
+
 def mechanism_of(design: Design) -> ModipsSBS:
-    """Of binary records, with the published scale."""
+    """Of binary records or of normal ones with sd 1 known, with the published scale."""
+    family: Family = Bernoulli()
+    if design.bounds is not None:
+        family = Gaussian(bounds=design.bounds, sd=1.0)
     return ModipsSBS(
-        family=Bernoulli(),
+        family=family,
         size=design.n,
         scales=design.scales,
         n=design.n,
@@ -54,4 +83,4 @@ def mechanism_of(design: Design) -> ModipsSBS:
 
 def release_of(mechanism: ModipsSBS, copies: np.ndarray) -> Release:
     """What an analyst gets."""
-    return Release.of(mechanism, [int(z) for z in copies])
+    return Release.of(mechanism, [tuple(z) if np.ndim(z) else z for z in copies.tolist()])

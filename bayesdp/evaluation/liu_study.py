@@ -58,11 +58,13 @@ class Design:
         Of all copies together, as published.
     bounding : {"inflated", "truncated"}
     p : float or None
-        Of binary records; None: they are N(0, 1).
+        Of binary records; None: they are N(mean, 1).
     bounds : tuple of two floats or None
         Of normal records.
     share : float or None
         Of epsilon, for the mean, where the records' sd is unknown; None: it is known.
+    mean : float
+        Of normal records; the paper's is 0.
     """
 
     n: int
@@ -72,11 +74,12 @@ class Design:
     p: float | None = None
     bounds: tuple[float, float] | None = None
     share: float | None = None
+    mean: float = 0.0
 
     @property
     def truth(self) -> float:
         """What is estimated."""
-        return 0.0 if self.p is None else self.p
+        return self.mean if self.p is None else self.p
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -150,8 +153,8 @@ def binary_copies(
 
 def _normal(design: Design, replicates: int, rng: np.random.Generator) -> Drawn:
     n = design.n
-    zero, one = np.zeros(replicates), np.ones(replicates)
-    mean, s2 = summaries(zero, one, n, bounds_of(design), True, rng)
+    centre, one = np.full(replicates, design.mean), np.ones(replicates)
+    mean, s2 = summaries(centre, one, n, bounds_of(design), True, rng)
     q, copy_s2 = normal_copies(design, mean, s2, rng)
     known = s2 if design.share is not None else one
     return mean, known / n, q, copy_s2 / n

@@ -14,7 +14,6 @@ from bayesdp.evaluation.liu_cells import (
     Cell,
     Numbers,
     differs,
-    standard_error,
 )
 from bayesdp.evaluation.liu_study import Design
 from bayesdp.evaluation.reproduction import Table, Value
@@ -142,35 +141,6 @@ def agreement_table(cells: Cells, replicates: int) -> Table:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def posterior_table(cells: Cells) -> Table:
-    """The exact posterior beside the combination rule, in the cells of Table 1(a)."""
-    values: list[tuple[Value, ...]] = []
-    for epsilon, n, p in BINARY:
-        found = cells[Cell("posterior", Design(n, 10, epsilon, p=p))]
-        replicates = int(found["replicates"])
-        values.append(
-            (
-                *(epsilon, n, p, found["liu_coverage"], found["posterior_coverage"]),
-                standard_error(found["posterior_coverage"], replicates),
-                *(found["liu_length"], found["posterior_length"]),
-                found["posterior_length"] / found["liu_length"],
-            )
-        )
-    return Table(
-        name="posterior",
-        title="The posterior that knows the noise beside Theorem 7, from the same 10 copies",
-        columns=("ε", "n", "p", "coverage, Thm 7", "coverage, posterior", "standard error",
-                 "length, Thm 7", "length, posterior", "ratio of lengths"),
-        values=tuple(values),
-        formats=("g", "d", "g", ".3f", ".3f", ".3f", ".4f", ".4f", ".3f"),
-        note=(
-            f"{replicates} replicates of bdp.ModipsSBS itself, inflated, and 95% equal-tailed "
-            "intervals of bdp.BinomialModel with a uniform prior, exact. At one fixed p such an "
-            "interval covers nearly, not exactly, 95%; averaged over p from its prior it does."
-        ),
-    )  # fmt: skip
 
 
 def cost_table() -> Table:

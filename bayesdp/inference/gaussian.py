@@ -1,9 +1,11 @@
-r"""The Gaussian model: the mean of normal records from what was released of them.
+r"""The Gaussian model: mean and sd of normal records from what was released of them.
 
-    mu ~ prior,    x_1, ..., x_n | mu ~ N(mu, sd^2),    z_k | x ~ mechanism,  k = 1..M.
+    mu, sigma ~ prior,    x_1, ..., x_n ~ N(mu, sigma^2),    z_k | x ~ mechanism,  k = 1..M.
 
-Only z is seen, and it depends on the records through their mean. The posterior is a mixture of
-normals, by one-dimensional quadrature (`bayesdp.inference.gaussian_mean`).
+Only z is seen, and it depends on the records through their mean and, where sigma is unknown, their
+variance. The posterior is a mixture of normals, by one-dimensional quadrature
+(`bayesdp.inference.gaussian_mean`), or of normal-inverse-gammas, by a two-dimensional one
+(`bayesdp.inference.gaussian_pair`).
 
 Bounds. Mechanisms of real records need public bounds, and the model's records have none: it is
 that of records that are normal and happened to lie within them, and takes p(mean) for that of
@@ -15,26 +17,30 @@ beyond the bounds under the posterior is in attrs, and more than 1% is warned of
 from __future__ import annotations
 
 import json
-import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-from scipy import special
-
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian_mean import (
     MeanPosterior,
-    Seen,
+    known_mean,
     posterior_of_mean,
 )
-from bayesdp.inference.gaussian_release import bounds_of, naive_mean, seen_mean
+from bayesdp.inference.gaussian_pair import PairPosterior, known_pair, posterior_of_pair
+from bayesdp.inference.gaussian_release import (
+    checked_prior,
+    naive_mean,
+    naive_pair,
+    seen_mean,
+    seen_pair,
+    share_outside,
+)
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise_fields import check_positive
@@ -42,24 +48,28 @@ from bayesdp.release import Release
 
 if TYPE_CHECKING:
     import arviz as az
+    import pymc as pm
 
 Engine = Literal["auto", "exact", "pymc"]
-_WARN_OUTSIDE = 0.01
+Posterior = NormalMixture | NormalInverseGammaMixture
 
 
 @dataclass(frozen=True)
 class GaussianModel:
-    """Inference about the mean of normal records, or one in each group.
+    """Inference about the mean and sd of normal records, or those in each group.
 
     Parameters
     ----------
-    prior : tuple of two floats, optional
-        (m0, s0), mean and standard deviation of the normal prior of mu; None is flat.
-    sd : float
-        The records' standard deviation, known.
+    prior : tuple of floats, optional
+        sd known: (m0, s0), mean and standard deviation of the normal prior of mu; None is flat.
+        sd unknown: (m0, k, a, b), where sigma^2 ~ InverseGamma(a, b) and mu ~ N(m0, sigma^2 / k);
+        needed, as under 1 / sigma^2 no noisy variance has a posterior.
+    sd : float, optional
+        The records' standard deviation, if it is known; None where it is a parameter.
     statistic : {"mean", "sum"}
-        What noise was added to, where a number left with noise. Copies and conjugate releases say
-        it themselves.
+        What noise was added to, where numbers left with noise. With sd unknown they are two: mean
+        and variance with divisor n - 1, or sum and sum of squares. Copies and conjugate releases
+        say it themselves.
     n : int, optional
         The number of records, where it is known but the release doesn't say it.
 
@@ -85,16 +95,24 @@ class GaussianModel:
     family: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
+        if self.sd is not None:
+            object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
+        elif self.prior is None:
+            raise InvalidInput(
+                "prior is None, but with sd unknown too no noisy variance has a posterior under a "
+                "flat prior, as a true one near 0 can't be ruled out; give (m0, k, a, b), for "
+                "example GaussianModel(prior=(0, 0.01, 2, 1)), or sd"
+            )
         if self.prior is not None:
-            object.__setattr__(self, "prior", _checked_prior(self.prior, ("m0", "s0")))
+            names = ("m0", "s0") if self.sd is not None else ("m0", "k", "a", "b")
+            object.__setattr__(self, "prior", checked_prior(self.prior, names))
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {self.statistic!r}; it must be 'mean' or 'sum'")
         if self.n is not None:
             check_at_least_one("n", self.n, "or None if the release says it")
 
-    def posterior(self, release: Release) -> NormalMixture:
-        """The exact posterior of mu.
+    def posterior(self, release: Release) -> Posterior:
+        """The exact posterior of mu, or of mu and sigma.
 
         Parameters
         ----------
@@ -124,36 +142,43 @@ class GaussianModel:
             )
         return sum(each.log_evidence for each in self._posteriors(release))
 
-    def naive_posterior(self, release: Release) -> NormalMixture:
-        """The posterior that takes the copies for real data, or a noisy number for the true one.
+    def naive_posterior(self, release: Release) -> Posterior:
+        """The posterior that takes the copies, pooled, for real data, or noisy numbers for true.
 
-        All copies' records are pooled. Wrong, and shown beside the right one because it is what
-        one gets by analysing the released files as if they were the confidential one.
+        Wrong, and shown beside the right one, as what one gets by analysing what was released.
         """
         _ = release.mechanism
         return self._naive_posteriors(release)[0]
 
-    def _posteriors(self, release: Release) -> list[MeanPosterior]:
-        return [
-            posterior_of_mean(seen, float(self.sd or 0), self._normal_prior)
-            for seen in self._seen(release)
-        ]
+    def _posteriors(self, release: Release) -> Sequence[MeanPosterior | PairPosterior]:
+        if self.sd is None:
+            pairs = [seen_pair(part, self.n, self.statistic) for part in release.parts]
+            return [posterior_of_pair(seen, self.prior or ()) for seen in pairs]
+        means = [seen_mean(part, self.n, self.statistic) for part in release.parts]
+        return [posterior_of_mean(seen, self.sd, self._normal_prior) for seen in means]
 
-    def _seen(self, release: Release) -> list[Seen]:
-        return [seen_mean(part, self.n, self.statistic) for part in release.parts]
+    def _naive_posteriors(self, release: Release) -> list[Posterior]:
+        if self.sd is None:
+            pairs = [naive_pair(part, self.n, self.statistic) for part in release.parts]
+            return [known_pair(*pair, self.prior or ()) for pair in pairs]
+        means = [naive_mean(part, self.n, self.statistic) for part in release.parts]
+        return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
 
-    def _naive_posteriors(self, release: Release) -> list[NormalMixture]:
-        found = []
-        for part in release.parts:
-            n, mean = naive_mean(part, self.n, self.statistic)
-            precision, centre = n / float(self.sd or 0) ** 2, mean
-            if self._normal_prior is not None:
-                m0, s0 = self._normal_prior
-                centre = (precision * mean + m0 / s0**2) / (precision + s0**-2)
-                precision += s0**-2
-            one = (np.ones(1), np.array([centre]), np.array([precision**-0.5]))
-            found.append(NormalMixture(*one))
-        return found
+    def pymc_model(self, release: Release) -> pm.Model:
+        """The model as a pm.Model, with what lies between it and the release as latent variables.
+
+        Raises
+        ------
+        InvalidInput
+            If the release is of integers, or conjugate: NUTS has no gradient, or no need of one;
+            or, with sd unknown, has truncated sums or a copy with all its records at a bound.
+        """
+        from bayesdp.engines.pymc_gaussian import gaussian
+        from bayesdp.inference.gaussian_nuts import observed
+
+        known = self.sd is not None
+        parts = [observed(part, self.n, self.statistic, known=known) for part in release.parts]
+        return gaussian(parts, self.sd, self.prior)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:
@@ -178,7 +203,8 @@ class GaussianModel:
             What was released; its manifest says how.
         engine : {"auto", "exact", "pymc"}
             "auto" takes the exact one, which is always possible here. "pymc" samples the same
-            posterior with NUTS, together with the mean and what lies between it and the copies.
+            posterior with NUTS, together with the latent statistic and what lies between it and
+            the copies.
         draws, chains : int
             Draws per chain. The exact engine's are all independent.
         warmup : int
@@ -191,10 +217,10 @@ class GaussianModel:
         Returns
         -------
         arviz.InferenceData
-            posterior variable "mu" (with a dimension "group" where there are groups),
-            sample_stats, observed_data (the outputs), constant_data (the mechanism's public
-            parameters), and attrs: engine and why, versions, guarantee, "verdict", and where the
-            records have public bounds "expected_share_outside_bounds".
+            posterior variables "mu" and, where sd is unknown, "sigma" (with a dimension "group"
+            where there are groups), sample_stats, observed_data (the outputs), constant_data (the
+            mechanism's public parameters), and attrs: engine and why, versions, guarantee,
+            "verdict", and for public bounds "expected_share_outside_bounds".
 
         Raises
         ------
@@ -215,9 +241,15 @@ class GaussianModel:
         reason = "asked for"
         if engine in ("auto", "exact"):
             if engine == "auto":
-                reason = "the latent mean can be integrated out, so independent exact draws exist"
+                reason = "the latent statistic can be integrated out, so independent draws exist"
             mixtures = [each.mixture for each in self._posteriors(release)]
-            drawn = exact.sample_normal(mixtures, scalar=release.by is None, **options)
+            drawn = exact.sample_mixtures(mixtures, scalar=release.by is None, **options)
+        elif engine == "pymc":
+            from bayesdp.engines import pymc
+
+            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress}
+            nuts["variables"] = ["mu"] if self.sd is not None else ["mu", "sigma"]
+            drawn = pymc.sample(self.pymc_model(release), **options, **nuts)
         else:
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")
         return self._result(drawn, release, reason)
@@ -232,7 +264,7 @@ class GaussianModel:
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
         check_seed(seed)
-        drawn = exact.sample_normal(
+        drawn = exact.sample_mixtures(
             self._naive_posteriors(release),
             draws=draws,
             chains=chains,
@@ -248,38 +280,8 @@ class GaussianModel:
             "sd": json.dumps(self.sd),
             "verdict": verdict_on(drawn),
         }
-        share = self._outside(drawn, release)
+        sigma = drawn.posterior.get("sigma", self.sd or 0.0)
+        share = share_outside(release, drawn.posterior["mu"], sigma)
         if share is not None:
             about["expected_share_outside_bounds"] = repr(share)
         return inference_data(drawn, release, reason=reason, model=about)
-
-    def _outside(self, drawn: Draws, release: Release) -> float | None:
-        """The largest of the groups' expected shares of normal records beyond the bounds."""
-        shares = []
-        for g, part in enumerate(release.parts):
-            bounds = bounds_of(part)
-            if bounds is not None:
-                mu = drawn.posterior["mu"].reshape(-1, len(release.parts))[:, g]
-                sd = float(self.sd or 0)
-                below = special.ndtr((bounds[0] - mu) / sd)
-                shares.append(float(np.mean(below + special.ndtr((mu - bounds[1]) / sd))))
-        if shares and max(shares) > _WARN_OUTSIDE:
-            warnings.warn(
-                f"under this posterior {max(shares):.1%} of normal records would be beyond the "
-                "public bounds, so the confidential ones, which aren't, weren't normal, and the "
-                "model is doubtful; take bounds further apart in the next release",
-                UserWarning,
-                stacklevel=4,
-            )
-        return max(shares, default=None)
-
-
-def _checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
-    good = isinstance(prior, Sequence) and len(prior) == len(names)
-    good = good and all(is_number(v) and math.isfinite(v) for v in prior)
-    if not good or min(prior[1:]) <= 0:
-        raise InvalidInput(
-            f"prior is {prior!r}; it must be ({', '.join(names)}), all finite and all but m0 "
-            "positive"
-        )
-    return tuple(map(float, prior))

@@ -7,8 +7,9 @@ function of s alone. With a normal prior, or a flat one, mu given s is normal an
 
 a mixture of normals. Between the points where the law has a kink (an output of Laplace noise, half
 a step of an integer statistic) w is smooth, on the scale of the noise and of sd / sqrt(n), and is
-integrated by Gauss and Legendre's rule on pieces no longer than either. A law of noise on a lattice
-has steps; where they are finer than 1/1024 of its scale they are integrated over as they come.
+integrated by Gauss and Legendre's rule on pieces no longer than twice either. A law of noise on a
+lattice has steps; where they are finer than 1/1024 of its scale they are integrated over as they
+come.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
+from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part
@@ -99,11 +101,13 @@ def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float
 def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> Seen:
     """From copies by sanitised sufficient statistics: their law integrates the noisy mean."""
     n = int(mechanism.n or 0)
-    outputs = np.array(part.outputs)[:, None, :]
+    thetas, likelihoods = likely_thetas(family, mechanism, np.array(part.outputs))
     _, tau = mean_posterior(family, n, 0.0)
 
     def log_law(means: Floats) -> Floats:
-        return np.asarray(mechanism.logp(outputs, means[:, None]).sum(axis=0))
+        given = Blurred(family, mechanism, means).log_density(thetas)
+        each = [special.logsumexp(given + likelihood, axis=1) for likelihood in likelihoods]
+        return np.asarray(np.sum(each, axis=0))
 
     return Seen(n, family.bounds, float(tau), _no_kinks, log_law)
 
@@ -168,7 +172,7 @@ def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) 
     low, high = _window(log_weight, *_ends(seen, prior, width))
     kinks = seen.kinks(low, high)
     edges = np.unique([low, *kinks[(kinks > low) & (kinks < high)], high])
-    longest = max(min(tau / slope, seen.scale), (high - low) / _MOST_PIECES)
+    longest = max(2 * min(tau / slope, seen.scale), (high - low) / _MOST_PIECES)
     parts = np.ceil(np.diff(edges) / longest).astype(np.int64)
     lengths = np.repeat(np.diff(edges) / parts, parts)
     within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -180,10 +184,20 @@ def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) 
     keep = weights > 1e-20
     # Where pieces are longer than the components are wide, as much wider ones fill the gaps.
     sds = np.maximum(tau, slope * np.repeat(lengths, _NODES.size)[keep] / 2)
-    if longest <= tau / slope:
+    if longest <= 2 * tau / slope:
         sds = np.full(sds.size, tau)
     kept = weights[keep] / weights[keep].sum()
     return MeanPosterior(NormalMixture(kept, at_zero + slope * nodes[keep], sds), total)
+
+
+def known_mean(n: int, mean: float, sd: float, prior: tuple[float, float] | None) -> NormalMixture:
+    """The posterior of mu from the mean of n records: a single normal."""
+    precision, centre = n / sd**2, mean
+    if prior is not None:
+        before = prior[1] ** -2
+        centre = (precision * mean + before * prior[0]) / (precision + before)
+        precision += before
+    return NormalMixture(np.ones(1), np.array([centre]), np.array([precision**-0.5]))
 
 
 def _ends(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[float, float]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian_mean import (
     Seen,
@@ -13,17 +19,26 @@ from bayesdp.inference.gaussian_mean import (
     seen_through_copies,
     seen_through_noise,
 )
+from bayesdp.inference.gaussian_pair import SeenPair
+from bayesdp.inference.gaussian_pair_copies import pair_through_copies
+from bayesdp.inference.gaussian_pair_noise import pair_through_noise
+from bayesdp.inference.multinomial_release import one_cell
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.release import Part
+from bayesdp.release import Part, Release
+
+Floats = NDArray[np.float64]
+
+_WARN_OUTSIDE = 0.01
 
 TAKES = (
     "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian), "
-    "Gaussian ConjugateRelease, and a noisy mean or sum by LaplaceMechanism, GaussianMechanism, "
-    "DiscreteLaplaceMechanism or DiscreteGaussianMechanism"
+    "Gaussian ConjugateRelease, and a noisy mean or sum, or with sd unknown mean and variance or "
+    "sum and sum of squares, by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
+    "DiscreteGaussianMechanism"
 )
 
 
@@ -73,6 +88,11 @@ def is_noise(mechanism: Any) -> bool:
     return isinstance(mechanism, AdditiveNoise) and not isinstance(mechanism, PerturbedHistogram)
 
 
+def is_smooth(mechanism: Any) -> bool:
+    """Whether its law has a gradient in the statistic, nearly everywhere."""
+    return isinstance(mechanism, ModipsSBS) or (is_noise(mechanism) and not mechanism.whole)
+
+
 def is_conjugate(mechanism: Any) -> bool:
     """Whether it is a conjugate release of normal records."""
     return isinstance(mechanism, ConjugateRelease) and mechanism.family == "gaussian"
@@ -112,6 +132,29 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
     raise unlike(mechanism)
 
 
+def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
+    """The same of the mean and the variance, where sd is unknown."""
+    mechanism: Any = part.mechanism
+    if isinstance(mechanism, ModipsSBS):
+        family = family_of(mechanism)
+        size_of(part, n)
+        if family.sd is not None:
+            raise InvalidInput(
+                f"the copies are of records whose standard deviation was known, {family.sd!r}, and "
+                "tell nothing of it; give the model sd"
+            )
+        return pair_through_copies(part, mechanism, family)
+    if not is_noise(mechanism):
+        raise unlike(mechanism)
+    size = size_of(part, n)
+    if mechanism.dimension != 2 or size < 2:
+        raise InvalidInput(
+            "with sd unknown, a Gaussian model reads two numbers of 2 records or more: mean and "
+            "variance, or sum and sum of squares; give the model sd if it is known"
+        )
+    return pair_through_noise(part, one_cell(mechanism), size, statistic)
+
+
 def bounds_of(part: Part) -> tuple[float, float] | None:
     """Public bounds of the records, where the release says them."""
     mechanism = part.mechanism
@@ -130,3 +173,75 @@ def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
         return int(records.size), float(records.mean())
     unit = seen.n if is_noise(part.mechanism) and statistic == "sum" else 1
     return seen.n, float(np.mean(part.outputs)) / unit
+
+
+def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, float]:
+    """The same with the variance.
+
+    Raises
+    ------
+    InvalidInput
+        If noise has left a variance that isn't positive.
+    """
+    seen = seen_pair(part, n, statistic)
+    if isinstance(part.mechanism, ModipsSBS):
+        records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+        return int(records.size), float(records.mean()), float(records.var(ddof=1))
+    mean, variance = np.mean(part.outputs, axis=0).tolist()
+    if statistic == "sum":
+        mean, squares = mean / seen.n, variance
+        variance = (squares - seen.n * mean**2) / (seen.n - 1)
+    if variance <= 0:
+        raise InvalidInput(
+            "the noisy numbers are those of no records: their variance isn't positive, so there "
+            "is no naive posterior"
+        )
+    return seen.n, mean, variance
+
+
+def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:
+    """The expected share of normal records beyond their public bounds; the largest of the groups'.
+
+    Parameters
+    ----------
+    release : Release
+    mu, sd : ndarray, shape (chains, draws) or (chains, draws, groups), or float
+        Draws from the posterior.
+
+    Returns
+    -------
+    float, or None where no bounds are in the release
+
+    Warns
+    -----
+    UserWarning
+        If it is above 1%.
+    """
+    shape, shares = (-1, len(release.parts)), []
+    spread = np.broadcast_to(sd, mu.shape).reshape(shape)
+    for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
+        bounds = bounds_of(part)
+        if bounds is not None:
+            low, high = (np.asarray(end - centre) / width for end in bounds)
+            shares.append(float(np.mean(special.ndtr(low) + special.ndtr(-high))))
+    if shares and max(shares) > _WARN_OUTSIDE:
+        warnings.warn(
+            f"under this posterior {max(shares):.1%} of normal records would be beyond the public "
+            "bounds, so the confidential ones, which aren't, weren't normal, and the model is "
+            "doubtful; take bounds further apart in the next release",
+            UserWarning,
+            stacklevel=4,
+        )
+    return max(shares, default=None)
+
+
+def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
+    """The prior as floats, or InvalidInput that names its numbers."""
+    good = isinstance(prior, Sequence) and len(prior) == len(names)
+    good = good and all(is_number(v) and math.isfinite(v) for v in prior)
+    if not good or min(prior[1:]) <= 0:
+        raise InvalidInput(
+            f"prior is {prior!r}; it must be ({', '.join(names)}), all finite and all but m0 "
+            "positive"
+        )
+    return tuple(map(float, prior))

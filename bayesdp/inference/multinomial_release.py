@@ -123,7 +123,7 @@ def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | Non
     outputs = np.array(part.outputs)
     constant = 0.0
     if is_noise(mechanism):
-        cell = _one_cell(mechanism)
+        cell = one_cell(mechanism)
         windows = [_reached(cell, column, n) for column in outputs.T]
     elif is_conjugate(mechanism) and mechanism.method in _CONJUGATE:
         windows = [(0, n)] * len(alpha)
@@ -197,7 +197,7 @@ def prior_of(alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, 
     return Factored([first for first, _ in windows], tables, n, log_sizes)
 
 
-def _one_cell(mechanism: Any) -> AdditiveNoise:
+def one_cell(mechanism: Any) -> AdditiveNoise:
     """The same noise on a single number."""
     if isinstance(mechanism, PerturbedHistogram):
         bounds, bounding = mechanism.bounds, mechanism.bounding

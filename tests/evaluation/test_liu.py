@@ -10,18 +10,14 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.evaluation import liu, liu_cells
 from bayesdp.evaluation.liu_claims import claim_table
-from bayesdp.evaluation.liu_tables import (
-    BINARY,
-    GAUSSIAN,
-    agreement_table,
-    cost_table,
-    posterior_table,
-)
+from bayesdp.evaluation.liu_posterior_tables import COVERAGES, RATIO, posterior_tables
+from bayesdp.evaluation.liu_tables import BINARY, GAUSSIAN, agreement_table, cost_table
 
 SMALL = {"replicates": 20, "seed": 5}
 FILES = sorted(
     ["index.html"]
-    + [f"{name}.csv" for name in ("table1a", "table1b", "agreement", "posterior", "truncation",
+    + [f"{name}.csv" for name in ("table1a", "table1b", "agreement", "posterior",
+                                  "posterior_normal", "truncation",
                                   "claims", "choices")]
     + [f"figure{k}.{ending}" for k in ("6a", "6b", "6c", "7", "8")
        for ending in ("csv", "png", "svg")]
@@ -163,4 +159,12 @@ def test_claims_and_printed_numbers(tmp_path):
     assert verdicts["5.2, Table 1"] == ["true", "false", "true", "true", "true"]
     agreement = agreement_table(cells, 2000)
     assert max(map(abs, agreement.numbers("furthest, standard errors"))) < 5
-    assert max(posterior_table(cells).numbers("ratio of lengths")) < 1.005
+    binary, normal = posterior_tables(cells)
+    assert max(binary.numbers(RATIO)) < 1.005
+    for ratio, error in zip(
+        normal.numbers(RATIO, n=100), normal.numbers("its standard error", n=100), strict=True
+    ):
+        assert ratio < 1 + 5 * error
+    error = liu_cells.standard_error(0.95, 500)
+    assert min(normal.numbers(COVERAGES[1])) > 0.95 - 5 * error
+    assert min(normal.numbers(COVERAGES[0], mean=liu_cells.OFF_MIDDLE)) < 0.95 - 5 * error

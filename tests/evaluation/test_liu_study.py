@@ -187,7 +187,25 @@ def test_posterior_cells_use_the_same_copies_as_the_study():
     covered = np.mean(np.abs(made.mean - 0.1) <= half)
     assert abs(found["liu_coverage"] - covered) < 6 * standard_error(float(covered), 300)
     assert abs(found["posterior_coverage"] - 0.95) < 6 * standard_error(0.95, 300)
+    assert found["ratio"] == found["posterior_length"] / found["liu_length"]
     assert found["posterior_length"] < found["liu_length"]
+
+
+def test_posterior_cells_of_normal_records():
+    """The same of normal records; with hardly any noise the posterior is known in closed form."""
+    design = Design(10, 10, 10.0, bounds=(-4.0, 4.0), mean=0.5)
+    found = compare(design, 100, np.random.default_rng(5), 0.95)
+    made = simulate(design, 20_000, np.random.default_rng(6))
+    _, half = intervals("liu", 10, made)
+    assert abs(found["liu_length"] - 2 * half.mean()) < 6 * 2 * half.std() / 10
+    covered = np.mean(np.abs(made.mean - 0.5) <= half)
+    assert abs(found["liu_coverage"] - covered) < 6 * standard_error(float(covered), 100)
+    assert abs(found["posterior_coverage"] - 0.95) < 6 * standard_error(0.95, 100)
+    sharp = Design(10, 10, 1e5, bounds=(-4.0, 4.0))
+    found = compare(sharp, 20, np.random.default_rng(7), 0.95)
+    # A mean of 10 copies of 10 records around theta around the mean of 10 records around mu.
+    sd = math.sqrt(0.1 + (0.1 + 0.1) / 10)
+    assert found["posterior_length"] == pytest.approx(2 * 1.959964 * sd, rel=1e-3)
 
 
 def test_a_cell_and_a_generator_give_the_same_numbers():

@@ -256,3 +256,46 @@ def test_releases_that_do_not_fit_are_refused(charest_release):
         confidential = hidden_n.release(np.zeros(10))
     with pytest.raises(bdp.InvalidInput, match="confidential"):
         model.posterior(confidential)
+
+
+def noisy_release(bounding) -> bdp.Release:
+    bounds = bounding and (-1.0, 1.0)
+    noise = bdp.LaplaceMechanism(0.3, 0.1, REPLACE, bounds=bounds, bounding=bounding, n=25)
+    last = 1.0 if bounding == "inflated" else 0.5
+    return bdp.Release.of_groups({"a": (noise, [0.25, last]), "b": (noise, [-0.5, 0.0])})
+
+
+CASES = {
+    "noise": lambda: noisy_release(None),
+    "inflated": lambda: noisy_release("inflated"),
+    "truncated": lambda: noisy_release("truncated"),
+    "copies": lambda: copies_of("laplace", "inflated", bounds=(-2.0, 2.0), epsilon=0.2),
+    "truncated copies": lambda: copies_of("gaussian", "truncated", bounds=(-2.0, 2.0), epsilon=2.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore:under this posterior")
+@pytest.mark.filterwarnings("ignore:the chains of this fit")
+@pytest.mark.parametrize("case", CASES)
+def test_nuts_agrees_with_the_exact_engine(case):
+    import arviz as az
+
+    release = CASES[case]()
+    model = bdp.GaussianModel((0.1, 1.0), sd=SD)
+    idata = model.fit(release, engine="pymc", draws=4000, seed=3)
+    assert idata.attrs["engine"] == "pymc"
+    for g in release.groups:
+        exact = model.posterior(release if g is None else release[g])
+        mu = idata.posterior["mu"] if g is None else idata.posterior["mu"].sel(group=g)
+        mu = mu.to_numpy()
+        assert az.rhat(mu) < 1.02
+        assert abs(mu.mean() - exact.mean()) < 5 * az.mcse(mu)
+        square = (mu - exact.mean()) ** 2
+        assert abs(square.mean() - exact.sd() ** 2) < 5 * az.mcse(square)
+
+
+def test_nuts_refuses_integers_and_conjugate_draws():
+    model = bdp.GaussianModel(sd=1.0, statistic="sum")
+    whole = bdp.Release.of(bdp.DiscreteLaplaceMechanism(2.0, 1.0, REPLACE, n=5), [3])
+    with pytest.raises(bdp.InvalidInput, match="by 'discrete_laplace'; use engine='exact'"):
+        model.fit(whole, engine="pymc")

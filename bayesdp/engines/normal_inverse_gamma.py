@@ -1,0 +1,85 @@
+"""Finite mixtures of normal-inverse-gamma distributions: the posterior of a mean and an sd."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from bayesdp.engines.normal_mixture import normal_logpdf
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NormalInverseGammaMixture:
+    """sigma^2 ~ InverseGamma(shape, scales[i]) and mu ~ N(means[i], sigma^2 / size), mixed.
+
+    Parameters
+    ----------
+    weights, means, scales : ndarray, shape (components,)
+        Non-negative weights that sum to one.
+    shape, size : float
+        Positive.
+    blur : tuple of two ndarrays, optional
+        Of a component that stands for an interval longer than it is wide, the interval's length in
+        mu, and in log sigma^2: draws are spread over it.
+    """
+
+    weights: Floats
+    means: Floats
+    scales: Floats
+    shape: float
+    size: float
+    blur: tuple[Floats, Floats] | None = None
+
+    def mean(self) -> tuple[float, float]:
+        """Expected values of mu and of sigma."""
+        root = np.exp(special.gammaln(self.shape - 0.5) - special.gammaln(self.shape))
+        each = self.means, np.sqrt(self.scales) * root
+        return float(self.weights @ each[0]), float(self.weights @ each[1])
+
+    def sd(self) -> tuple[float, float]:
+        """Standard deviations of mu and of sigma; the shape is above 1."""
+        mean, expected = self.mean()
+        variance = float(self.weights @ self.scales) / (self.shape - 1)
+        within = variance / self.size
+        between = float(self.weights @ (self.means - mean) ** 2)
+        return float(np.sqrt(within + between)), float(np.sqrt(variance - expected**2))
+
+    def cdf_mu(self, x: ArrayLike) -> Floats:
+        """Pr[mu <= x], any shape: a mixture of Student's t."""
+        width = np.sqrt(self.scales / (self.shape * self.size))
+        flat = np.asarray(x, dtype=np.float64)
+        found = [
+            self.weights @ special.stdtr(2 * self.shape, (v - self.means) / width)
+            for v in flat.ravel()
+        ]
+        return np.array(found).reshape(flat.shape)[()]
+
+    def cdf_sigma(self, x: ArrayLike) -> Floats:
+        """Pr[sigma <= x], any shape, x > 0."""
+        flat = np.asarray(x, dtype=np.float64)
+        found = [
+            self.weights @ special.gammaincc(self.shape, self.scales / v**2) for v in flat.ravel()
+        ]
+        return np.array(found).reshape(flat.shape)[()]
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
+        """Independent draws of "mu" and "sigma", and the log density with their components'."""
+        cumulative = np.cumsum(self.weights)
+        i = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
+        mean, scale = self.means[i], self.scales[i]
+        if self.blur is not None:
+            mean = mean + (rng.random(size) - 0.5) * self.blur[0][i]
+            scale = scale * np.exp((rng.random(size) - 0.5) * self.blur[1][i])
+        precision = rng.standard_gamma(self.shape, size) / scale
+        sigma = precision**-0.5
+        mu = rng.normal(mean, sigma / np.sqrt(self.size))
+        # Of sigma: that of its precision times 2 / sigma^3.
+        lp = np.log(self.weights[i]) + self.shape * np.log(scale) - special.gammaln(self.shape)
+        lp += (self.shape - 1) * np.log(precision) - scale * precision
+        lp += np.log(2.0) + 1.5 * np.log(precision)
+        return {"mu": mu, "sigma": sigma}, lp + normal_logpdf(mu, mean, sigma / np.sqrt(self.size))

@@ -1,0 +1,244 @@
+"""PyMC's program of normal records, with what lies between them and a release as latents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.engines.pymc import import_pymc
+from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
+from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.release import Part
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One release, and what its mechanism randomised.
+
+    Attributes
+    ----------
+    part : Part
+    n : int
+        Confidential records.
+    sums : bool
+        Whether noise was added to sums; else to means and variances.
+    means, variances : tuple of two floats, or None
+        Within which alone there is a law, if so.
+    """
+
+    part: Part
+    n: int
+    sums: bool
+    means: tuple[float, float] | None = None
+    variances: tuple[float, float] | None = None
+
+
+def gaussian(
+    parts: Sequence[Observed], sd: float | None, prior: tuple[float, ...] | None
+) -> pm.Model:
+    """Means "mu" and, where sd is None, standard deviations "sigma", one a group.
+
+    Latent are the mean of the confidential records, their variance where sd is None and, of modips
+    copies, each copy's noisy statistic and parameters. Noise is taken as continuous, which on a
+    lattice far finer than it makes no difference.
+
+    Parameters
+    ----------
+    parts : sequence of Observed
+        One a group.
+    sd : float or None
+        Of the records.
+    prior : tuple of floats, or None
+        (m0, s0), or where sd is None (m0, k, a, b); None is flat.
+    """
+    pymc = import_pymc()
+    groups = len(parts)
+    with pymc.Model() as model:
+        sigma: Any = [sd] * groups
+        if sd is None:
+            m0, k, a, b = prior or ()
+            sigma = pymc.Deterministic(
+                "sigma", pymc.InverseGamma("variance", a, b, shape=groups) ** 0.5
+            )
+            mu = pymc.Normal("mu", m0, sigma / math.sqrt(k), shape=groups)
+        elif prior is None:
+            mu = pymc.Flat("mu", shape=groups, initval=np.zeros(groups))
+        else:
+            mu = pymc.Normal("mu", *prior, shape=groups)
+        for g, seen in enumerate(parts):
+            mean = _mean(pymc, g, seen, mu[g], sigma[g])
+            variance = None if sd is not None else _variance(pymc, g, seen, sigma[g])
+            if isinstance(seen.part.mechanism, ModipsSBS):
+                _copies(pymc, g, seen, mean, variance)
+                continue
+            numbers = [mean * (seen.n if seen.sums else 1)]
+            if variance is not None:
+                squares = (seen.n - 1) * variance + seen.n * mean**2
+                numbers.append(squares if seen.sums else variance)
+            outputs = np.array(seen.part.outputs, dtype=np.float64).reshape(-1, len(numbers))
+            law = [
+                noise_logp(seen.part.mechanism, outputs[:, i], number).sum()  # type: ignore[arg-type]
+                for i, number in enumerate(numbers)
+            ]
+            pymc.Potential(f"release_{g}", sum(law))
+    return model
+
+
+def _mean(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any) -> Any:
+    """Of n records."""
+    import pytensor.tensor as pt
+
+    spread = sigma / math.sqrt(seen.n)
+    if seen.means is None:
+        return mu + spread * pymc.Normal(f"around_{g}")
+    mean = pymc.Uniform(f"mean_{g}", *seen.means)
+    pymc.Potential(f"records_{g}", -(((mean - mu) / spread) ** 2) / 2 - pt.log(spread))
+    return mean
+
+
+def _variance(pymc: Any, g: int, seen: Observed, sigma: Any) -> Any:
+    """The same, with divisor n - 1: sigma^2 times a gamma variable over its shape."""
+    import pytensor.tensor as pt
+
+    half = (seen.n - 1) / 2
+    if seen.variances is None:
+        return sigma**2 * pymc.Gamma(f"squares_{g}", half, half)
+    v = pymc.Uniform(f"variance_{g}", *seen.variances)
+    law = (half - 1) * pt.log(v) - half * v / sigma**2 - 2 * half * pt.log(sigma)
+    pymc.Potential(f"squares_{g}", law)
+    return v
+
+
+def _copies(pymc: Any, g: int, seen: Observed, mean: Any, variance: Any) -> None:
+    """Noisy statistics, the copies' parameters, and their records, some of them at a bound."""
+    import pytensor.tensor as pt
+
+    mechanism: Any = seen.part.mechanism
+    family: Gaussian = mechanism.family
+    (low, high), y, n = family.bounds, np.array(seen.part.outputs), seen.n
+    alike = np.zeros(len(y), dtype=bool)
+    if variance is not None:  # then a noisy variance was 0, and they tell the noisy mean
+        alike = np.ptp(y, axis=1) == 0
+        told = noise_logp(mechanism.parts[0], y[alike, 0], mean)
+        atom = noise_logp(mechanism.parts[1], 0.0, variance) * int(alike.sum())
+        pymc.Potential(f"alike_{g}", told.sum() + atom)
+    y = y[~alike]
+    if not len(y):
+        return
+    noisy = _noisy_mean(pymc, g, mechanism, mean, len(y))
+    draw = pymc.Normal(f"draw_{g}", shape=len(y))
+    if variance is None:
+        sd: Any = float(family.sd or 0)
+        at_zero, tau = mean_posterior(family, n, 0.0)
+        at_one, _ = mean_posterior(family, n, 1.0)
+        theta = float(at_zero) + float(at_one - at_zero) * noisy + float(tau) * draw
+    else:
+        sd = _sigmas(pymc, g, mechanism, variance, y)
+        theta = noisy + sd / math.sqrt(n) * draw
+    truncated = mechanism.bounding == "truncated"
+    inside = np.ones(y.shape, dtype=bool) if truncated else (y > low) & (y < high)
+    count = inside.sum(axis=1)
+    centre = np.where(inside, y, 0.0).sum(axis=1) / np.maximum(count, 1)
+    squares = np.where(inside, (y - centre[:, None]) ** 2, 0.0).sum(axis=1)
+    found = -(count * (centre - theta) ** 2 + squares) / (2 * sd**2) - count * pt.log(sd)
+    if truncated:
+        found = found - count * _log_between((low - theta) / sd, (high - theta) / sd)
+    else:
+        below, above = (~inside & (y <= low)).sum(axis=1), (~inside & (y >= high)).sum(axis=1)
+        found = found + below * _log_ndtr((low - theta) / sd)
+        found = found + above * _log_ndtr((theta - high) / sd)
+    pymc.Potential(f"release_{g}", found.sum())
+
+
+def _noisy_mean(pymc: Any, g: int, mechanism: Any, mean: Any, copies: int) -> Any:
+    import pytensor.tensor as pt
+
+    noise, (low, high) = mechanism.parts[0], mechanism.family.bounds
+    if mechanism.bounding == "truncated":
+        noisy = pymc.Uniform(f"noisy_{g}", low, high, shape=copies)
+        pymc.Potential(f"noise_{g}", noise_logp(noise, noisy, mean).sum())
+        return noisy
+    law = pymc.Laplace if isinstance(noise.noise, LaplaceNoise) else pymc.Normal
+    raw = law(f"noise_{g}", 0.0, 1.0, shape=copies)
+    return pt.clip(mean + noise.scale * raw, low, high)
+
+
+def _sigmas(pymc: Any, g: int, mechanism: Any, variance: Any, y: Any) -> Any:
+    """Each copy's sigma, given a noisy variance above 0."""
+    import pytensor.tensor as pt
+
+    noise, half, shape = mechanism.parts[1], (mechanism.n - 1) / 2, len(y)
+    most, start = noise.bounds[1], y.var(axis=1)
+    if mechanism.bounding == "truncated":
+        noisy = pymc.Uniform(f"noisy_variance_{g}", 0.0, most, shape=shape)
+        law = noise_logp(noise, noisy, variance)
+    else:
+        raw = pymc.HalfFlat(f"noisy_variance_{g}", shape=shape, initval=start)
+        law, noisy = _unbounded(noise, raw, variance), pt.minimum(raw, most)
+    log_sigma = pymc.Flat(f"log_sigma_{g}", shape=shape, initval=np.log(start) / 2)
+    law = law + half * (pt.log(noisy) - 2 * log_sigma - noisy * pt.exp(-2 * log_sigma))
+    pymc.Potential(f"sigmas_{g}", law.sum())
+    return pt.exp(log_sigma)
+
+
+def _unbounded(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
+    """log density of the noise, up to a constant."""
+    import pytensor.tensor as pt
+
+    away = (output - statistic) / mechanism.scale
+    return -pt.abs(away) if isinstance(mechanism.noise, LaplaceNoise) else -(away**2) / 2
+
+
+def noise_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
+    """log density of noisy numbers given the statistic, as a PyTensor expression.
+
+    Up to a constant; an output at an inflated end has the probability of all beyond.
+    """
+    import pytensor.tensor as pt
+
+    scale, law = mechanism.scale, _unbounded(mechanism, output, statistic)
+    laplace = isinstance(mechanism.noise, LaplaceNoise)
+    below = _log_laplace if laplace else _log_ndtr
+    low, high = (None if e is None else e * mechanism.step for e in mechanism.ends)
+    if mechanism.bounding == "truncated":
+        mass: Any = 1.0
+        mass = mass - (0 if low is None else pt.exp(below((low - statistic) / scale)))
+        mass = mass - (0 if high is None else pt.exp(below((statistic - high) / scale)))
+        return law - pt.log(mass)
+    if mechanism.bounding == "inflated":
+        # The density of the others lacks a factor, which an end's probability must have too.
+        factor = math.log((2 if laplace else math.sqrt(2 * math.pi)) * scale)
+        if low is not None:
+            law = pt.where(pt.eq(output, low), factor + below((low - statistic) / scale), law)
+        if high is not None:
+            law = pt.where(pt.eq(output, high), factor + below((statistic - high) / scale), law)
+    return law
+
+
+def _log_ndtr(x: Any) -> Any:
+    import pymc
+
+    return pymc.logcdf(pymc.Normal.dist(0.0, 1.0), x)
+
+
+def _log_laplace(x: Any) -> Any:
+    """log Pr[a unit Laplace variable is below x]."""
+    import pytensor.tensor as pt
+
+    return pt.where(x < 0, x - math.log(2), pt.log1p(-pt.exp(-pt.abs(x)) / 2))
+
+
+def _log_between(a: Any, b: Any) -> Any:
+    import pytensor.tensor as pt
+
+    return pt.log(pt.exp(_log_ndtr(b)) - pt.exp(_log_ndtr(a)))
