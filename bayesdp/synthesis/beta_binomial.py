@@ -14,10 +14,11 @@ from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
-from bayesdp.mechanisms.count import Count, is_missing
+from bayesdp.mechanisms.count import Count
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.synthesis.groups import complete_groups, rows_by_group
 from bayesdp.synthesis.publish import publish_groups
 
 
@@ -184,35 +185,9 @@ class BetaBinomialSynthesizer:
             return {None: Count.of(data)}
         else:
             counts = _count_by(data, by)
-        return self._complete(counts)
-
-    def _complete(self, counts: dict[Label, Count]) -> dict[Label, Count]:
-        """All listed groups, also those without records, in the listed order."""
-        if self.groups is None:
-            if not self.public_n:
-                raise InvalidInput(
-                    "groups is missing; where n is confidential, list all groups there may be, "
-                    "since which of them occur is confidential too"
-                )
-            if not counts:
-                raise InvalidInput("data is empty; there is nothing to release")
-            if any(count.n == 0 for count in counts.values()):
-                raise InvalidInput(
-                    "a group has n = 0 records; leave it out, or keep n confidential"
-                )
-            return counts
-        listed = [check_label(label) for label in self.groups]
-        if len(set(listed)) < len(listed) or not listed:
-            raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
-        if set(counts) - set(listed):
-            raise InvalidInput(
-                f"data has records outside the listed groups {listed}; list them all"
-            )
-        if self.public_n and set(counts) != set(listed):
-            raise InvalidInput(
-                "a listed group has no records; where n is public, leave it out of groups"
-            )
-        return {label: counts.get(label, Count(0, 0)) for label in listed}
+        return complete_groups(
+            counts, Count(0, 0), self.groups, public_n=self.public_n, size=lambda count: count.n
+        )
 
 
 def _share_of_a_move(epsilon: float, copies: int) -> float:
@@ -228,19 +203,10 @@ def _share_of_a_move(epsilon: float, copies: int) -> float:
 
 
 def _count_by(data: Any, by: Any) -> dict[Label, Count]:
-    labels = np.asarray(by)
-    if labels.ndim != 1 or len(labels) != np.shape(data)[0]:
-        raise InvalidInput("by must be one column, as long as data")
-    if np.any(is_missing(by)):
-        raise InvalidInput("by has missing values; give every record a group")
+    rows = rows_by_group(by, np.shape(data)[0])
     Count.of(data)  # every record is checked before any is counted
     values = np.asarray(data)
-    present = set(labels.tolist())
-    if hasattr(by, "cat"):  # a pandas categorical brings its own order
-        order = [category for category in by.cat.categories if category in present]
-    else:
-        order = sorted(present, key=lambda label: (type(label).__name__, label))
-    return {check_label(raw): Count.of(values[labels == raw]) for raw in order}
+    return {label: Count.of(values[places]) for label, places in rows.items()}
 
 
 def _whole(count: Any) -> Count:

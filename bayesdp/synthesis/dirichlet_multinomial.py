@@ -21,13 +21,13 @@ from bayesdp.mechanisms.dirichlet_multinomial_calibration import share_of_a_move
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
 from bayesdp.synthesis.table_counts import (
     counts_by_group,
     declared_axes,
     given_counts,
-    name_of,
     record_frames,
 )
 

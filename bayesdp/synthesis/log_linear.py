@@ -21,6 +21,7 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Part, Release
+from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.log_linear_fit import fit_log_linear
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
@@ -28,7 +29,6 @@ from bayesdp.synthesis.table_counts import (
     counts_by_group,
     declared_axes,
     given_counts,
-    name_of,
 )
 
 if TYPE_CHECKING:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.base import Mechanism
+from bayesdp.manifest import Label
+from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.evidence import priors_of
-from bayesdp.mechanisms.families.grids import default_grid
-from bayesdp.mechanisms.modips_grid import ModipsGrid
-from bayesdp.mechanisms.modips_nested import NestedModips
-from bayesdp.mechanisms.modips_promise import check_weights
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
-from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
+from bayesdp.synthesis.modips_methods import METHODS
+from bayesdp.synthesis.publish import publish_groups
+
+_ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,9 @@ class Modips:
     selection : FamilySelection, optional
         What choosing among several families costs, and whether one is chosen for all copies, which
         are then in one output, or one for each (`bdp.SelectedModips`).
+    groups : sequence of labels, optional
+        All groups there may be. Required for grouped data where n is confidential, since which
+        groups occur would otherwise depend on the data.
 
     Raises
     ------
@@ -112,6 +115,7 @@ class Modips:
     samples: int = 1000
     draws: int = 1
     selection: FamilySelection | None = None
+    groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         check_selection(self.family, self.selection)
@@ -135,9 +139,17 @@ class Modips:
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(
-        self, data: Any, *, variable: str | None = None, ledger: DatasetLedger | None = None
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
     ) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Groups of records are disjoint, and each has copies of its own: all together cost what the
+        dearest does.
 
         Parameters
         ----------
@@ -145,6 +157,8 @@ class Modips:
             The confidential records. An iterator yields batches of them, such as those of a file
             that is larger than memory, and is read once: with pyarrow, ``(batch[0].to_numpy() for
             batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(columns=["x"]))``.
+        by : array_like, optional
+            Each record's group, as long as `data`, which is in memory then. `size` is of each.
         variable : str, optional
             Name of what was measured. Default: the Series' name, or "value".
         ledger : DatasetLedger, optional
@@ -159,37 +173,67 @@ class Modips:
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere or outside the bounds (unless `clip`); or if
-            there is a ledger and the draws would be seeded. Nothing is spent or drawn then.
+            If the data are empty, missing somewhere or outside the bounds (unless `clip`), or the
+            groups don't fit; or if there is a ledger and the draws would be seeded. Nothing is
+            spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        sums = sums_of(self.first, data, clip=self.clip)
-        mechanism = self._mechanism(sums.n if self.public_n else None)
-        own = getattr(data, "name", None)
-        return publish(
-            mechanism,
-            METHODS[self.method].statistic(self, sums),
+        found = self._sums(data, by)
+        parts = {
+            label: (
+                self._mechanism(sums.n if self.public_n else None),
+                self.first.statistic(sums, public_n=self.public_n),
+            )
+            for label, sums in found.items()
+        }
+        return publish_groups(
+            parts,
+            by=None if by is None else name_of(by, "group"),
             copies=self._outputs,
             delta=self.delta,
-            variable=variable or (own if isinstance(own, str) and own else "value"),
+            variable=variable or name_of(data, "value"),
             ledger=ledger,
         )
 
-    def guarantee(self, n: int | None = None) -> Guarantee:
+    def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
         """What a release will promise, before any data are touched.
 
         Parameters
         ----------
-        n : int, optional
-            The public number of records; not where it is confidential.
+        n : int, or mapping of label to int, optional
+            The public number of records (of each group); not where it is confidential.
         """
         if (n is None) == self.public_n:
             raise InvalidInput(
                 f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
                 "there"
             )
-        return self._mechanism(n).guarantee(copies=self._outputs, delta=self.delta)
+        sizes = list(n.values()) if isinstance(n, Mapping) else [n] * len(self.groups or (n,))
+        made = [self._mechanism(each) for each in sizes]
+        return joint_guarantee(made, self._outputs, self.delta)
+
+    def _sums(self, data: Any, by: Any) -> dict[Label, Sums]:
+        """Of each group's records, or of None for all."""
+        if by is None and self.groups is None:
+            return {None: sums_of(self.first, data, clip=self.clip)}
+        if by is None:
+            raise InvalidInput("groups is given, but by is not: say each record's group")
+        if isinstance(data, Iterator) or not hasattr(data, "__len__"):
+            raise InvalidInput("by is given with batches; give all records at once, or no groups")
+        records = data if hasattr(data, "iloc") else np.asarray(data)
+        found = {
+            label: self.first.sums(
+                records.iloc[rows] if hasattr(records, "iloc") else records[rows], clip=self.clip
+            )
+            for label, rows in rows_by_group(by, len(records)).items()
+        }
+        if not found:
+            raise InvalidInput("data is empty; there is nothing to release")
+        nothing = Sums(0, tuple(0 for _ in next(iter(found.values())).totals))
+        return complete_groups(
+            found, nothing, self.groups, public_n=self.public_n, size=lambda sums: sums.n
+        )
 
     @property
     def first(self) -> Family:
@@ -202,76 +246,7 @@ class Modips:
         return self.copies if self.selection is None else self.selection.times(self.copies)
 
     def _mechanism(self, n: int | None) -> Mechanism:
-        made = METHODS[self.method].mechanism(self, n)
+        made = METHODS[self.method](self, n)
         if self.selection is None or not isinstance(self.family, Sequence):
             return made
         return self.selection.mechanism(made, self.family, self.copies)
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One way to sanitise a posterior: its mechanism for n records, and what that releases."""
-
-    mechanism: Callable[[Modips, int | None], Mechanism]
-    statistic: Callable[[Modips, Sums], Any]
-
-
-def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
-    _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
-    check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
-    made = ModipsSBS.calibrate(
-        epsilon=modips.epsilon,
-        delta=modips.delta,
-        copies=modips.copies,
-        allocation=modips.allocation,
-        weights=modips.weights,
-        family=modips.first,
-        size=modips.size or n,
-        n=n,
-        noise=modips.noise,
-        bounding=modips.bounding,
-        clip=modips.clip,
-    )
-    return made if modips.draws == 1 else NestedModips(made, modips.draws)
-
-
-def _sufficient(modips: Modips, sums: Sums) -> Any:
-    return modips.first.statistic(sums, public_n=modips.public_n)
-
-
-def _cells(modips: Modips, n: int | None) -> ModipsGrid:
-    _only_theirs(modips, _OF_SBS, "method='sbs'")
-    return ModipsGrid(
-        modips.first,
-        modips.size or n or 1,
-        shared(modips.epsilon, modips.copies),
-        default_grid(modips.first) if modips.grid is None else modips.grid,
-        modips.method,
-        modips.calibration,
-        modips.bins,
-        modips.samples,
-        n,
-        modips.bounding,
-        modips.clip,
-    )
-
-
-def _only_theirs(modips: Modips, names: Sequence[str], whose: str) -> None:
-    """Raise InvalidInput where a parameter of another method is given."""
-    for field in dataclasses.fields(modips):
-        given = getattr(modips, field.name)
-        if field.name in names and given != field.default:
-            raise InvalidInput(
-                f"{field.name} is {given!r}, but method is {modips.method!r}: {field.name} is of "
-                f"{whose}; leave it out"
-            )
-
-
-METHODS: dict[str, Method] = {"sbs": Method(_sbs, _sufficient)} | dict.fromkeys(
-    ("sdd", "sdd.mc", "sphc"), Method(_cells, _sufficient)
-)
-"""By their names."""
-
-_OF_SBS = ("delta", "noise", "allocation", "weights", "draws")
-_OF_CELLS = ("calibration", "grid", "bins", "samples")
-_ANY_N = 1000  # records, to check what doesn't depend on how many there are

@@ -17,8 +17,8 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.area_counts import counts_of_areas, expected_by_group
+from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.table_counts import name_of
 
 _LESS = 1 - 1e-6  # so that the parts of groups reach the budget from below
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.cells import Axis, counted, shape_of
-from bayesdp.mechanisms.count import is_missing
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.release import Release
+from bayesdp.synthesis.groups import complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 
 if TYPE_CHECKING:
@@ -65,13 +65,7 @@ def counts_by_group(
         if made.groups is not None:
             raise InvalidInput("groups is given, but by is not: say each record's group")
         return axes, {None: counted(axes, list(columns.values()), clamp=clamp)}
-    labels = np.asarray(by)
-    if labels.shape != (n,):
-        raise InvalidInput("by must be one column, as long as data")
-    if np.any(is_missing(by)):
-        raise InvalidInput("by has missing values; give every record a group")
-    present = {check_label(raw) for raw in labels.tolist()}
-    order = sorted(present, key=lambda label: (type(label).__name__, label))
+    order = list(rows_by_group(by, n))
     # Every record is checked before any is counted by group.
     group = Axis("by", categories=tuple(order))
     whole = counted((group, *axes), [by, *columns.values()], clamp=clamp)
@@ -142,29 +136,5 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
 
 def _complete(made: Tabulated, tables: Tables) -> Tables:
     """All listed groups, also those without records, in the listed order."""
-    if made.groups is None:
-        if not made.public_n:
-            raise InvalidInput(
-                "groups is missing; where n is confidential, list all groups there may be, "
-                "since which of them occur is confidential too"
-            )
-        if not all(one.any() for one in tables.values()):
-            raise InvalidInput("a group has n = 0 records; leave it out, or keep n confidential")
-        return tables
-    listed = [check_label(label) for label in made.groups]
-    if len(set(listed)) < len(listed) or not listed:
-        raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
-    if set(tables) - set(listed):
-        raise InvalidInput(f"data has records outside the listed groups {listed}; list them all")
-    if made.public_n and (set(tables) != set(listed) or not all(t.any() for t in tables.values())):
-        raise InvalidInput(
-            "a listed group has no records; where n is public, leave it out of groups"
-        )
     empty = np.zeros_like(next(iter(tables.values())))
-    return {label: tables.get(label, empty) for label in listed}
-
-
-def name_of(column: Any, default: str) -> str:
-    """What a column of groups is called."""
-    name = getattr(column, "name", None)
-    return name if isinstance(name, str) and name else default
+    return complete_groups(tables, empty, made.groups, public_n=made.public_n, size=np.any)

@@ -1,0 +1,94 @@
+"""Disjoint groups of records: whose each is, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import Label, check_label
+from bayesdp.mechanisms.count import is_missing
+
+T = TypeVar("T")
+
+
+def name_of(column: Any, default: str) -> str:
+    """What a column of groups is called."""
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else default
+
+
+def rows_by_group(by: Any, n: int) -> dict[Label, NDArray[np.int64]]:
+    """The places of each group's records among n; a pandas categorical brings its own order.
+
+    Raises
+    ------
+    InvalidInput
+        If it isn't n labels, or some are missing.
+    """
+    labels = np.asarray(by)
+    if labels.shape != (n,):
+        raise InvalidInput("by must be one column, as long as data")
+    if np.any(is_missing(by)):
+        raise InvalidInput("by has missing values; give every record a group")
+    present = set(labels.tolist())
+    if hasattr(by, "cat"):
+        order = [category for category in by.cat.categories if category in present]
+    else:
+        order = sorted(present, key=lambda label: (type(label).__name__, label))
+    return {check_label(raw): np.flatnonzero(labels == raw) for raw in order}
+
+
+def complete_groups(
+    found: Mapping[Label, T],
+    empty: T,
+    groups: Sequence[Any] | None,
+    *,
+    public_n: bool,
+    size: Callable[[T], Any],
+) -> dict[Label, T]:
+    """What was found of each group, all that are listed among them, in the listed order.
+
+    Parameters
+    ----------
+    found : mapping
+        Of the groups that occur.
+    empty : as of `found`
+        Of a group without records.
+    groups : sequence of labels, optional
+        All there may be.
+    public_n : bool
+        Whether the groups' sizes are public.
+    size : callable
+        Whether, or how many, records one has.
+
+    Raises
+    ------
+    InvalidInput
+        If groups aren't listed though which of them occur is confidential; if others occur; or if
+        one has no records where that is public.
+    """
+    if groups is None:
+        if not public_n:
+            raise InvalidInput(
+                "groups is missing; where n is confidential, list all groups there may be, "
+                "since which of them occur is confidential too"
+            )
+        if not found:
+            raise InvalidInput("data is empty; there is nothing to release")
+        if not all(size(one) for one in found.values()):
+            raise InvalidInput("a group has n = 0 records; leave it out, or keep n confidential")
+        return dict(found)
+    listed = [check_label(label) for label in groups]
+    if len(set(listed)) < len(listed) or not listed:
+        raise InvalidInput(f"groups is {listed}; list each group once, and at least one")
+    if set(found) - set(listed):
+        raise InvalidInput(f"data has records outside the listed groups {listed}; list them all")
+    if public_n and not all(label in found and size(found[label]) for label in listed):
+        raise InvalidInput(
+            "a listed group has no records; where n is public, leave it out of groups"
+        )
+    return {label: found.get(label, empty) for label in listed}

@@ -1,0 +1,76 @@
+"""The mechanisms that `Modips` declares, by the names of its methods."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.grids import default_grid
+from bayesdp.mechanisms.modips_grid import ModipsGrid
+from bayesdp.mechanisms.modips_nested import NestedModips
+from bayesdp.mechanisms.modips_promise import check_weights
+from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.privacy.composition import shared
+
+if TYPE_CHECKING:
+    from bayesdp.synthesis.modips import Modips
+
+
+def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
+    _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
+    check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
+    made = ModipsSBS.calibrate(
+        epsilon=modips.epsilon,
+        delta=modips.delta,
+        copies=modips.copies,
+        allocation=modips.allocation,
+        weights=modips.weights,
+        family=modips.first,
+        size=modips.size or n,
+        n=n,
+        noise=modips.noise,
+        bounding=modips.bounding,
+        clip=modips.clip,
+    )
+    return made if modips.draws == 1 else NestedModips(made, modips.draws)
+
+
+def _cells(modips: Modips, n: int | None) -> ModipsGrid:
+    _only_theirs(modips, _OF_SBS, "method='sbs'")
+    return ModipsGrid(
+        modips.first,
+        modips.size or n or 1,
+        shared(modips.epsilon, modips.copies),
+        default_grid(modips.first) if modips.grid is None else modips.grid,
+        modips.method,
+        modips.calibration,
+        modips.bins,
+        modips.samples,
+        n,
+        modips.bounding,
+        modips.clip,
+    )
+
+
+def _only_theirs(modips: Modips, names: Sequence[str], whose: str) -> None:
+    """Raise InvalidInput where a parameter of another method is given."""
+    for field in dataclasses.fields(modips):
+        given = getattr(modips, field.name)
+        if field.name in names and given != field.default:
+            raise InvalidInput(
+                f"{field.name} is {given!r}, but method is {modips.method!r}: {field.name} is of "
+                f"{whose}; leave it out"
+            )
+
+
+Plain = ModipsSBS | NestedModips | ModipsGrid
+METHODS: dict[str, Callable[[Modips, int | None], Plain]] = {
+    "sbs": _sbs,
+    **dict.fromkeys(("sdd", "sdd.mc", "sphc"), _cells),
+}
+"""How one copy is made, with the first of several families, of n records; None if confidential."""
+
+_OF_SBS = ("delta", "noise", "allocation", "weights", "draws")
+_OF_CELLS = ("calibration", "grid", "bins", "samples")
