@@ -20,7 +20,7 @@ fast: .venv/.test
 	$(BIN)/python -m pytest -m "not slow"
 
 bench: .venv/.test
-	$(BIN)/python tests/benchmarks/run.py
+	$(BIN)/python -m tests.benchmarks.run
 
 lint: .venv/.test
 	$(BIN)/ruff check .
