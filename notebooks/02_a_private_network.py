@@ -72,7 +72,7 @@ print(idata.attrs["verdict"])
 az.summary(idata, kind="stats")
 
 # %%
-naive = model.fit_naive(release, draws=1000, warmup=500, seed=2)
+naive = model.fit_naive(release, draws=2000, seed=2)
 known = BayesianERGM(formula, prior=bdp.Normal(0, [5, 3])).fit(club, draws=1000, tune=500, seed=3)
 fits = {
     "given the mechanism": (idata, "#0072B2"),
@@ -113,12 +113,13 @@ az.summary(fit, kind="stats")
 #
 # Statistics with noise cost less where few are wanted. Each gets noise for how far one tie can
 # move it: gwesp needs a good deal, since a tie may close many triangles. The same model reads them.
+# So little is known then that chains must be longer, and the verdict is worth reading.
 
 # %%
 numbers = bdp.NoisyStatistics(formula, epsilon=2.0).release(club)
 print(numbers.guarantee)
 print(numbers.to_frames()[0])
-fit = model.fit(numbers, draws=1000, warmup=500, seed=5)
+fit = model.fit(numbers, draws=4000, seed=5)
 print(fit.attrs["verdict"])
 az.summary(fit, var_names=["theta"], kind="stats")
 
