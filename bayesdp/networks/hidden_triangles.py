@@ -99,7 +99,7 @@ def _flip_some(
         allowed = room and not _exceeds(graph, seen, triangle)
         if allowed and uniform(random) < math.exp(min(gain, 0.0)):
             continue
-        for k in range(end):
+        for k in range(end - 1, -1, -1):  # the same way back, for which there was room
             if k != kept:
                 _flip(graph, place, back, seen, seen.triangles[triangle, k])
         _copy(before, statistics)
