@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.families.base import Sums
+from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.sequential_counts import columns_of, statistic_of, sums_of_columns
 from bayesdp.mechanisms.sequential_layout import check_steps, layouts_of
@@ -128,14 +128,11 @@ class SequentialModips:
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         layouts = layouts_of(self.steps)
-        batches: Iterable[Any] = data if isinstance(data, Iterator) else [data]
-        sums: Sums | None = None
-        for batch in batches:
-            columns, size = columns_of(layouts, batch, clip=self.clip)
-            each = sums_of_columns(layouts, columns, size)
-            sums = each if sums is None else sums + each
-        if sums is None or sums.n == 0:
-            raise InvalidInput("data is empty; there is nothing to release")
+
+        def sums_of_batch(batch: Any) -> Sums:
+            return sums_of_columns(layouts, *columns_of(layouts, batch, clip=self.clip))
+
+        sums = added_up(data, sums_of_batch)
         n = sums.n if self.public_n else None
         return publish(
             self._mechanism(n), statistic_of(layouts, sums, n), copies=self.copies, ledger=ledger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -140,10 +140,15 @@ def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
     InvalidInput
         As `Family.sums`; or if there is no record at all.
     """
+    return added_up(data, lambda batch: family.sums(batch, clip=clip))
+
+
+def added_up(data: Any, sums: Callable[[Any], Sums]) -> Sums:
+    """The same, of whatever sums a batch has."""
     batches: Iterable[Any] = data if isinstance(data, Iterator) else [data]
     made: Sums | None = None
     for batch in batches:
-        each = family.sums(batch, clip=clip)
+        each = sums(batch)
         made = each if made is None else made + each
     if made is None or made.n == 0:
         raise InvalidInput("data is empty; there is nothing to release")
