@@ -1,0 +1,99 @@
+"""What is public, and where it lives."""
+
+from . import networks as networks
+from ._version import __version__ as __version__
+from .engines.mixture import BetaMixture as BetaMixture
+from .errors import BayesDPError as BayesDPError
+from .errors import BudgetExceeded as BudgetExceeded
+from .errors import EngineFailed as EngineFailed
+from .errors import InvalidInput as InvalidInput
+from .errors import InvalidRelease as InvalidRelease
+from .errors import LedgerCorrupted as LedgerCorrupted
+from .errors import LedgerUnavailable as LedgerUnavailable
+from .errors import MissingDependency as MissingDependency
+from .errors import ReleaseExists as ReleaseExists
+from .evaluation.combining import combine as combine
+from .evaluation.combining import combine_all as combine_all
+from .evaluation.combining_nested import CombinedNested as CombinedNested
+from .evaluation.combining_nested import combine_nested as combine_nested
+from .evaluation.combining_results import Combined as Combined
+from .evaluation.combining_results import CombinedVector as CombinedVector
+from .evaluation.combining_tests import FTest as FTest
+from .evaluation.combining_tests import likelihood_ratio_test as likelihood_ratio_test
+from .inference.beta_model import BetaModel as BetaModel
+from .inference.binomial import BinomialModel as BinomialModel
+from .inference.ergm import ErgmModel as ErgmModel
+from .inference.gaussian import GaussianModel as GaussianModel
+from .inference.multinomial import MultinomialModel as MultinomialModel
+from .mechanisms import families as families
+from .mechanisms.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
+from .mechanisms.censored_beta import CensoredBetaMechanism as CensoredBetaMechanism
+from .mechanisms.censored_weights import PublicWeights as PublicWeights
+from .mechanisms.conjugate import ConjugateRelease as ConjugateRelease
+from .mechanisms.conjugate_average import average_case_delta as average_case_delta
+from .mechanisms.conjugate_average import distributional_delta as distributional_delta
+from .mechanisms.conjugate_mode import noisy_mode as noisy_mode
+from .mechanisms.count import Count as Count
+from .mechanisms.dirichlet_multinomial import (
+    DirichletMultinomialMechanism as DirichletMultinomialMechanism,
+)
+from .mechanisms.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
+from .mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
+from .mechanisms.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
+from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from .mechanisms.histogram import PerturbedHistogram as PerturbedHistogram
+from .mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
+from .mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
+from .mechanisms.modips_grid import ModipsGrid as ModipsGrid
+from .mechanisms.modips_nested import NestedModips as NestedModips
+from .mechanisms.modips_sbs import ModipsSBS as ModipsSBS
+from .mechanisms.modips_selected import SelectedModips as SelectedModips
+from .mechanisms.modips_sequential import SequentialModipsMechanism as SequentialModipsMechanism
+from .mechanisms.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
+from .mechanisms.noisy_marginals import NoisyMarginals as NoisyMarginals
+from .mechanisms.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
+from .mechanisms.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
+from .mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+from .mechanisms.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
+from .mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
+from .mechanisms.randomness import reproducible as reproducible
+from .mechanisms.sequential_steps import CategoricalColumns as CategoricalColumns
+from .mechanisms.sequential_steps import NumericColumns as NumericColumns
+from .mechanisms.truncated_statistics import (
+    TruncatedStatisticsMechanism as TruncatedStatisticsMechanism,
+)
+from .networks.prior import Normal as Normal
+from .privacy.accounting import compose as compose
+from .privacy.audit import Audit as Audit
+from .privacy.audit import audit as audit
+from .privacy.bootstrap import bootstrap_epsilon as bootstrap_epsilon
+from .privacy.guarantee import Guarantee as Guarantee
+from .privacy.guarantee import Strength as Strength
+from .privacy.ledger import Ledger as Ledger
+from .privacy.neighbours import Neighbours as Neighbours
+from .privacy.subsampling import subsampled as subsampled
+from .release import Release as Release
+from .report.html import write_report as write_report
+from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
+from .synthesis.censor import censor as censor
+from .synthesis.censored_beta import CensoredBetaSynthesizer as CensoredBetaSynthesizer
+from .synthesis.dirichlet_multinomial import (
+    DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
+)
+from .synthesis.dp_ergm import DPERGM as DPERGM
+from .synthesis.edge_flip import EdgeFlip as EdgeFlip
+from .synthesis.family_selection import FamilySelection as FamilySelection
+from .synthesis.histogram import PerturbedHistogramSynthesizer as PerturbedHistogramSynthesizer
+from .synthesis.hu_comparators import HuComparators as HuComparators
+from .synthesis.log_linear import LogLinearSynthesizer as LogLinearSynthesizer
+from .synthesis.modips import Modips as Modips
+from .synthesis.noisy_degrees import NoisyDegrees as NoisyDegrees
+from .synthesis.noisy_statistics import NoisyStatistics as NoisyStatistics
+from .synthesis.noisy_triangles import NoisyTriangles as NoisyTriangles
+from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynthesizer
+from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
+from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
+from .synthesis.publish import publish as publish
+from .synthesis.select_family import select_family as select_family
+from .synthesis.sequential_modips import SequentialModips as SequentialModips
+from .synthesis.truncated_statistics import TruncatedStatistics as TruncatedStatistics
