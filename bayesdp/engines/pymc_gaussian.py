@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc_noise import log_ndtr, noise_logp, unbounded_logp
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise
 from bayesdp.release import Part
 
@@ -79,18 +79,19 @@ def gaussian(
             mean = _mean(pymc, g, seen, mu[g], sigma[g])
             variance = None if sd is not None else _variance(pymc, g, seen, sigma[g])
             if isinstance(seen.part.mechanism, ModipsSBS):
-                _copies(pymc, g, seen, mean, variance)
+                law = copies_logp(pymc, str(g), seen, mean, variance)
+                pymc.Potential(f"release_{g}", law)
                 continue
             numbers = [mean * (seen.n if seen.sums else 1)]
             if variance is not None:
                 squares = (seen.n - 1) * variance + seen.n * mean**2
                 numbers.append(squares if seen.sums else variance)
             outputs = np.array(seen.part.outputs, dtype=np.float64).reshape(-1, len(numbers))
-            law = [
+            each = [
                 noise_logp(seen.part.mechanism, outputs[:, i], number).sum()  # type: ignore[arg-type]
                 for i, number in enumerate(numbers)
             ]
-            pymc.Potential(f"release_{g}", sum(law))
+            pymc.Potential(f"release_{g}", sum(each))
     return model
 
 
@@ -119,22 +120,32 @@ def _variance(pymc: Any, g: int, seen: Observed, sigma: Any) -> Any:
     return v
 
 
-def _copies(pymc: Any, g: int, seen: Observed, mean: Any, variance: Any) -> None:
-    """Noisy statistics, the copies' parameters, and their records, some of them at a bound."""
+def copies_logp(pymc: Any, g: str, seen: Observed, mean: Any, variance: Any) -> Any:
+    """The law of modips copies' records, whose noisy statistics and parameters join the model.
+
+    Parameters
+    ----------
+    pymc : module
+    g : str
+        What the names of all that joins the model end in.
+    seen : Observed
+    mean, variance : tensors, the second None where sd is known
+        The latent statistic.
+    """
     import pytensor.tensor as pt
 
     mechanism: Any = seen.part.mechanism
     family: Gaussian = mechanism.family
     (low, high), y, n = family.bounds, np.array(seen.part.outputs), seen.n
-    alike = np.zeros(len(y), dtype=bool)
+    alike, known = np.zeros(len(y), dtype=bool), 0.0
     if variance is not None:  # then a noisy variance was 0, and they tell the noisy mean
         alike = np.ptp(y, axis=1) == 0
         told = noise_logp(mechanism.parts[0], y[alike, 0], mean)
         atom = noise_logp(mechanism.parts[1], 0.0, variance) * int(alike.sum())
-        pymc.Potential(f"alike_{g}", told.sum() + atom)
+        known = told.sum() + atom
     y = y[~alike]
     if not len(y):
-        return
+        return known
     noisy = _noisy_mean(pymc, g, mechanism, mean, len(y))
     draw = pymc.Normal(f"draw_{g}", shape=len(y))
     if variance is None:
@@ -155,12 +166,12 @@ def _copies(pymc: Any, g: int, seen: Observed, mean: Any, variance: Any) -> None
         found = found - count * _log_between((low - theta) / sd, (high - theta) / sd)
     else:
         below, above = (~inside & (y <= low)).sum(axis=1), (~inside & (y >= high)).sum(axis=1)
-        found = found + below * _log_ndtr((low - theta) / sd)
-        found = found + above * _log_ndtr((theta - high) / sd)
-    pymc.Potential(f"release_{g}", found.sum())
+        found = found + below * log_ndtr((low - theta) / sd)
+        found = found + above * log_ndtr((theta - high) / sd)
+    return known + found.sum()
 
 
-def _noisy_mean(pymc: Any, g: int, mechanism: Any, mean: Any, copies: int) -> Any:
+def _noisy_mean(pymc: Any, g: str, mechanism: Any, mean: Any, copies: int) -> Any:
     import pytensor.tensor as pt
 
     noise, (low, high) = mechanism.parts[0], mechanism.family.bounds
@@ -173,7 +184,7 @@ def _noisy_mean(pymc: Any, g: int, mechanism: Any, mean: Any, copies: int) -> An
     return pt.clip(mean + noise.scale * raw, low, high)
 
 
-def _sigmas(pymc: Any, g: int, mechanism: Any, variance: Any, y: Any) -> Any:
+def _sigmas(pymc: Any, g: str, mechanism: Any, variance: Any, y: Any) -> Any:
     """Each copy's sigma, given a noisy variance above 0."""
     import pytensor.tensor as pt
 
@@ -184,61 +195,14 @@ def _sigmas(pymc: Any, g: int, mechanism: Any, variance: Any, y: Any) -> Any:
         law = noise_logp(noise, noisy, variance)
     else:
         raw = pymc.HalfFlat(f"noisy_variance_{g}", shape=shape, initval=start)
-        law, noisy = _unbounded(noise, raw, variance), pt.minimum(raw, most)
+        law, noisy = unbounded_logp(noise, raw, variance), pt.minimum(raw, most)
     log_sigma = pymc.Flat(f"log_sigma_{g}", shape=shape, initval=np.log(start) / 2)
     law = law + half * (pt.log(noisy) - 2 * log_sigma - noisy * pt.exp(-2 * log_sigma))
     pymc.Potential(f"sigmas_{g}", law.sum())
     return pt.exp(log_sigma)
 
 
-def _unbounded(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
-    """log density of the noise, up to a constant."""
-    import pytensor.tensor as pt
-
-    away = (output - statistic) / mechanism.scale
-    return -pt.abs(away) if isinstance(mechanism.noise, LaplaceNoise) else -(away**2) / 2
-
-
-def noise_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
-    """log density of noisy numbers given the statistic, as a PyTensor expression.
-
-    Up to a constant; an output at an inflated end has the probability of all beyond.
-    """
-    import pytensor.tensor as pt
-
-    scale, law = mechanism.scale, _unbounded(mechanism, output, statistic)
-    laplace = isinstance(mechanism.noise, LaplaceNoise)
-    below = _log_laplace if laplace else _log_ndtr
-    low, high = (None if e is None else e * mechanism.step for e in mechanism.ends)
-    if mechanism.bounding == "truncated":
-        mass: Any = 1.0
-        mass = mass - (0 if low is None else pt.exp(below((low - statistic) / scale)))
-        mass = mass - (0 if high is None else pt.exp(below((statistic - high) / scale)))
-        return law - pt.log(mass)
-    if mechanism.bounding == "inflated":
-        # The density of the others lacks a factor, which an end's probability must have too.
-        factor = math.log((2 if laplace else math.sqrt(2 * math.pi)) * scale)
-        if low is not None:
-            law = pt.where(pt.eq(output, low), factor + below((low - statistic) / scale), law)
-        if high is not None:
-            law = pt.where(pt.eq(output, high), factor + below((statistic - high) / scale), law)
-    return law
-
-
-def _log_ndtr(x: Any) -> Any:
-    import pymc
-
-    return pymc.logcdf(pymc.Normal.dist(0.0, 1.0), x)
-
-
-def _log_laplace(x: Any) -> Any:
-    """log Pr[a unit Laplace variable is below x]."""
-    import pytensor.tensor as pt
-
-    return pt.where(x < 0, x - math.log(2), pt.log1p(-pt.exp(-pt.abs(x)) / 2))
-
-
 def _log_between(a: Any, b: Any) -> Any:
     import pytensor.tensor as pt
 
-    return pt.log(pt.exp(_log_ndtr(b)) - pt.exp(_log_ndtr(a)))
+    return pt.log(pt.exp(log_ndtr(b)) - pt.exp(log_ndtr(a)))

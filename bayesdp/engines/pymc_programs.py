@@ -39,9 +39,6 @@ def binomial(
 def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
     """log Pr[outputs | p] of every group, as a PyTensor expression: the latent count summed out.
 
-    For a model of your own: `pm.Potential("release", latent_count_logp(p, cells))`, with
-    `cells` from `BinomialModel().cells(release)`.
-
     Parameters
     ----------
     p : tensor, scalar or shape (groups,)

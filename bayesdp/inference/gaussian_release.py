@@ -22,7 +22,7 @@ from bayesdp.inference.gaussian_mean import (
 from bayesdp.inference.gaussian_pair import SeenPair
 from bayesdp.inference.gaussian_pair_copies import pair_through_copies
 from bayesdp.inference.gaussian_pair_noise import pair_through_noise
-from bayesdp.inference.multinomial_release import one_cell
+from bayesdp.inference.noisy_cells import one_cell
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.histogram import PerturbedHistogram

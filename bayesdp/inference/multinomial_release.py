@@ -13,7 +13,6 @@ answers records and not counts, and sums them out (`bayesdp.inference.multinomia
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,17 +24,15 @@ from scipy import special
 
 from bayesdp.engines.count_vectors import Factored, Listed
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.noisy_cells import one_cell, reached
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.count_laws import mixture_tables
-from bayesdp.mechanisms.histogram import PerturbedHistogram
-from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.laws import negative_binomial
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -49,7 +46,6 @@ TAKES = (
 _MOST_CELLS = 20_000_000
 _MOST_LISTED = 100_000
 _BLOCK = 1 << 20  # numbers in a temporary array
-_REACH = {True: 750.0, False: 45.0}  # scales of noise, Laplace or Gaussian: below any float
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,7 @@ def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | Non
     constant = 0.0
     if is_noise(mechanism):
         cell = one_cell(mechanism)
-        windows = [_reached(cell, column, n) for column in outputs.T]
+        windows = [reached(cell, column, (0, n)) for column in outputs.T]
     elif is_conjugate(mechanism) and mechanism.method in _CONJUGATE:
         windows = [(0, n)] * len(alpha)
     else:
@@ -195,37 +191,6 @@ def prior_of(alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, 
     tables = [law(np.arange(f, e + 1), float(a)) for (f, e), a in zip(windows, alpha, strict=True)]
     log_sizes = np.log([p for _, p in sizes]) - law(n, float(sum(alpha)))
     return Factored([first for first, _ in windows], tables, n, log_sizes)
-
-
-def one_cell(mechanism: Any) -> AdditiveNoise:
-    """The same noise on a single number."""
-    if isinstance(mechanism, PerturbedHistogram):
-        bounds, bounding = mechanism.bounds, mechanism.bounding
-        return DiscreteLaplaceMechanism(mechanism.scale, bounds=bounds, bounding=bounding)
-    sensitivity = max(1.0, math.ceil(mechanism.sensitivity))  # on which no law depends
-    made: AdditiveNoise = dataclasses.replace(mechanism, dimension=None, sensitivity=sensitivity)
-    return made
-
-
-def _reached(cell: AdditiveNoise, outputs: NDArray[Any], n: int) -> tuple[int, int]:
-    """Counts from which noise reaches all the outputs; what is at an end, from all beyond it."""
-    reach = _REACH[isinstance(cell.noise, LaplaceNoise)] * cell.scale
-    low, high = (None if end is None else end * cell.step for end in cell.ends)
-    first, last = 0.0, float(n)
-    if cell.bounding == "truncated":
-        first, last = (
-            max(first, -math.inf if low is None else low),
-            min(last, math.inf if high is None else high),
-        )
-    for z in outputs.tolist():
-        inflated = cell.bounding == "inflated"
-        if not (inflated and z == low):
-            first = max(first, math.ceil(z - reach))
-        if not (inflated and z == high):
-            last = min(last, math.floor(z + reach))
-    if first > last:
-        raise InvalidInput("the outputs have probability zero under the model's prior")
-    return math.ceil(first), math.floor(last)
 
 
 def _check_cells(cells: int) -> None:

@@ -1,0 +1,56 @@
+"""Laws of noise as PyTensor expressions, which have a gradient in the statistic."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_laws import LaplaceNoise
+
+
+def unbounded_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
+    """log density of the noise, up to a constant."""
+    import pytensor.tensor as pt
+
+    away = (output - statistic) / mechanism.scale
+    return -pt.abs(away) if isinstance(mechanism.noise, LaplaceNoise) else -(away**2) / 2
+
+
+def noise_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
+    """log density of noisy numbers given the statistic, as a PyTensor expression.
+
+    Up to a constant; an output at an inflated end has the probability of all beyond.
+    """
+    import pytensor.tensor as pt
+
+    scale, law = mechanism.scale, unbounded_logp(mechanism, output, statistic)
+    laplace = isinstance(mechanism.noise, LaplaceNoise)
+    below = _log_laplace if laplace else log_ndtr
+    low, high = (None if e is None else e * mechanism.step for e in mechanism.ends)
+    if mechanism.bounding == "truncated":
+        mass: Any = 1.0
+        mass = mass - (0 if low is None else pt.exp(below((low - statistic) / scale)))
+        mass = mass - (0 if high is None else pt.exp(below((statistic - high) / scale)))
+        return law - pt.log(mass)
+    if mechanism.bounding == "inflated":
+        # The density of the others lacks a factor, which an end's probability must have too.
+        factor = math.log((2 if laplace else math.sqrt(2 * math.pi)) * scale)
+        if low is not None:
+            law = pt.where(pt.eq(output, low), factor + below((low - statistic) / scale), law)
+        if high is not None:
+            law = pt.where(pt.eq(output, high), factor + below((statistic - high) / scale), law)
+    return law
+
+
+def log_ndtr(x: Any) -> Any:
+    import pymc
+
+    return pymc.logcdf(pymc.Normal.dist(0.0, 1.0), x)
+
+
+def _log_laplace(x: Any) -> Any:
+    """log Pr[a unit Laplace variable is below x]."""
+    import pytensor.tensor as pt
+
+    return pt.where(x < 0, x - math.log(2), pt.log1p(-pt.exp(-pt.abs(x)) / 2))

@@ -1,0 +1,75 @@
+"""One number of a noisy vector, and the integers from which its noise reaches what was released."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise_laws import LaplaceNoise
+
+_REACH = {True: 750.0, False: 45.0}  # scales of noise, Laplace or Gaussian: below any float
+
+
+def one_cell(mechanism: Any) -> AdditiveNoise:
+    """The same noise on a single number."""
+    if isinstance(mechanism, PerturbedHistogram):
+        bounds, bounding = mechanism.bounds, mechanism.bounding
+        return DiscreteLaplaceMechanism(mechanism.scale, bounds=bounds, bounding=bounding)
+    sensitivity = max(1.0, math.ceil(mechanism.sensitivity))  # on which no law depends
+    made: AdditiveNoise = dataclasses.replace(mechanism, dimension=None, sensitivity=sensitivity)
+    return made
+
+
+def reached(
+    cell: AdditiveNoise,
+    outputs: NDArray[Any],
+    within: tuple[float, float],
+    scales: Mapping[bool, float] = _REACH,
+) -> tuple[int, int]:
+    """Integers from which noise reaches all the outputs; what is at an end, from all beyond it.
+
+    Parameters
+    ----------
+    cell : AdditiveNoise
+        Of a single number.
+    outputs : ndarray, shape (copies,)
+    within : tuple of two floats
+        Where the integer may be; inf where there is no end.
+    scales : mapping
+        How many scales noise reaches, Laplace's (True) and Gaussian (False).
+
+    Raises
+    ------
+    InvalidInput
+        If there are none, or no end of them.
+    """
+    reach = scales[isinstance(cell.noise, LaplaceNoise)] * cell.scale
+    low, high = (None if end is None else end * cell.step for end in cell.ends)
+    first, last = within
+    if cell.bounding == "truncated":
+        first, last = (
+            max(first, -math.inf if low is None else low),
+            min(last, math.inf if high is None else high),
+        )
+    for z in outputs.tolist():
+        inflated = cell.bounding == "inflated"
+        if not (inflated and z == low):
+            first = max(first, math.ceil(z - reach))
+        if not (inflated and z == high):
+            last = min(last, math.floor(z + reach))
+    if first > last:
+        raise InvalidInput("the outputs have probability zero under the model's prior")
+    if math.isinf(first) or math.isinf(last):
+        raise InvalidInput(
+            "an output is at an end of its range, so that the integer behind it may be any beyond "
+            "it; take a distribution with a largest and a smallest value, as pm.Binomial.dist"
+        )
+    return math.ceil(first), math.floor(last)

@@ -1,0 +1,147 @@
+r"""A release's law inside a PyMC model of one's own.
+
+The model says p(s | theta), the law of what was computed from the confidential records, and
+`observe` adds p(z | s), the mechanism's. A continuous s is a latent variable for NUTS. An integer
+one is summed out,
+
+    p(z | theta) = sum over x of p(x | theta) prod_k Pr[z_k | x],
+
+element by element where there are several, so that nothing discrete is left to sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.engines.pymc import import_pymc
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.observed_integers import log_sum_of, log_table_of
+from bayesdp.inference.observed_numbers import log_law_of
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+
+def observe(
+    release: Release | Sequence[Release],
+    statistic: Any = "statistic",
+    *,
+    n: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Condition the PyMC model of the enclosing ``with`` block on a release.
+
+    Parameters
+    ----------
+    release : Release, or sequence of them
+        What was released; its manifest says how. Several were made from the same statistic.
+    statistic : str, tensor, or distribution
+        What the mechanism randomised, under the model.
+
+        - ``pm.Binomial.dist(n=100, p=p)`` and other discrete distributions without a name: an
+          integer, which is summed out.
+        - A variable of the model, an expression of such, or its name: sampled, or computed. Without
+          one, the variable called "statistic".
+
+        Its unit is the mechanism's: the number that noise was added to, or the vector; of copies
+        of binary records how many were ones; of randomized responses each record's category, or
+        one distribution for all of them; of modips copies of Gaussian records their mean, or
+        where their sd is unknown ``pm.math.stack([mean, variance])`` with divisor n - 1. Of a
+        release with groups, these in the order of `release.groups`, along the first axis.
+    n : int, optional
+        The number of confidential records, where the law depends on it and the release doesn't
+        say it.
+    name : str, optional
+        Of the potential that is added. Default: "release", or the next of "release_2", ....
+
+    Returns
+    -------
+    tensor
+        log p(z | s) or, summed out, log p(z | theta); up to a constant.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no model, the statistic isn't the release's, or its law can't be had this way.
+
+    Notes
+    -----
+    Sums run over all integers that the distribution allows, and from an output as far as noise
+    reaches: 100 scales of Laplace noise, 20 of Gaussian. What is left out is less than 1e-43 of
+    the law's largest value, and matters only where the model gives the outputs less than that.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, pymc as pm
+    >>> release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(bdp.Count(38, 100))
+    >>> with pm.Model() as model:
+    ...     p = pm.Beta("p", 1, 1)
+    ...     _ = bdp.observe(release, pm.Binomial.dist(n=100, p=p))
+    """
+    pymc = import_pymc()
+    model = _model(pymc)
+    releases = list(release) if isinstance(release, Sequence) else [release]
+    if not releases or not all(isinstance(each, Release) for each in releases):
+        raise InvalidInput(
+            f"release is a {type(release).__name__}; it must be a bdp.Release, or several in a list"
+        )
+    name = _free(model, name)
+    latent = _found(model, statistic)
+    if _is_unnamed(latent, model):
+        if not latent.dtype.startswith(("int", "uint", "bool")):
+            raise InvalidInput(
+                "statistic is a continuous distribution without a name; name it, as "
+                "pm.Normal('statistic', mu, sd), so that it is sampled"
+            )
+        law = log_sum_of([each.parts for each in releases], latent, n)
+    elif latent.dtype.startswith(("int", "uint", "bool")):
+        law = sum(log_table_of(each.parts, latent, n) for each in releases)
+    else:
+        tags = [name if i == 0 else f"{name}_{i + 1}" for i in range(len(releases))]
+        law = sum(
+            log_law_of(each.parts, latent, n, tag) for each, tag in zip(releases, tags, strict=True)
+        )
+    return pymc.Potential(name, law)
+
+
+def _model(pymc: Any) -> pm.Model:
+    try:
+        found: pm.Model = pymc.modelcontext(None)
+    except TypeError as error:
+        raise InvalidInput(
+            "there is no model to observe in; call bdp.observe inside `with pm.Model():`"
+        ) from error
+    return found
+
+
+def _free(model: pm.Model, name: str | None) -> str:
+    if name is not None:
+        return name
+    names = ("release" if k == 1 else f"release_{k}" for k in range(1, len(model.named_vars) + 2))
+    return next(each for each in names if each not in model.named_vars)
+
+
+def _found(model: pm.Model, statistic: Any) -> Any:
+    import pytensor.tensor as pt
+
+    if not isinstance(statistic, str):
+        return pt.as_tensor_variable(statistic)
+    if statistic not in model.named_vars:
+        raise InvalidInput(
+            f"the model has no variable called {statistic!r}; give what the mechanism randomised, "
+            "as bdp.observe(release, pm.Binomial.dist(n=100, p=p)), or the name of a variable "
+            f"(there are {', '.join(model.named_vars) or 'none'})"
+        )
+    return model.named_vars[statistic]
+
+
+def _is_unnamed(latent: Any, model: pm.Model) -> bool:
+    """Whether it is a distribution of its own and not a variable of the model."""
+    from pymc.distributions.distribution import SymbolicRandomVariable
+    from pytensor.tensor.random.op import RandomVariable
+
+    if latent.owner is None or latent in model.basic_RVs:
+        return False
+    return isinstance(latent.owner.op, RandomVariable | SymbolicRandomVariable)

@@ -1,0 +1,236 @@
+"""What a release says of integers: their laws in tables, and sums over them in a PyMC model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.noisy_cells import one_cell, reached
+from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Ends = tuple[float, float]
+
+TAKES = (
+    "noise on a number or on each of a vector (LaplaceMechanism, GaussianMechanism and their "
+    "discrete forms, PerturbedHistogram), counts of ones (BetaBinomialMechanism, Bernoulli "
+    "ConjugateRelease, modips copies of bdp.families.Bernoulli), RandomizedResponse, and modips "
+    "copies of bdp.families.Gaussian"
+)
+_SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise; see `observe`
+_MOST = 5_000_000
+
+
+@dataclass(frozen=True)
+class Element:
+    """One integer.
+
+    Attributes
+    ----------
+    reached : callable
+        The smallest and the largest that the outputs can come from, of those within two ends.
+    logp : callable
+        log Pr[all outputs | x], of integers x.
+    weight : int
+        How many such there are.
+    """
+
+    reached: Callable[[Ends], tuple[float, float]]
+    logp: Callable[[Integers], Floats]
+    weight: int = 1
+
+
+def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> Any:
+    """log p(outputs | theta) as a PyTensor expression, the integers summed out.
+
+    Parameters
+    ----------
+    releases : sequence of sequences of Part
+        Made from the same integers; one part a group.
+    law : random variable
+        Theirs; scalar for the law of each.
+    n : int, optional
+        Confidential records.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    if getattr(law.owner.op, "ndim_supp", 0):
+        raise InvalidInput(
+            f"the integers have a joint distribution ({law.owner.op}), over which there is no sum "
+            "element by element; take independent ones, as pm.Poisson.dist, or a model for "
+            "tables, as bdp.MultinomialModel"
+        )
+    alike = law.ndim == 0
+    found = [_elements(parts, n, alike=alike) for parts in releases]
+    shape = found[0][1]
+    if any(each[1] != shape for each in found):
+        raise InvalidInput(
+            f"the releases are of {', '.join(str(each[1]) for each in found)} integers; several at "
+            "once must be of the same"
+        )
+    if not alike and law.ndim != len(shape):
+        raise _wrong_shape(law, shape)
+    low, high = (np.broadcast_to(end, shape).ravel() for end in _support(law))
+    rows = list(zip(*(each[0] for each in found), strict=True))
+    values, table = _tabled(rows, list(zip(low, high, strict=True)))
+    if alike:
+        weights = np.array([row[0].weight for row in rows])
+        return (weights * pt.logsumexp(pm.logp(law, values) + table, axis=0)).sum()
+    whole = (len(values), *shape)
+    terms = pm.logp(law, values.reshape(whole)) + table.reshape(whole)
+    return pt.logsumexp(terms, axis=0).sum()
+
+
+def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
+    """log p(outputs | x) of integers x that are variables of the model."""
+    import pytensor.tensor as pt
+
+    elements, shape = _elements(parts, n, alike=False)
+    if statistic.ndim != len(shape):
+        raise _wrong_shape(statistic, shape)
+    values, table = _tabled([(each,) for each in elements], [(-math.inf, math.inf)] * len(elements))
+    x, columns = statistic.flatten(), np.arange(len(elements))
+    rows = pt.clip(x - values[0], 0, len(values) - 1)
+    last = np.array([v[np.isfinite(t)][-1] for v, t in zip(values.T, table.T, strict=True)])
+    inside = (x >= values[0]) & (x <= last)
+    return pt.switch(inside, pt.constant(table)[rows, columns], -np.inf).sum()
+
+
+def unlike(mechanism: Any) -> InvalidInput:
+    """That there is no law of its statistic."""
+    return InvalidInput(
+        f"the release's mechanism {mechanism.name!r} has no law here of a statistic of that kind; "
+        f"bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"
+    )
+
+
+def shape_of(parts: Sequence[Part], own: tuple[int, ...]) -> tuple[int, ...]:
+    """The statistic's, of one group's own: groups first."""
+    return own if parts[0].group is None else (len(parts), *own)
+
+
+def _wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
+    return InvalidInput(
+        f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
+    )
+
+
+def _elements(
+    parts: Sequence[Part], n: int | None, *, alike: bool
+) -> tuple[list[Element], tuple[int, ...]]:
+    """Of a release, in the order of the flattened statistic, and its shape."""
+    mechanism: Any = parts[0].mechanism
+    if isinstance(mechanism, RandomizedResponse):
+        if len(parts) > 1 or parts[0].group is not None:
+            raise InvalidInput(
+                "the release has groups of answers; observe each, as bdp.observe(release['a'], ...)"
+            )
+        found = _answers(parts[0], alike=alike)
+        return found, (len(found),)
+    each: list[Element] = []
+    for part in parts:
+        each += _noisy(part) if isinstance(part.mechanism, AdditiveNoise) else [_count(part, n)]
+    dimension = mechanism.dimension if isinstance(mechanism, AdditiveNoise) else None
+    return each, shape_of(parts, () if dimension is None else (dimension,))
+
+
+def _noisy(part: Part) -> list[Element]:
+    mechanism: Any = part.mechanism
+    cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
+    outputs = np.array(part.outputs)
+
+    def element(z: NDArray[Any]) -> Element:
+        return Element(
+            lambda ends: reached(cell, z, ends, _SCALES),
+            lambda x: cell.logp(z[:, None], x).sum(axis=0),
+        )
+
+    return [element(column) for column in outputs.reshape(len(outputs), -1).T]
+
+
+def _count(part: Part, n: int | None) -> Element:
+    mechanism = part.mechanism
+    size = mechanism.n if mechanism.n is not None else n
+    try:
+        mechanism.check_statistic(Count(0, size or 1))
+    except InvalidInput as error:
+        raise unlike(mechanism) from error
+    if size is None or (n is not None and n != size):
+        raise InvalidInput(
+            f"n is {n!r}, but the law depends on the number of records; the release says "
+            f"{mechanism.n!r}, and n= must be given where it says None, and agree elsewhere"
+        )
+    z = np.array(part.outputs)[:, None]
+    return Element(
+        lambda ends: (max(ends[0], 0), min(ends[1], size)),
+        lambda x: mechanism.logp(z, Count(x, size)).sum(axis=0),
+    )
+
+
+def _answers(part: Part, *, alike: bool) -> list[Element]:
+    """Of each record; where their categories have one law, of each different answer."""
+    mechanism: Any = part.mechanism
+    answers, counts = np.array(part.outputs).T, np.ones(mechanism.n, dtype=np.int64)
+    if alike:
+        answers, counts = np.unique(answers, axis=0, return_counts=True)
+    with np.errstate(divide="ignore"):
+        law = np.log(mechanism.matrix)
+
+    def element(z: NDArray[Any], weight: int) -> Element:
+        return Element(
+            lambda ends: (max(ends[0], 0), min(ends[1], mechanism.k - 1)),
+            lambda x: law[x][:, z].sum(axis=1),
+            weight,
+        )
+
+    return [element(z, int(w)) for z, w in zip(answers, counts, strict=True)]
+
+
+def _tabled(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
+    """Integers that matter and the log of their laws, a column each; -inf below the last ones."""
+    windows = []
+    for row, within in zip(rows, ends, strict=True):
+        each = [element.reached(within) for element in row]
+        windows.append((int(max(e[0] for e in each)), int(min(e[1] for e in each))))
+        if windows[-1][0] > windows[-1][1]:
+            raise InvalidInput("the outputs have probability zero under the model")
+    most = max(last - first + 1 for first, last in windows)
+    if most * len(windows) > _MOST:
+        raise InvalidInput(
+            f"noise reaches {most:,} integers for each of {len(windows):,} numbers, more than "
+            f"{_MOST:,} together; take a distribution with a smaller range, or a continuous one"
+        )
+    values = np.empty((most, len(windows)), dtype=np.int64)
+    table = np.full(values.shape, -np.inf)
+    for j, (row, (first, last)) in enumerate(zip(rows, windows, strict=True)):
+        x = np.arange(first, last + 1)
+        values[: x.size, j], values[x.size :, j] = x, last
+        table[: x.size, j] = sum(element.logp(x) for element in row)
+    return values, table
+
+
+def _support(law: Any) -> tuple[Any, Any]:
+    """Ends of the integers that a distribution allows, as far as is known; else without end."""
+    from pymc.pytensorf import constant_fold
+    from pytensor.tensor.random import basic
+
+    op = law.owner.op
+    counts = (basic.BinomialRV, basic.BetaBinomialRV)
+    if isinstance(op, counts):
+        (most,) = constant_fold([op.dist_params(law.owner)[0]], raise_not_constant=False)
+        return 0, most if isinstance(most, np.ndarray) else math.inf
+    if isinstance(op, basic.BernoulliRV):
+        return 0, 1
+    nonnegative = (basic.PoissonRV, basic.NegBinomialRV, basic.GeometricRV, basic.CategoricalRV)
+    return (0 if isinstance(op, (*nonnegative, basic.HyperGeometricRV)) else -math.inf), math.inf

@@ -1,0 +1,87 @@
+"""What a release says of real numbers, in a PyMC model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc_gaussian import copies_logp
+from bayesdp.engines.pymc_noise import noise_logp
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian_nuts import observed
+from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.observed_integers import shape_of, unlike
+from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.release import Part
+
+
+def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -> Any:
+    """log p(outputs | statistic) as a PyTensor expression, up to a constant.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        One a group.
+    statistic : tensor
+    n : int, optional
+        Confidential records, for modips copies alone.
+    tag : str
+        What names of latent variables end in, where there must be some.
+    """
+    grouped = parts[0].group is not None
+    shape = shape_of(parts, _own_shape(parts[0].mechanism))
+    if statistic.ndim != len(shape):
+        raise InvalidInput(
+            f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
+        )
+    law: Any = 0.0
+    for g, part in enumerate(parts):
+        s, name = (statistic[g], f"{tag}_{g}") if grouped else (statistic, tag)
+        if isinstance(part.mechanism, AdditiveNoise):
+            law = law + _noisy(part, s)
+        else:
+            law = law + _copies(part, s, n, name)
+    return law
+
+
+def _own_shape(mechanism: Any) -> tuple[int, ...]:
+    """Of one group's statistic."""
+    if isinstance(mechanism, AdditiveNoise):
+        return () if mechanism.dimension is None else (mechanism.dimension,)
+    if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Gaussian):
+        return () if mechanism.family.sd is not None else (2,)
+    raise unlike(mechanism)
+
+
+def _noisy(part: Part, s: Any) -> Any:
+    import pytensor.tensor as pt
+
+    mechanism: Any = part.mechanism
+    cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
+    if cell.whole and cell.bounding is not None:
+        raise InvalidInput(
+            f"the noise of {mechanism.name!r} is of integers kept in a range, whose law has no "
+            "form in a real number; give the integers' distribution, as pm.Binomial.dist"
+        )
+    law = noise_logp(cell, np.array(part.outputs, dtype=np.float64), s)
+    if cell.bounding != "truncated":
+        return law.sum()
+    low, high = (
+        math.inf * sign if end is None else end * cell.step
+        for sign, end in zip((-1, 1), cell.ends, strict=True)
+    )
+    return pt.switch((s >= low) & (s <= high), law, -np.inf).sum()
+
+
+def _copies(part: Part, s: Any, n: int | None, tag: str) -> Any:
+    family = part.mechanism.family  # type: ignore[attr-defined]
+    known = family.sd is not None
+    seen = observed(part, n, "mean", known=known)
+    mean, variance = (s, None) if known else (s[0], s[1])
+    return copies_logp(import_pymc(), tag, seen, mean, variance)

@@ -1,0 +1,288 @@
+"""A release inside a PyMC model: its law against sums and closed forms, its posteriors, errors."""
+
+import math
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.engines import pymc as engine
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PyTensor could not link:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*Numba will use object mode:UserWarning"),
+]
+
+N = 30
+COUNTED = {
+    "beta-binomial": (bdp.BetaBinomialMechanism(n=N, size=20, prior=(4.0, 4.0)), [7, 12]),
+    "modips": (
+        bdp.ModipsSBS(bdp.families.Bernoulli(), size=20, scales=(0.1,), n=N),
+        [9, 4],
+    ),
+    "conjugate": (
+        bdp.ConjugateRelease("bernoulli", "synthetic_one", N, (6.0, 6.0), size=15),
+        [5, 8],
+    ),
+}
+NOISY = {
+    "discrete": (bdp.DiscreteLaplaceMechanism(2.0, 1.0), [11, 14]),
+    "truncated": (
+        bdp.DiscreteGaussianMechanism(3.0, 1.0, bounds=(0, N), bounding="truncated"),
+        [0, 3],
+    ),
+    "inflated": (
+        bdp.DiscreteLaplaceMechanism(4.0, 1.0, bounds=(0, N), bounding="inflated"),
+        [N, 27],
+    ),
+    "real": (bdp.LaplaceMechanism(1.5, 1.0), [10.25, 8.5]),
+}
+
+
+def at(law, **values):
+    """A potential at values of the model's variables."""
+    model = pm.modelcontext(None)
+    given = {model[name]: np.asarray(v) for name, v in values.items()}
+    return float(law.eval(given, mode="FAST_COMPILE"))
+
+
+@pytest.mark.parametrize("name", [*COUNTED, *NOISY])
+def test_a_binomial_count_is_summed_out(name: str):
+    mechanism, outputs = {**COUNTED, **NOISY}[name]
+    release = bdp.Release.of(mechanism, outputs=outputs)
+    x = np.arange(N + 1)
+    statistic = bdp.Count(x, N) if name in COUNTED else x
+    law = mechanism.logp(np.array(outputs)[:, None], statistic).sum(axis=0)
+    with pm.Model():
+        pm.Beta("p", 1, 1)
+        made = bdp.observe(release, pm.Binomial.dist(n=N, p=pm.modelcontext(None)["p"]))
+        for p in (0.03, 0.4, 0.99):
+            right = special.logsumexp(law + stats.binom.logpmf(x, N, p))
+            assert at(made, p=p) == pytest.approx(right, abs=1e-10)
+
+
+def test_the_sum_has_a_gradient():
+    """As NUTS takes it, against differences; where most of the table is padding, too."""
+    release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2), outputs=[(4, 9)])
+    with pm.Model():
+        p = pm.Beta("p", 1, 1, shape=2)
+        law = bdp.observe(release, pm.Binomial.dist(n=[10, 400], p=p))
+        slope = pt.grad(law, p)
+        where = np.array([0.3, 0.02])
+        found = slope.eval({p: where}, mode="FAST_COMPILE")
+        for i, step in enumerate(np.eye(2) * 1e-6):
+            rise = at(law, p=where + step) - at(law, p=where - step)
+            assert found[i] == pytest.approx(rise / 2e-6, rel=1e-5)
+
+
+def test_poisson_cells_are_summed_out_each():
+    mechanism = bdp.DiscreteLaplaceMechanism(2.0, 2.0, dimension=3)
+    release = bdp.Release.of(mechanism, outputs=[(4, -2, 17), (5, 1, 12)])
+    rates, x = np.array([3.0, 0.5, 11.0]), np.arange(400)
+    cell = bdp.DiscreteLaplaceMechanism(2.0, 1.0)
+    with pm.Model():
+        pm.Gamma("rates", 1, 1, shape=3)
+        made = bdp.observe(release, pm.Poisson.dist(pm.modelcontext(None)["rates"]))
+        right = 0.0
+        for i, rate in enumerate(rates):
+            law = cell.logp(np.array([[z[i]] for z in release.outputs]), x).sum(axis=0)
+            right += special.logsumexp(law + stats.poisson.logpmf(x, rate))
+        assert at(made, rates=rates) == pytest.approx(right, abs=1e-10)
+
+
+def test_groups_are_elements_in_their_order(grouped_release: bdp.Release):
+    sizes = [part.mechanism.n for part in grouped_release.parts]
+    ps = np.array([0.3, 0.8, 0.1])
+    with pm.Model(coords={"group": grouped_release.groups}):
+        pm.Beta("p", 1, 1, dims="group")
+        law = pm.Binomial.dist(n=sizes, p=pm.modelcontext(None)["p"])
+        made = at(bdp.observe(grouped_release, law), p=ps)
+    right = 0.0
+    for part, n, p in zip(grouped_release.parts, sizes, ps, strict=True):
+        x = np.arange(n + 1)
+        law = part.mechanism.logp(np.array(part.outputs)[:, None], bdp.Count(x, n)).sum(axis=0)
+        right += special.logsumexp(law + stats.binom.logpmf(x, n, p))
+    assert made == pytest.approx(right, abs=1e-9)
+
+
+def test_randomized_response_of_one_law_or_of_each_records_own():
+    mechanism = bdp.RandomizedResponse.kary(1.2, 3, n=5)
+    release = bdp.Release.of(mechanism, outputs=[(0, 2, 2, 1, 0), (0, 2, 1, 1, 0)])
+    theta = np.array([0.2, 0.5, 0.3])
+    answers = np.array(release.outputs)
+    each = [sum(theta[x] * np.prod(mechanism.matrix[x, z]) for x in range(3)) for z in answers.T]
+    with pm.Model():
+        pm.Dirichlet("theta", np.ones(3))
+        pm.Dirichlet("own", np.ones((5, 3)))
+        model = pm.modelcontext(None)
+        alike = bdp.observe(release, pm.Categorical.dist(p=model["theta"]))
+        apart = bdp.observe(release, pm.Categorical.dist(p=model["own"]))
+        assert {"release", "release_2"} <= set(model.named_vars)
+        assert at(alike, theta=theta) == pytest.approx(np.log(each).sum(), abs=1e-10)
+        own = np.tile(theta, (5, 1))
+        assert at(apart, own=own) == pytest.approx(np.log(each).sum(), abs=1e-10)
+        own[0] = [0.9, 0.05, 0.05]
+        first = own[0] @ mechanism.matrix[:, answers[:, 0]].prod(axis=1)
+        assert at(apart, own=own) == pytest.approx(np.log([first, *each[1:]]).sum(), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", [*COUNTED, *NOISY])
+def test_integers_that_are_variables_have_the_law_itself(name: str):
+    mechanism, outputs = {**COUNTED, **NOISY}[name]
+    release = bdp.Release.of(mechanism, outputs=outputs)
+    with pm.Model():
+        pm.Binomial("statistic", N, 0.4)
+        made = bdp.observe(release)
+        for x in (1, 9, N - 1):
+            statistic = bdp.Count(x, N) if name in COUNTED else x
+            right = mechanism.logp(np.array(outputs), statistic).sum()
+            assert at(made, statistic=x) == pytest.approx(right, abs=1e-10)
+        if name in COUNTED:
+            assert at(made, statistic=N + 1) == -math.inf
+
+
+def test_several_releases_share_the_statistic():
+    one, two = (bdp.Release.of(*NOISY[name]) for name in ("discrete", "truncated"))
+    x = np.arange(N + 1)
+    law = sum(
+        mechanism.logp(np.array(outputs)[:, None], x).sum(axis=0)
+        for mechanism, outputs in (NOISY["discrete"], NOISY["truncated"])
+    )
+    with pm.Model():
+        pm.Beta("p", 1, 1)
+        made = bdp.observe([one, two], pm.Binomial.dist(n=N, p=pm.modelcontext(None)["p"]))
+        right = special.logsumexp(law + stats.binom.logpmf(x, N, 0.3))
+        assert at(made, p=0.3) == pytest.approx(right, abs=1e-10)
+
+
+@pytest.mark.parametrize("noise", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize("bounding", [None, "inflated", "truncated"])
+def test_a_real_statistic_has_the_noises_density(noise, bounding):
+    bounds = None if bounding is None else (-1.0, 1.0)
+    mechanism = noise(0.5, 1.0, bounds=bounds, bounding=bounding)
+    outputs = [0.25, -0.75] if bounding != "inflated" else [0.25, 1.0]
+    release = bdp.Release.of(mechanism, outputs=outputs)
+    with pm.Model():
+        pm.Normal("statistic")
+        made = bdp.observe(release)
+        right = mechanism.logp(np.array(outputs), np.array([[-0.5], [0.875]])).sum(axis=1)
+        found = [at(made, statistic=s) for s in (-0.5, 0.875)]
+        assert np.diff(found) == pytest.approx(np.diff(right), abs=1e-5)  # on a fine lattice
+        if bounding == "truncated":
+            assert at(made, statistic=1.5) == -math.inf
+
+
+@pytest.mark.parametrize("sd", [1.0, None])
+def test_modips_copies_of_normal_records_bring_their_latents(sd):
+    """NUTS against the exact engine, at 5 Monte Carlo standard errors."""
+    x = np.random.default_rng(4).normal(0.3, 1.0, size=200)
+    family = bdp.families.Gaussian(bounds=(-5, 5), sd=sd)
+    with bdp.reproducible(8):
+        release = bdp.Modips(family=family, epsilon=4.0, copies=3).release(x)
+    n = 200
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 1)
+        if sd is None:
+            variance = pm.InverseGamma("variance", 3, 2)
+            s = mu + (variance / n) ** 0.5 * pm.Normal("around")
+            scatter = variance * pm.Gamma("scatter", (n - 1) / 2, (n - 1) / 2)
+            s = pm.math.stack([s, scatter])
+        else:
+            s = pm.Normal("statistic", mu, 1 / math.sqrt(n))
+        bdp.observe(release, s)
+    drawn = engine.sample(model, variables=["mu"], draws=1000, seed=5).posterior["mu"]
+    error = float(engine.import_arviz().mcse({"mu": drawn})["mu"])
+    if sd is not None:
+        exact = bdp.GaussianModel(prior=(0, 1), sd=sd).posterior(release).mean()
+        assert abs(drawn.mean() - exact) < 5 * error
+        return
+    # Under mu ~ N(0, 1) apart from the variance: the conjugate fit, reweighted.
+    fitted = bdp.GaussianModel(prior=(0, 0.05, 3, 2)).fit(release, draws=20_000, seed=6)
+    mus, sigmas = (fitted.posterior[v].to_numpy().ravel() for v in ("mu", "sigma"))
+    log_w = stats.norm.logpdf(mus) - stats.norm.logpdf(mus, 0, sigmas / math.sqrt(0.05))
+    weights = special.softmax(log_w)
+    mean = float(weights @ mus)
+    own = math.sqrt(float(weights**2 @ (mus - mean) ** 2))
+    assert abs(drawn.mean() - mean) < 5 * math.hypot(error, own)
+
+
+def test_a_distribution_without_ends_goes_as_far_as_noise_reaches():
+    release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1.0, 1.0), outputs=[5])
+    with pm.Model():
+        pm.Normal("centre")
+        centre = pm.modelcontext(None)["centre"]
+        law = pm.DiscreteUniform.dist(centre.astype("int64"), centre.astype("int64") + 3)
+        made = bdp.observe(release, law)
+        x = np.arange(-20, -16)
+        right = special.logsumexp(release.mechanism.logp(5, x)) - math.log(4)
+        assert at(made, centre=-20.0) == pytest.approx(right, abs=1e-10)
+
+
+class TestBadInput:
+    noisy = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0), outputs=[0.5])
+
+    def test_without_a_model(self):
+        with pytest.raises(bdp.InvalidInput, match=r"with pm\.Model\(\)"):
+            bdp.observe(self.noisy)
+
+    def test_without_a_statistic(self):
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="no variable called 'statistic'"):
+            bdp.observe(self.noisy)
+
+    def test_what_is_no_release(self):
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="release is a float"):
+            bdp.observe(0.5, pm.Poisson.dist(3.0))
+
+    def test_a_continuous_distribution_without_a_name(self):
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="name it"):
+            bdp.observe(self.noisy, pm.Normal.dist())
+
+    def test_a_statistic_of_another_shape(self):
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="1 dimensions"):
+            bdp.observe(self.noisy, pm.Normal("s", shape=2))
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="1 dimensions"):
+            bdp.observe(self.noisy, pm.Poisson.dist([1.0, 2.0]))
+
+    def test_a_joint_distribution(self):
+        release = bdp.Release.of(
+            bdp.DiscreteLaplaceMechanism(1.0, 2.0, dimension=2), outputs=[(3, 4)]
+        )
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="joint distribution"):
+            bdp.observe(release, pm.Multinomial.dist(7, [0.5, 0.5]))
+
+    def test_a_real_number_for_a_count(self):
+        release = bdp.Release.of(*COUNTED["beta-binomial"])
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="no law here"):
+            bdp.observe(release, pm.Normal("s"))
+
+    def test_integers_in_a_range_need_integers(self):
+        release = bdp.Release.of(*NOISY["inflated"])
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="give the integers' distribution"):
+            bdp.observe(release, pm.Normal("s"))
+        at_end = bdp.Release.of(release.mechanism, outputs=[N])
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="largest and a smallest"):
+            bdp.observe(at_end, pm.Poisson.dist(3.0))
+
+    def test_a_release_of_a_network(self):
+        network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
+        with bdp.reproducible(1):
+            release = bdp.EdgeFlip(epsilon=1.0).release(network)
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="no law here"):
+            bdp.observe(release, pm.Poisson.dist(3.0))
+
+    def test_an_n_that_is_missing_or_another(self):
+        confidential = bdp.BetaBinomialMechanism(n=None, size=20, prior=(4.0, 4.0))
+        release = bdp.Release.of(confidential, outputs=[7])
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="n is None"):
+            bdp.observe(release, pm.Binomial.dist(30, 0.4))
+        public = bdp.Release.of(*COUNTED["beta-binomial"])
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="n is 31"):
+            bdp.observe(public, pm.Binomial.dist(30, 0.4), n=31)
+
+    def test_noise_that_reaches_too_far(self):
+        release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1e6, 1.0), outputs=[3])
+        with pm.Model(), pytest.raises(bdp.InvalidInput, match="noise reaches"):
+            bdp.observe(release, pm.Poisson.dist(3.0))
