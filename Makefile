@@ -13,11 +13,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/.demo
 	$(BIN)/bayesdp demo --force
 
+# One process a core, each taking tests of the others when it has none left.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 fast: .venv/.test
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 bench: .venv/.test
 	$(BIN)/python -m tests.benchmarks.run

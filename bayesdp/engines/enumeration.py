@@ -83,17 +83,17 @@ def enumerate_cells(
     InvalidInput
         If there are more than 20 million cells, or every cell has probability zero.
     """
-    found = []
-    total = 0
+    windows, total = [], 0
     for n, probability in sizes:
-        cells = _cells_of(part, prior, n, probability)
-        total += cells.successes.size
+        low, high = _window_of(part, prior, n)
+        windows.append((n, probability, low, high))
+        total += high - low + 1
         if total > _MOST_CELLS:
             raise InvalidInput(
                 f"the prior on n gives more than {_MOST_CELLS:,} pairs of a size and a count; "
                 "narrow it, or put its probability on fewer sizes"
             )
-        found.append(cells)
+    found = [_cells_within(part, prior, *each) for each in windows]
     together = Cells(
         *(
             np.concatenate([getattr(cells, name) for cells in found])
@@ -105,36 +105,45 @@ def enumerate_cells(
     return _trimmed(together)
 
 
-def _cells_of(part: Part, prior: tuple[float, float], n: int, probability: float) -> Cells:
+def _log_law(part: Part, n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
     copies = np.array(part.outputs)[:, None]
+    law = np.empty(x.size)
+    for start in range(0, x.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        law[block] = part.mechanism.logp(copies, Count(x[block], n)).sum(axis=0)
+    return law
+
+
+def _window_of(part: Part, prior: tuple[float, float], n: int) -> tuple[int, int]:
+    """The first and the last count that matter."""
+    if n <= _DENSE or not part.mechanism.log_concave:
+        return 0, n
     a, b = prior
 
     def log_law(x: NDArray[np.int64]) -> NDArray[np.float64]:
-        law = np.empty(x.size)
-        for start in range(0, x.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            law[block] = part.mechanism.logp(copies, Count(x[block], n)).sum(axis=0)
-        return law
+        return _log_law(part, n, x)
 
     def log_marginal(x: NDArray[np.int64]) -> NDArray[np.float64]:
         return beta_binomial_logpmf(x, n, a, b)
 
-    low, high = 0, n
-    if n > _DENSE and part.mechanism.log_concave:
-        if a >= 1 and b >= 1:
-            # The ratio of successive prior probabilities, (n - x)(a + x) / ((x + 1)
-            # (b + n - x - 1)), decreases in x, so the whole weight is log-concave.
-            low, high = window(lambda x: log_law(x) + log_marginal(x), n)
-        else:
-            # The prior's part is monotone or U-shaped, so largest at an end.
-            ends = log_marginal(np.array([0, n]))
-            low, high = window(log_law, n, log_marginal, float(ends.max()))
+    if a >= 1 and b >= 1:
+        # The ratio of successive prior probabilities, (n - x)(a + x) / ((x + 1)
+        # (b + n - x - 1)), decreases in x, so the whole weight is log-concave.
+        return window(lambda x: log_law(x) + log_marginal(x), n)
+    # The prior's part is monotone or U-shaped, so largest at an end.
+    ends = log_marginal(np.array([0, n]))
+    return window(log_law, n, log_marginal, float(ends.max()))
+
+
+def _cells_within(
+    part: Part, prior: tuple[float, float], n: int, probability: float, low: int, high: int
+) -> Cells:
     x = np.arange(low, high + 1)
     return Cells(
         x.astype(np.float64),
         (n - x).astype(np.float64),
-        log_law(x) + np.log(probability),
-        log_marginal(x),
+        _log_law(part, n, x) + np.log(probability),
+        beta_binomial_logpmf(x, n, *prior),
     )
 
 
