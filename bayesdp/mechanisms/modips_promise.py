@@ -118,9 +118,22 @@ def _gaussian(
     parts: Sequence[AdditiveNoise], moving: int, copies: int, relation: Neighbours
 ) -> Profile:
     ratios = sorted(_ratios(parts, relation), reverse=True)[:moving]
-    noise = GaussianNoise(min(part.noise.scale for part in parts))
-    length = float(noise.scale) * math.hypot(*ratios) * (1 + 2.0**-48)
-    components = max(2, moving)  # one alone would be summed as a whole number of steps
+    return gaussian_profile(min(part.noise.scale for part in parts), ratios, copies)
+
+
+def gaussian_profile(scale: Fraction, ratios: Sequence[float], copies: int) -> Profile:
+    """Of numbers that move by so many times their own Gaussian noise's scale, all at once.
+
+    Parameters
+    ----------
+    scale : Fraction
+        The smallest of the scales, in steps of its lattice.
+    ratios : sequence of float
+    copies : int
+    """
+    noise = GaussianNoise(scale)
+    length = float(scale) * math.hypot(*ratios) * (1 + 2.0**-48)
+    components = max(2, len(ratios))  # one alone would be summed as a whole number of steps
 
     def bound(epsilon: float) -> float:
         return divergence(noise, length, components, copies, epsilon)

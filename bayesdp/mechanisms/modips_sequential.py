@@ -8,7 +8,7 @@ statistic T_j of a categorical step is the counts of combinations in each cell; 
 each cell's number of records, and the sums of those rescaled columns, of their squares and of their
 products (`bayesdp.mechanisms.families.moments`). One copy is made by
 
-    T_j* = T_j + Laplace noise of scale b_j times each number's sensitivity, j = 1..J,
+    T_j* = T_j + noise of scale b_j times each number's sensitivity, j = 1..J,
     theta_j ~ p(theta_j | T_j*),    a record: step after step, given its own earlier columns.
 
 `bayesdp.mechanisms.sequential_promise` proves what that promises.
@@ -35,7 +35,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import sequential_outputs, sequential_promise
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
-from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.modips_sbs import NOISE
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.mechanisms.sequential_counts import drawn_copy, public_of, split
@@ -43,6 +43,7 @@ from bayesdp.mechanisms.sequential_layout import Layout, check_steps, layouts_of
 from bayesdp.mechanisms.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class SequentialModipsMechanism:
     n : int, optional
         Number of confidential records, where it is public, and then neighbours replace one; None
         where it is confidential, and they add or remove one.
+    noise : {"laplace", "gaussian"}
+        Discrete for counts.
     clip : bool
         Whether numbers outside their bounds were moved to them, each by itself. Else there were
         none: such data are refused.
@@ -74,6 +77,7 @@ class SequentialModipsMechanism:
     size: int
     scales: tuple[float, ...]
     n: int | None = None
+    noise: str = "laplace"
     clip: bool = False
 
     name: ClassVar[str] = "modips_sequential"
@@ -87,6 +91,8 @@ class SequentialModipsMechanism:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
             if self.n > MOST:
                 raise InvalidInput(f"n is {self.n}; it must be at most {MOST}")
+        if self.noise not in NOISE:
+            raise InvalidInput(f"noise is {self.noise!r}; it must be one of {tuple(NOISE)}")
         if not isinstance(self.clip, bool):
             raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
         scales = self.scales
@@ -103,18 +109,20 @@ class SequentialModipsMechanism:
         cls,
         *,
         epsilon: float,
+        delta: float = 0.0,
         copies: int = 1,
         weights: Sequence[float] | None = None,
         **parameters: Any,
     ) -> SequentialModipsMechanism:
-        """The smallest noise whose `copies` copies keep epsilon, where step j has a share of it.
+        """The smallest noise whose `copies` copies keep (epsilon, delta), steps having shares.
 
         Parameters
         ----------
-        epsilon, copies
-            The promise of all copies together.
+        epsilon, delta, copies
+            The promise of all copies together; delta in [0, 1), above 0 for Gaussian noise.
         weights : sequence of float, optional
-            Each step's share, positive with sum 1. Default: equal ones.
+            Each step's share, of epsilon or with Gaussian noise of rho, positive with sum 1.
+            Default: equal ones.
         **parameters
             The class's other parameters but the scales.
 
@@ -123,7 +131,7 @@ class SequentialModipsMechanism:
         InvalidInput
             If an argument is out of its range.
         """
-        return sequential_promise.calibrated(cls, epsilon, copies, weights, **parameters)
+        return sequential_promise.calibrated(cls, epsilon, delta, copies, weights, **parameters)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -146,7 +154,7 @@ class SequentialModipsMechanism:
         """The noise of those numbers, the same in all cells."""
         found: list[AdditiveNoise] = []
         for number in self.numbers(j):
-            law: Any = DiscreteLaplaceMechanism if number.whole else LaplaceMechanism
+            law = NOISE[self.noise][number.whole]
             ends = (number.low, number.high)
             bounds = None if ends == (None, None) else ends
             scale = self.scales[j] * number.sensitivity
@@ -156,10 +164,26 @@ class SequentialModipsMechanism:
 
     # What is promised.
 
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies."""
+        return sequential_promise.profile_of(self, copies, neighbours)
+
+    def delta(
+        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
+        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
+
+    def epsilon(
+        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
+        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`, of which none is needed.
+        """The promise of `copies` independent copies at `delta`: a point of their profile.
 
         Raises
         ------

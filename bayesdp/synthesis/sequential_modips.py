@@ -42,8 +42,8 @@ class SequentialModips:
     ----------
     steps : sequence of CategoricalColumns and NumericColumns
         In the order of the model.
-    epsilon : float
-        Total privacy cost of all copies; a pure promise.
+    epsilon, delta : float
+        Total privacy cost of all copies; delta in [0, 1), 0 for a pure promise.
     copies : int
         Number of independent copies, each with noise and parameters of its own.
     size : int, optional
@@ -53,7 +53,11 @@ class SequentialModips:
         promise is about replacing one record. If not, the promise is about adding or removing one,
         and `size` must be given. That there is a record is public.
     weights : sequence of float, optional
-        Each step's share of epsilon, positive with sum 1. Default: equal ones.
+        Each step's share of epsilon, or with Gaussian noise of rho, positive with sum 1. Default:
+        equal ones.
+    noise : {"laplace", "gaussian"}
+        Of every number of the statistics. Gaussian noise needs a delta; it grows with the number
+        of numeric columns in a step, and Laplace noise with its square.
     clip : bool
         Whether numbers out of their bounds are moved to them, each by itself; else such data are
         refused. The release says which.
@@ -87,6 +91,8 @@ class SequentialModips:
     size: int | None = None
     public_n: bool = True
     weights: Sequence[float] | None = None
+    noise: str = "laplace"
+    delta: float = 0.0
     clip: bool = False
 
     def __post_init__(self) -> None:
@@ -135,7 +141,11 @@ class SequentialModips:
         sums = added_up(data, sums_of_batch)
         n = sums.n if self.public_n else None
         return publish(
-            self._mechanism(n), statistic_of(layouts, sums, n), copies=self.copies, ledger=ledger
+            self._mechanism(n),
+            statistic_of(layouts, sums, n),
+            copies=self.copies,
+            delta=self.delta,
+            ledger=ledger,
         )
 
     def guarantee(self, n: int | None = None) -> Guarantee:
@@ -151,13 +161,15 @@ class SequentialModips:
                 f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
                 "there"
             )
-        return self._mechanism(n).guarantee(copies=self.copies)
+        return self._mechanism(n).guarantee(copies=self.copies, delta=self.delta)
 
     def _mechanism(self, n: int | None) -> SequentialModipsMechanism:
         return SequentialModipsMechanism.calibrate(
             epsilon=self.epsilon,
+            delta=self.delta,
             copies=self.copies,
             weights=self.weights,
+            noise=self.noise,
             steps=self.steps,
             size=self.size or n,
             n=n,

@@ -677,15 +677,16 @@ STEPS = (
 )
 EXAMPLES += [
     Example(
-        bdp.SequentialModipsMechanism(STEPS, 2, (0.8, 1.5, 3.0, 6.0), n),
+        bdp.SequentialModipsMechanism(STEPS, 2, (0.8, 1.5, 3.0, 6.0), n, noise),
         [(None, None)],
         [
             [(0, 1, 2, 0.25, 18, 250), (1, 0, 0, 1, 90, 70)],
             [(0, 1, 2, 0.25, 18, 250), (0, 1, 2, 0, 20.5, 100)],
         ],
+        delta=1e-6 if noise == "gaussian" else 0.0,
         intractable=True,
     )
-    for n in (5, None)
+    for n, noise in ((5, "laplace"), (None, "laplace"), (5, "gaussian"), (None, "gaussian"))
 ]
 TWO = (Bernoulli(), Bernoulli((0.5, 6.0)))
 THREE_LABELS = tuple(bdp.families.Categorical(3, a) for a in ((1, 1, 1), (0.5, 4, 1), (2, 2, 2)))

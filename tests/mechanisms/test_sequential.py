@@ -13,7 +13,7 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.mechanisms.sequential_counts import split, statistic_of, sums_of_columns
-from bayesdp.mechanisms.sequential_promise import cost
+from bayesdp.mechanisms.sequential_promise import cost, moves
 
 FALSE_ALARM = 1e-6
 Categorical, Numeric = bdp.CategoricalColumns, bdp.NumericColumns
@@ -99,6 +99,28 @@ def test_no_neighbour_costs_more_than_is_claimed(n, scales):
         assert math.fsum(map(math.exp, law.values())) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.parametrize("n", [2, None])
+def test_gaussian_noise_keeps_its_profile(n):
+    """The divergence of the laws of all outputs, over all neighbours, is below the profile."""
+    mechanism = Mechanism(TWO, 2, (0.5, 0.7), n, noise="gaussian")
+    laws: dict[Any, dict[Any, float]] = {}
+    for one in itertools.product(range(4), repeat=2):
+        for data in (one, *((*one, code) for code in range(4) if n is None)):
+            laws[data] = log_law(mechanism, statistic(mechanism, people(data)))
+    for epsilon in (0.0, 0.2, 0.5):
+        worst = 0.0
+        for one, p in laws.items():
+            for other, q in laws.items():
+                apart = Counter(one)
+                apart.subtract(Counter(other))
+                moved = sorted(apart[key] for key in apart if apart[key])
+                if moved not in ([[-1, 1]] if n else [[-1], [1]]):
+                    continue
+                above = [math.exp(p[z]) - math.exp(epsilon + q[z]) for z in p]
+                worst = max(worst, math.fsum(x for x in above if x > 0))
+        assert 0.0 < worst < mechanism.delta(epsilon)
+
+
 @pytest.mark.parametrize("n", [3, None])
 def test_draws_follow_their_law(n):
     mechanism = Mechanism(TWO, 2, (0.8, 1.5), n)
@@ -153,6 +175,35 @@ def test_no_pair_of_mixed_tables_is_further_apart(n):
     assert worst == pytest.approx(claim, rel=0.05 if n else 1e-6)
 
 
+@pytest.mark.parametrize(("n", "relation"), [(4, None), (None, None), (None, "replace_one")])
+def test_no_pair_moves_gaussian_numbers_further(n, relation):
+    """The root of the sum of squared moves over scales, against the zCDP parameter."""
+    rng = np.random.default_rng(3)
+    mechanism = Mechanism(MIXED, 5, (1.0, 2.0, 30.0, 4.0, 25.0, 10.0), n, noise="gaussian")
+    asked = mechanism.neighbours if relation is None else bdp.Neighbours(relation)
+    claim = mechanism.guarantee(delta=1e-6, neighbours=asked).rho
+    pairs = mechanism.pairs() if relation is None else []
+    for _ in range(600):
+        rows = [record(rng) for _ in range(4)]
+        if asked is bdp.Neighbours.ADD_REMOVE:
+            changed = [*rows, record(rng)]
+        else:  # in the same cell of every step, or anywhere
+            labels = {name: rows[0][name] for name in LABELS if rng.random() < 0.7}
+            changed = [record(rng) | labels, *rows[1:]]
+        pairs.append((statistic(mechanism, rows), statistic(mechanism, changed)))
+    worst = 0.0
+    for one, other in pairs:
+        whole = 0.0
+        parts = [split(mechanism.layouts, x, n) for x in (one, other)]
+        for j, (x, y) in enumerate(zip(*parts, strict=True)):
+            sensitivity = [number.sensitivity for number in mechanism.numbers(j)]
+            whole += float(np.sum(((x - y) / sensitivity / mechanism.scales[j]) ** 2)) / 2
+        worst = max(worst, whole)
+    assert 0.3 * claim < worst <= claim
+    if asked is bdp.Neighbours.ADD_REMOVE:
+        assert worst == pytest.approx(claim, rel=1e-4)
+
+
 def mechanism_cost(mechanism: Any, j: int) -> float:
     return cost(mechanism, j, mechanism.neighbours)
 
@@ -189,6 +240,30 @@ def test_calibration_keeps_the_promise_with_the_least_noise(n, weights):
     two = made.guarantee(neighbours="replace_one")
     assert two.epsilon <= 2 * made.guarantee().epsilon * (1 + 1e-12)
     assert made.guarantee(delta=1e-6, copies=4).epsilon <= 1.3
+
+
+@pytest.mark.parametrize("n", [50, None])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_delta_buys_less_noise(n, noise):
+    known: dict[str, Any] = {"steps": MIXED, "size": 5, "n": n, "noise": noise}
+    made = Mechanism.calibrate(epsilon=0.5, delta=1e-6, copies=40, **known)
+    promise = made.guarantee(copies=40, delta=1e-6)
+    assert promise.epsilon <= 0.5
+    assert promise.epsilon == pytest.approx(0.5, rel=1e-4)
+    pure = Mechanism.calibrate(epsilon=0.5, copies=40, steps=MIXED, size=5, n=n)
+    assert np.all(np.array(made.scales) < np.array(pure.scales))
+    assert made.epsilon(1e-6, copies=40) == promise.epsilon
+    rho = [r**2 / 2 for j in range(len(MIXED)) for r in moves(made, j, made.neighbours)]
+    if noise == "gaussian":
+        assert promise.rho == pytest.approx(40 * sum(rho), rel=1e-9)
+
+
+def test_gaussian_noise_without_a_delta_is_refused():
+    with pytest.raises(bdp.InvalidInput, match="positive delta"):
+        Mechanism.calibrate(epsilon=1.0, steps=TWO, size=2, n=5, noise="gaussian")
+    with pytest.raises(bdp.InvalidInput, match="noise is 'cauchy'"):
+        Mechanism(TWO, 2, (1.0, 1.0), 5, noise="cauchy")
+    assert math.isinf(Mechanism(TWO, 2, (1.0, 1.0), 5, noise="gaussian").guarantee().epsilon)
 
 
 # What is drawn.
