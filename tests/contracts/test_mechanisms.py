@@ -751,7 +751,7 @@ def test_an_intractable_law_says_so_and_is_never_a_wrong_one(example: Example):
         mechanism.release(None)
     for attempt in (
         lambda: mechanism.logp(example.outputs[0], None),
-        lambda: bdp.audit(mechanism, trials=100),
+        lambda: bdp.audit(mechanism, trials=100, delta=example.delta),
     ):
         with pytest.raises(bdp.InvalidInput, match=r"bdp\.|conditional"):
             attempt()
