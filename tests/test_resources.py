@@ -35,7 +35,7 @@ def test_a_wheel_installed_elsewhere_finds_both(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "bayesdp/_shipped/stan/binomial.stan" in names
-    assert "bayesdp/report/template.html" in names
+    assert "bayesdp/report/binomial.html" in names
     assert not any(name.startswith(("tests/", "stan/", "notebooks/")) for name in names)
     venv.create(tmp_path / "env", with_pip=False)
     (site,) = (tmp_path / "env").glob("lib/python*/site-packages")

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import Sampling, problems, sampling_of_chains
+from bayesdp.inference.verdict import INDEPENDENT, NUTS
 from bayesdp.report.inputs import attribute
-
-_INDEPENDENT = ("exact",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +47,15 @@ class Computation:
 
 
 def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
-    """One element a group.
+    """One element a number.
 
     Parameters
     ----------
     idata : arviz.InferenceData
         Says which engine ran.
-    draws : ndarray, shape (chains, draws, groups)
-        Of the proportion.
+    draws : ndarray, shape (chains, draws, numbers)
     """
-    one = _of_independent if attribute(idata, "engine") in _INDEPENDENT else sampling_of_chains
+    one = _of_independent if attribute(idata, "engine") in INDEPENDENT else sampling_of_chains
     return [one(draws[..., g]) for g in range(draws.shape[2])]
 
 
@@ -65,19 +63,21 @@ def _of_independent(x: NDArray[np.float64]) -> Sampling:
     return Sampling(float(x.std()) / math.sqrt(x.size))
 
 
-def computation_of(idata: Any, sampling: Sequence[Sampling]) -> Computation:
+def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "groups") -> Computation:
     """How `idata` was computed, and what speaks against it.
 
     Parameters
     ----------
     idata : arviz.InferenceData
-        With a posterior variable "p".
     sampling : sequence of Sampling
-        One element a group.
+        One element a number.
+    of : str
+        What the numbers belong to.
     """
     engine = attribute(idata, "engine")
     stats = getattr(idata, "sample_stats", {})
     divergences = int(stats["diverging"].sum()) if "diverging" in stats else None
+    found = problems(sampling, divergences, of=of, nuts=engine in NUTS)
     return Computation(
         engine=engine,
         reason=attribute(idata, "engine_reason"),
@@ -87,7 +87,7 @@ def computation_of(idata: Any, sampling: Sequence[Sampling]) -> Computation:
         ),
         chains=idata.posterior.sizes["chain"],
         draws=idata.posterior.sizes["draw"],
-        independent=engine in _INDEPENDENT,
+        independent=engine in INDEPENDENT,
         divergences=divergences,
-        problems=() if engine in _INDEPENDENT else tuple(problems(sampling, divergences)),
+        problems=() if engine in INDEPENDENT else tuple(found),
     )

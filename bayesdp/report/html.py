@@ -13,9 +13,12 @@ import numpy as np
 
 from bayesdp._version import __version__
 from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
+from bayesdp.errors import InvalidInput
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.report.any_family import PosteriorSummary, Variable, summarize_posterior
 from bayesdp.report.axis import Axis, axis_over
+from bayesdp.report.inputs import attribute, check_fit
 from bayesdp.report.summary import Density, Estimate, Group, Summary, summarize
 from bayesdp.storage import check_target, whole_folder
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 MANY_GROUPS = 12  # more are folded away in tables, and have no density curve
+MANY_NUMBERS = 40  # more of a variable are in a folded table alone
 
 METHODS = {
     "posterior": "Posterior given the release",
@@ -87,14 +91,19 @@ def write_report(
     Raises
     ------
     InvalidInput
-        If `idata` isn't the binomial posterior of this release, or another argument is
-        out of its range.
+        If `idata` isn't a posterior of this release, or another argument is out of its range.
     ReleaseExists
         If the folder exists; with `force`, if it isn't a report.
     """
     target = Path(folder)
     check_target(target, PAGE, force=force)
-    page = render(summarize(idata, release, level=level, reference=reference), title=title)
+    check_fit(idata, release)
+    if attribute(idata, "family") == "binomial":
+        page = render(summarize(idata, release, level=level, reference=reference), title=title)
+    elif reference is not None:
+        raise InvalidInput("reference is given, which a report shows of proportions alone")
+    else:
+        page = render_posterior(summarize_posterior(idata, release, level=level), title=title)
     with whole_folder(target, PAGE, force=force) as work:
         (work / PAGE).write_text(page, encoding="utf-8")
     return target / PAGE
@@ -110,6 +119,34 @@ def render(summary: Summary, *, title: str | None = None) -> str:
     title : str, optional
         Its heading.
     """
+    return _page(
+        "binomial.html",
+        s=summary,
+        title=title or _title(summary),
+        axis=axis_over(_drawn(summary)),
+        methods={e.method: METHODS[e.method] for e in summary.groups[0].estimates},
+        mechanisms=sorted({MECHANISMS.get(g.mechanism, g.mechanism) for g in summary.groups}),
+        many=MANY_GROUPS,
+        curve=_curve,
+        prior_mean=_prior_mean(summary),
+        referenced=any(g.reference is not None for g in summary.groups),
+        axis_of=_axis_of,
+    )
+
+
+def render_posterior(summary: PosteriorSummary, *, title: str | None = None) -> str:
+    """The page on a posterior of any family, as text."""
+    return _page(
+        "posterior.html",
+        s=summary,
+        title=title or _title(summary),
+        mechanisms=sorted({MECHANISMS.get(name, name) for name in summary.mechanisms}),
+        many=MANY_NUMBERS,
+        axis_of=_axis_of_variable,
+    )
+
+
+def _page(template: str, **content: Any) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_shipped),
         autoescape=True,
@@ -120,22 +157,13 @@ def render(summary: Summary, *, title: str | None = None) -> str:
     environment.filters.update(
         {"pct": percent, "span": interval, "num": number, "up": rounded_up, "label": _label}
     )
-    return environment.get_template("template.html").render(
-        s=summary,
-        title=title or _title(summary),
+    return environment.get_template(template).render(
         version=__version__,
-        axis=axis_over(_drawn(summary)),
-        methods={e.method: METHODS[e.method] for e in summary.groups[0].estimates},
-        mechanisms=sorted({MECHANISMS.get(g.mechanism, g.mechanism) for g in summary.groups}),
         neighbours=NEIGHBOURS,
         strengths=STRENGTHS,
-        many=MANY_GROUPS,
-        curve=_curve,
-        prior_mean=_prior_mean(summary),
-        referenced=any(g.reference is not None for g in summary.groups),
-        axis_of=_axis_of,
         largest_rhat=LARGEST_RHAT,
         smallest_ess=SMALLEST_ESS,
+        **content,
     )
 
 
@@ -165,10 +193,12 @@ def number(value: float, digits: int = 3) -> str:
     if value != 0 and not 1e-4 <= abs(value) < 1e7:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         power = exponent.lstrip("+").lstrip("0") if exponent[0] == "+" else str(int(exponent))
-        return f"{mantissa} \N{MULTIPLICATION SIGN} 10^{power}".replace("-", "\N{MINUS SIGN}")
-    if abs(value) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+        text = f"{mantissa} \N{MULTIPLICATION SIGN} 10^{power}"
+    elif abs(value) >= 10 ** (digits - 1):
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.{digits}g}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def rounded_up(value: float, digits: int = 4) -> str:
@@ -184,7 +214,7 @@ def _shipped(name: str) -> str:
     return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _title(summary: Summary) -> str:
+def _title(summary: Summary | PosteriorSummary) -> str:
     return f"{summary.variable} by {summary.by}" if summary.by else summary.variable
 
 
@@ -211,6 +241,11 @@ def _drawn(summary: Summary) -> Iterator[float]:
 
 def _axis_of(density: Density) -> Axis:
     return axis_over([float(density.grid[0]), float(density.grid[-1])], steps=2, snap=False)
+
+
+def _axis_of_variable(variable: Variable) -> Axis:
+    shown = variable.rows[:MANY_NUMBERS]
+    return axis_over([x for row in shown for x in (row.low, row.high)], proportions=False)
 
 
 def _curve(density: Density, which: str, axis: Axis) -> str:

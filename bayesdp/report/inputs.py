@@ -22,10 +22,30 @@ def attribute(idata: Any, name: str) -> str:
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}
     if name not in attrs:
         raise InvalidInput(
-            f"idata has no attribute {name!r}; give the InferenceData that BinomialModel().fit "
+            f"idata has no attribute {name!r}; give the InferenceData that a model's fit "
             "returned, or one that was written with to_netcdf and read with arviz.from_netcdf"
         )
     return str(attrs[name])
+
+
+def check_fit(idata: Any, release: Release) -> None:
+    """Raise InvalidInput unless `idata` is a posterior of some family given this release."""
+    if not hasattr(idata, "posterior"):
+        raise InvalidInput(
+            f"idata is a {type(idata).__name__} without a posterior; give the InferenceData that "
+            "a model's fit returned"
+        )
+    attribute(idata, "family")
+    if (made_for := attribute(idata, "release")) != release.fingerprint:
+        raise InvalidInput(
+            f"idata is the posterior of another release (fingerprint {made_for[:12]}...) than "
+            f"the one given ({release.fingerprint[:12]}...); fit this one, or load that one"
+        )
+    if (reason := attribute(idata, "engine_reason")).startswith("naive"):
+        raise InvalidInput(
+            f"idata is not the posterior given the release ({reason}); give the InferenceData "
+            "of fit, not of fit_naive"
+        )
 
 
 def check_draws(idata: Any, release: Release) -> NDArray[np.float64]:
@@ -40,23 +60,9 @@ def check_draws(idata: Any, release: Release) -> NDArray[np.float64]:
     InvalidInput
         If `idata` is another family's or release's posterior, or lacks something.
     """
-    if not hasattr(idata, "posterior"):
-        raise InvalidInput(
-            f"idata is a {type(idata).__name__} without a posterior; give the InferenceData that "
-            "BinomialModel().fit returned"
-        )
+    check_fit(idata, release)
     if (family := attribute(idata, "family")) != "binomial":
-        raise InvalidInput(f"idata is of family {family!r}; a report supports 'binomial'")
-    if (made_for := attribute(idata, "release")) != release.fingerprint:
-        raise InvalidInput(
-            f"idata is the posterior of another release (fingerprint {made_for[:12]}...) than "
-            f"the one given ({release.fingerprint[:12]}...); fit this one, or load that one"
-        )
-    if (reason := attribute(idata, "engine_reason")).startswith("naive"):
-        raise InvalidInput(
-            f"idata is not the posterior given the release ({reason}); give the InferenceData "
-            "of fit, not of fit_naive, which a report shows beside it anyway"
-        )
+        raise InvalidInput(f"idata is of family {family!r}; these are the numbers of 'binomial'")
     if "p" not in idata.posterior:
         raise InvalidInput(
             f"idata has the variables {sorted(map(str, idata.posterior.data_vars))}; a report "

@@ -16,10 +16,10 @@ from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.binomial import BinomialModel
-from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.release import Part, Release
 from bayesdp.report.diagnostics import Computation, computation_of, sampling_of
 from bayesdp.report.inputs import attribute, check_draws, check_reference, label_of
+from bayesdp.report.promise import Promise, promise_of
 
 RULES = ("liu", "reiter_positive")
 _POINTS = 181  # of a density curve
@@ -95,19 +95,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """A guarantee and what it means for an attacker's odds.
-
-    `odds` is exp(epsilon), the most by which odds are multiplied; `belief` what a belief of
-    one half can become at most, exp(epsilon) / (1 + exp(epsilon)). Both hold for delta = 0.
-    """
-
-    guarantee: Guarantee
-    odds: float
-    belief: float
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """All numbers of a report.
 
@@ -174,7 +161,7 @@ def summarize(
         level=level,
         prior=prior,
         widening=float(np.median(widths)),
-        promise=_promise(release),
+        promise=promise_of(release),
         origin=release.origin,
         computation=computation_of(idata, sampling),
         fingerprint=release.fingerprint,
@@ -252,14 +239,6 @@ def _density(draws: NDArray[np.float64], naive: BetaMixture) -> Density | None:
     left = float(height[0]) if low >= draws.min() else 0.0
     right = float(height[-1]) if high <= draws.max() else 0.0
     return Density(grid, np.interp(grid, where, height, left, right), naive.pdf(grid))
-
-
-def _promise(release: Release) -> Promise | None:
-    if release.reproducible:
-        return None
-    epsilon = release.guarantee.epsilon
-    odds = math.exp(epsilon) if epsilon < 700 else math.inf
-    return Promise(release.guarantee, odds, 1 / (1 + math.exp(-epsilon)))
 
 
 def _width(estimate: Estimate) -> float:

@@ -357,7 +357,7 @@ class TestRefusals:
     def test_another_family(self, release, idata):
         other = idata.copy()
         other.attrs = {**idata.attrs, "family": "poisson"}
-        with pytest.raises(bdp.InvalidInput, match=r"'poisson'; a report supports 'binomial'"):
+        with pytest.raises(bdp.InvalidInput, match=r"'poisson'; these are"):
             summarize(other, release)
 
     def test_no_attributes(self, release, idata):

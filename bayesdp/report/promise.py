@@ -1,0 +1,31 @@
+"""What a release promises, and what that means for an attacker's odds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.release import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A guarantee and what it means for an attacker's odds.
+
+    `odds` is exp(epsilon), the most by which odds are multiplied; `belief` what a belief of
+    one half can become at most, exp(epsilon) / (1 + exp(epsilon)). Both hold for delta = 0.
+    """
+
+    guarantee: Guarantee
+    odds: float
+    belief: float
+
+
+def promise_of(release: Release) -> Promise | None:
+    """A release's promise; None for one from a seeded generator."""
+    if release.reproducible:
+        return None
+    epsilon = release.guarantee.epsilon
+    odds = math.exp(epsilon) if epsilon < 700 else math.inf
+    return Promise(release.guarantee, odds, 1 / (1 + math.exp(-epsilon)))

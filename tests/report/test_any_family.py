@@ -1,0 +1,120 @@
+"""The report on a posterior of any family: its numbers, labels, words and refusals."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import bayesdp as bdp
+from bayesdp.report.any_family import summarize_posterior
+from bayesdp.report.axis import axis_over
+from bayesdp.report.html import render_posterior, write_report
+from tests.report.test_report import words
+
+
+@pytest.fixture(scope="module")
+def release():
+    """Noisy means of two groups."""
+    mechanism = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=400)
+    return bdp.Release.of_groups(
+        {"a": (mechanism, [12.25, 11.5]), "b & co": (mechanism, [-3.0, -2.5])}, variable="height"
+    )
+
+
+@pytest.fixture(scope="module")
+def idata(release):
+    return bdp.GaussianModel(prior=(0, 100), sd=2.0).fit(release, draws=1000, seed=1)
+
+
+def test_numbers_are_those_of_the_draws(release, idata):
+    summary = summarize_posterior(idata, release, level=0.8)
+    (mu,) = summary.variables
+    assert (mu.name, [row.label for row in mu.rows]) == ("mu", ["a", "b & co"])
+    draws = idata.posterior["mu"].to_numpy()
+    for g, row in enumerate(mu.rows):
+        x = draws[..., g]
+        assert row.mean == pytest.approx(x.mean())
+        assert row.sd == pytest.approx(x.std())
+        assert (row.low, row.high) == pytest.approx(tuple(np.quantile(x, [0.1, 0.9])))
+        assert row.sampling.error == pytest.approx(x.std() / math.sqrt(x.size))
+    assert summary.promise is not None
+    assert summary.promise.guarantee == release.guarantee
+
+
+def test_the_page_says_what_it_shows(release, idata, tmp_path):
+    page = write_report(idata, release, tmp_path / "report")
+    text = page.read_text(encoding="utf-8")
+    assert text == render_posterior(summarize_posterior(idata, release))
+    seen = words(text)
+    for part in (
+        "height by group",
+        "gaussian",
+        "b & co",
+        "no Markov chain to diagnose",
+        "laplace",
+        "ε =",
+    ):
+        assert part in seen
+    assert "<script" not in text
+    assert not re.search(r"(src|href)=.https?:", text)
+    assert text.count('data-number="') == 2
+
+
+def test_labels_name_every_coordinate(release, idata):
+    wide = idata.copy()
+    both = wide.posterior["mu"].expand_dims({"time": ["then", "now"]}, axis=-1)
+    wide.posterior = wide.posterior.assign(both=both)
+    found = {v.name: v for v in summarize_posterior(wide, release).variables}["both"]
+    expected = ["a, then", "a, now", "b & co, then", "b & co, now"]
+    assert [row.label for row in found.rows] == expected
+
+
+def test_chains_that_have_not_mixed_are_said_to_be_bad(release, idata):
+    stuck = idata.copy()
+    stuck.attrs = {**idata.attrs, "engine": "augmentation"}
+    offsets = np.arange(stuck.posterior.sizes["chain"])[:, None, None]
+    stuck.posterior["mu"] = stuck.posterior["mu"] + offsets
+    summary = summarize_posterior(stuck, release)
+    assert any("R-hat" in problem for problem in summary.computation.problems)
+    seen = words(render_posterior(summary))
+    assert "Do not use this posterior" in seen
+    assert "R-hat is above 1.01 in 2 of 2 numbers" in seen
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (-3.0, 12.5, ["\N{MINUS SIGN}5", "0", "5", "10", "15"]),
+        (0.0012, 0.0018, ["0.0012", "0.0014", "0.0016", "0.0018"]),
+        (2e8, 5e8, ["2e+08", "3e+08", "4e+08", "5e+08"]),
+        (7.0, 7.0, None),
+    ],
+)
+def test_an_axis_of_any_numbers(low, high, texts):
+    axis = axis_over([low, high], proportions=False)
+    assert axis.low <= low + 1e-9 * abs(low)
+    assert axis.high >= high - 1e-9 * abs(high)
+    assert axis.low < axis.high
+    found = [axis.text(tick) for tick in axis.ticks]
+    assert len(set(found)) == len(found) >= 2
+    assert texts is None or found == texts
+
+
+def test_refusals(release, idata, grouped_release):
+    with pytest.raises(bdp.InvalidInput, match="another release"):
+        summarize_posterior(idata, grouped_release)
+    with pytest.raises(bdp.InvalidInput, match="not of fit_naive"):
+        summarize_posterior(bdp.GaussianModel(sd=2.0).fit_naive(release), release)
+    with pytest.raises(bdp.InvalidInput, match="without a posterior"):
+        write_report({"mu": 1}, release, "nowhere")
+    with pytest.raises(bdp.InvalidInput, match="proportions alone"):
+        write_report(idata, release, "nowhere", reference={"a": 0.5})
+    with pytest.raises(bdp.InvalidInput, match="level is"):
+        summarize_posterior(idata, release, level=95)
+    large = idata.copy()
+    large.posterior = large.posterior.assign(
+        much=(("chain", "draw", "k"), np.zeros((*idata.posterior["mu"].shape[:2], 1001)))
+    )
+    with pytest.raises(bdp.InvalidInput, match="1,001 numbers"):
+        summarize_posterior(large, release)
