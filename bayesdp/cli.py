@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp import ledger_cli
+from bayesdp import cli_options, ledger_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
 
@@ -82,9 +82,9 @@ def synthesize(
         epsilon=epsilon,
         copies=copies,
         size=size,
-        prior=_pair("prior", prior) if prior else None,
+        prior=cli_options.pair("prior", prior) if prior else None,
         public_n=not confidential_n,
-        groups=_groups(groups, labels) if groups else None,
+        groups=cli_options.groups(groups, labels) if groups else None,
     )
     values = answers(frame[column], equals=equals, above=above)
     release = synthesizer.release(values, by=labels, variable=column, ledger=account)
@@ -105,12 +105,22 @@ def fit(
         Path | None,
         typer.Option(help="posterior.nc; for an analysis, a folder (default: its name)."),
     ] = None,
-    family: Annotated[str, typer.Option(help="Model family: binomial.")] = "binomial",
-    prior: Annotated[str, typer.Option(help="Beta prior of p: g1,g2.")] = "1,1",
-    n: Annotated[
-        str | None, typer.Option(help="Sizes that a confidential n may have: 500:1500.")
+    family: Annotated[
+        str, typer.Option(help="Model family: binomial, gaussian, multinomial, ergm, beta_model.")
+    ] = "binomial",
+    prior: Annotated[
+        str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, exact, pymc or stan.")] = "auto",
+    n: Annotated[
+        str | None, typer.Option(help="A size, or those a confidential n may have: 500:1500.")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="auto, or one of the model's: exact, pymc, stan.")
+    ] = "auto",
     draws: Annotated[int, typer.Option(help="Draws per chain.")] = 4000,
     chains: Annotated[int, typer.Option(help="Chains.")] = 4,
     seed: Annotated[int | None, typer.Option(help="For reproducible draws.")] = None,
@@ -120,16 +130,19 @@ def fit(
     if target.endswith(".toml") or not Path(target).exists():
         _run(target, out or Path(Path(target).stem), force)
         return
-    from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.evaluation.declarations import model_of
     from bayesdp.release import Release
     from bayesdp.storage import whole_file
 
-    if family != BinomialModel.family:
-        raise InvalidInput(f"family is {family!r}; it must be {BinomialModel.family!r}")
     out = out or Path("posterior.nc")
     if out.exists() and not force:
         raise InvalidInput(f"out is {str(out)!r}, which exists; choose another name, or --force")
-    model = BinomialModel(prior=_pair("prior", prior), n=_range(n) if n else None)
+    declared = cli_options.parameters(parameters or [])
+    if prior is not None:
+        declared["prior"] = cli_options.numbers("prior", prior)
+    if n is not None:
+        declared["n"] = cli_options.sizes(n)
+    model = model_of(family, declared)
     options: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains, "seed": seed}
     idata = model.fit(Release.load(target), progress=sys.stderr.isatty(), **options)
     with whole_file(out) as work:
@@ -233,7 +246,10 @@ def _run(name: str, out: Path, force: bool) -> None:
     find_analysis(name)  # so that a wrong name fails before a progress bar is drawn
     with _progress_bar() as step:
         result = run_analysis(name, out, force=force, progress=step)
-    _print_comparison(result)
+    if result.model.family == "binomial":
+        _print_comparison(result)
+    else:
+        _print_summary(result.idata)
     typer.echo(f"report: {(result.folder / REPORT / 'index.html').resolve()}")
 
 
@@ -268,32 +284,4 @@ def _print_comparison(result: Any) -> None:
 def _print_summary(idata: Any) -> None:
     from bayesdp.engines.draws import import_arviz
 
-    typer.echo(import_arviz().summary(idata, var_names=["p"]).to_string())
-
-
-def _pair(name: str, text: str) -> tuple[float, float]:
-    try:
-        first, second = (float(part) for part in text.split(","))
-    except ValueError as error:
-        raise InvalidInput(f"{name} is {text!r}; it must be two numbers, as 1,1") from error
-    return first, second
-
-
-def _range(text: str) -> range:
-    try:
-        low, high = (int(part) for part in text.split(":"))
-    except ValueError as error:
-        raise InvalidInput(f"n is {text!r}; it must be two whole numbers, as 500:1500") from error
-    return range(low, high + 1)
-
-
-def _groups(text: str, labels: Any) -> list[Any]:
-    """The listed labels, in the type of the column they are compared with."""
-    if labels is None:
-        raise InvalidInput("groups is given, but by is not: name the column of groups")
-    import pandas as pd
-
-    try:
-        return list(pd.Series(text.split(",")).astype(labels.dtype))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"groups is {text!r}; the column of groups has another type") from error
+    typer.echo(import_arviz().summary(idata).to_string())

@@ -179,9 +179,23 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
     assert "another release" in err
     Path("broken.nc").write_text("not netcdf")
     assert bayesdp("report broken.nc r --out rep")[0] == 2
-    for bad in ("--family poisson", "--prior x", "--engine jags", "--draws 0", "--n 5"):
+    for bad in (
+        "--family poisson", "--prior x", "--engine jags", "--draws 0", "--n 5", "--n 1:2:3",
+        "--set sd", "--set 'sd = 1'",
+    ):  # fmt: skip
         status, _, err = bayesdp(f"fit r --out q.nc {bad}")
         assert (status, err[:7]) == (2, "error: "), bad
+
+
+def test_another_family(bayesdp):
+    mechanism = bdp.GaussianMechanism(0.5, 0.01, neighbours="replace_one", n=900)
+    bdp.Release.of(mechanism, [171.5], delta=1e-6).save("r")
+    line = "fit r --out p.nc --family gaussian --prior 170,5 --set 'sd = 8' --draws 100"
+    status, out, _ = bayesdp(line)
+    assert status == 0
+    assert "mu " in out
+    assert bayesdp("report p.nc r --out rep")[0] == 0
+    assert Path("rep/index.html").is_file()
 
 
 def test_audit(bayesdp):

@@ -6,16 +6,15 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bayesdp import resources
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.binomial import BinomialModel
+from bayesdp.evaluation.declarations import model_of, synthesizer_of
 from bayesdp.release import Release
 from bayesdp.storage import whole_folder
-from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
 from bayesdp.synthesis.tables import answers, group_labels, read_table
 
 if TYPE_CHECKING:
@@ -37,7 +36,9 @@ class DataSection(_Section):
     """Where the confidential records are: see `read_table`, `answers` and `group_labels`."""
 
     source: str
-    column: str
+    column: str | None = None
+    columns: list[str] | None = None
+    """Several, for a synthesizer of tables."""
     by: str | None = None
     equals: str | None = None
     above: float | None = None
@@ -45,34 +46,38 @@ class DataSection(_Section):
     public: bool = False
     """Public benchmark data: the report may show the true proportions."""
 
-
-class SynthesizerSection(_Section):
-    """Parameters of `BetaBinomialSynthesizer`."""
-
-    name: Literal["beta_binomial"]
-    epsilon: float | None = None
-    copies: int = 5
-    size: int | None = None
-    prior: tuple[float, float] | None = None
-    public_n: bool = True
-    groups: list[str | int] | None = None
+    @model_validator(mode="after")
+    def _one_way(self) -> DataSection:
+        if (self.column is None) == (self.columns is None):
+            raise ValueError("give either column or columns")
+        if self.columns is not None and (self.equals, self.above) != (None, None):
+            raise ValueError("equals and above are about one column; give column, not columns")
+        return self
 
 
-class ModelSection(_Section):
-    """Parameters of `BinomialModel`; n is [smallest, largest] or a list of probabilities."""
+class SynthesizerSection(BaseModel):
+    """The name of a synthesizer, and its parameters: see `synthesizer_of`."""
 
-    family: Literal["binomial"]
-    prior: tuple[float, float] = (1.0, 1.0)
-    n_range: tuple[int, int] | None = None
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+
+class ModelSection(BaseModel):
+    """The family of a model, and its parameters: see `model_of`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    family: str
 
 
 class EngineSection(_Section):
-    """Arguments of `fit`."""
+    """Arguments of `fit`; a model that is given none has its own."""
 
-    engine: Literal["auto", "exact", "pymc", "stan"] = "auto"
-    draws: int = 4000
-    chains: int = 4
-    warmup: int = 1000
+    engine: str | None = None
+    draws: int | None = None
+    chains: int | None = None
+    warmup: int | None = None
     seed: int | None = None
 
 
@@ -106,13 +111,13 @@ class Result:
     release, idata
         What was released, and the posterior.
     reference : mapping or None
-        True proportion of each group, for public data.
+        True proportion of each group, for public yes/no data.
     """
 
     folder: Path
     release: Release
     idata: az.InferenceData
-    model: BinomialModel
+    model: Any
     reference: Any
 
 
@@ -187,16 +192,13 @@ def run_analysis(
 
     path = find_analysis(name)
     analysis = load_analysis(path)
-    span = analysis.model.n_range
-    model = BinomialModel(
-        prior=analysis.model.prior, n=None if span is None else range(span[0], span[1] + 1)
-    )
+    model = model_of(analysis.model.family, analysis.model.model_extra or {})
     with whole_folder(out, POSTERIOR, force=force) as work:
         release, reference = _released(analysis, path.parent, progress)
         if analysis.release is None:
             release.save(work / RELEASE)
         progress("fit the posterior of what was released", 0.6)
-        idata = model.fit(release, **analysis.fit.model_dump())
+        idata = model.fit(release, **analysis.fit.model_dump(exclude_none=True))
         idata.to_netcdf(str(work / POSTERIOR))
         progress("write the report", 0.8)
         write_report(idata, release, work / REPORT, title=analysis.title, reference=reference)
@@ -207,18 +209,22 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
     if analysis.data is None or analysis.synthesizer is None:
         progress("read the release", 0.2)
         return Release.load(folder / str(analysis.release)), None
-    data = analysis.data
+    data, declared = analysis.data, analysis.synthesizer
+    synthesizer = synthesizer_of(declared.name, declared.model_extra or {})
     progress("read the confidential records", 0.2)
     source = data.source
     if ":" not in source and not Path(source).is_absolute():
         source = str(folder / source)
-    frame = read_table(source, [data.column, *([data.by] if data.by else [])])
-    values = answers(frame[data.column], equals=data.equals, above=data.above)
+    columns = data.columns or [str(data.column)]
+    frame = read_table(source, [*columns, *([data.by] if data.by else [])])
+    records: Any = frame[columns]
+    if data.column is not None:
+        records = answers(frame[data.column], equals=data.equals, above=data.above)
     by = group_labels(frame[data.by], data.labels) if data.by else None
-    synthesizer = BetaBinomialSynthesizer(**analysis.synthesizer.model_dump(exclude={"name"}))
     progress("draw private copies", 0.4)
-    release = synthesizer.release(values, by=by)
-    return release, _true_proportions(values, by) if data.public else None
+    release = synthesizer.release(records, **({} if by is None else {"by": by}))
+    shown = data.public and analysis.model.family == "binomial"
+    return release, _true_proportions(records, by) if shown else None
 
 
 def _true_proportions(values: pd.Series[Any], by: pd.Series[Any] | None) -> Any:

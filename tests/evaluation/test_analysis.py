@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bayesdp as bdp
 from bayesdp.evaluation.analysis import find_analysis, load_analysis, run_analysis
+from bayesdp.evaluation.declarations import MODELS, SYNTHESIZERS, model_of
 from bayesdp.resources import shipped
 
 SHIPPED = sorted(shipped("models").glob("*.toml"))
@@ -84,9 +86,14 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
     [
         ("title", "title = ", "not valid TOML"),
         ('title = "t"', "", "title: Field required"),
-        ("epsilon", "epsillon", "synthesizer.epsillon: Extra inputs"),
+        ("epsilon", "epsillon", "synthesizer.epsillon: a BetaBinomial.* it has epsilon"),
         ("beta_binomial", "laplace", "synthesizer.name"),
         ('"binomial"', '"poisson"', "model.family"),
+        ('column = "y"', 'column = "y"\ncolumns = ["y"]', "either column or columns"),
+        ('column = "y"', 'columns = ["y"]\nabove = 0', "about one column"),
+        ('"binomial"\n', '"binomial"\nn_range = [9]\n', "n_range is"),
+        ('"binomial"\n', '"binomial"\nsd = 1.0\n', "model.sd: a BinomialModel has no such"),
+        ('"binomial"', '"ergm"', "model.formula is missing"),
         ("draws = 100", "draws = 'many'", "fit.draws"),
         ('source = "data.csv"', 'source = "none.csv"', "no such file"),
         ('source = "data.csv"', 'source = "statsmodels:none"', "no data set 'none'"),
@@ -108,3 +115,70 @@ def test_finding():
     assert load_analysis(find_analysis("fair")).title
     with pytest.raises(bdp.InvalidInput, match="shipped analysis: fair"):
         find_analysis("unfair")
+
+
+NORMAL = """
+title = "heights"
+[data]
+source = "heights.csv"
+column = "height"
+by = "site"
+[synthesizer]
+name = "modips"
+epsilon = 4.0
+copies = 2
+family = { kind = "gaussian", bounds = [120, 220] }
+[model]
+family = "gaussian"
+prior = [170, 0.01, 2, 100]
+[fit]
+draws = 500
+seed = 1
+"""
+
+
+def test_normal_records_in_groups(tmp_path: Path):
+    """Another synthesizer, another family, and the report on any family."""
+    rng = np.random.default_rng(2)
+    rows = [f"{rng.normal(165 + 10 * site, 7):.2f},{site}" for site in (0, 1) for _ in range(300)]
+    (tmp_path / "heights.csv").write_text("height,site\n" + "\n".join(rows) + "\n")
+    (tmp_path / "h.toml").write_text(NORMAL)
+    result = run_analysis(str(tmp_path / "h.toml"), tmp_path / "out")
+    assert result.reference is None
+    assert result.idata.posterior["mu"].sizes["group"] == 2
+    low, high = result.idata.posterior["mu"].mean(("chain", "draw")).to_numpy()
+    assert 155 < low < high < 185
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "<h1>heights</h1>" in page
+    assert "sigma" in page
+
+
+def test_every_public_model_and_synthesizer_of_tables_can_be_declared():
+    models = {n for n in bdp.__all__ if hasattr(getattr(bdp, n), "fit")}
+    assert {name.partition(".")[2] for name in MODELS.values()} == models
+    for registry, room in ((MODELS, "inference"), (SYNTHESIZERS, "synthesis")):
+        for name, home in registry.items():
+            module, _, cls = home.partition(".")
+            made = getattr(bdp, cls)
+            assert made.__module__ == f"bayesdp.{room}.{module}"
+            if room == "inference":
+                assert made.family == name
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters", "message"),
+    [
+        ("gaussian", {"sd": -1.0}, "sd is -1"),
+        ("ergm", {"formula": "edges", "prior": {"mean": 0}}, None),
+        ("ergm", {"formula": "edges", "prior": {"variance": 4}}, r"model\.prior\.variance"),
+        ("binomial", {"n_range": [5, 9], "n": 7}, "without n"),
+        ("binomial", {"n_range": [True, 9]}, "two whole numbers"),
+        ("binomail", {}, "one of beta_model, binomial"),
+    ],
+)
+def test_models_are_declared(family, parameters, message):
+    if message is None:
+        assert model_of(family, parameters) == bdp.ErgmModel("edges", prior=bdp.Normal(0))
+        return
+    with pytest.raises(bdp.InvalidInput, match=message):
+        model_of(family, parameters)

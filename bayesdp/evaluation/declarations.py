@@ -1,0 +1,114 @@
+"""Synthesizers and models from what a file, or a command line, says of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from bayesdp.errors import InvalidInput
+
+SYNTHESIZERS = {
+    "beta_binomial": "beta_binomial.BetaBinomialSynthesizer",
+    "dirichlet_multinomial": "dirichlet_multinomial.DirichletMultinomialSynthesizer",
+    "log_linear": "log_linear.LogLinearSynthesizer",
+    "modips": "modips.Modips",
+    "perturbed_histogram": "histogram.PerturbedHistogramSynthesizer",
+    "poisson_gamma": "poisson_gamma.PoissonGammaSynthesizer",
+}
+"""Those of tables, by their names."""
+
+MODELS = {
+    "beta_model": "beta_model.BetaModel",
+    "binomial": "binomial.BinomialModel",
+    "ergm": "ergm.ErgmModel",
+    "gaussian": "gaussian.GaussianModel",
+    "multinomial": "multinomial.MultinomialModel",
+}
+"""By their families."""
+
+
+def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
+    """A synthesizer.
+
+    Parameters
+    ----------
+    name : str
+        One of `SYNTHESIZERS`.
+    parameters : mapping
+        The class's own, by their names; a `family` of modips as a table with its `kind`.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of that name, or it has no such parameters.
+    """
+    made = dict(parameters)
+    if isinstance(made.get("family"), Mapping):
+        from bayesdp.mechanisms.families import check_family
+
+        made["family"] = check_family(_frozen(made["family"]))
+    return _made("synthesizer", _found("synthesizer.name", name, "synthesis", SYNTHESIZERS), made)
+
+
+def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
+    """A model.
+
+    Parameters
+    ----------
+    family : str
+        One of `MODELS`.
+    parameters : mapping
+        The class's own, by their names; `n_range = [smallest, largest]` for n; a normal prior
+        of graph models as a table with mean and sd.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such family, or it has no such parameters.
+    """
+    made = dict(parameters)
+    if "n_range" in made:
+        ends = made.pop("n_range")
+        whole = isinstance(ends, list | tuple) and [type(end) for end in ends] == [int, int]
+        if not whole or "n" in made:
+            raise InvalidInput(
+                f"n_range is {ends!r}; it must be two whole numbers, as [500, 1500], without n"
+            )
+        made["n"] = range(ends[0], ends[1] + 1)
+    if isinstance(made.get("prior"), Mapping):
+        from bayesdp.networks.prior import Normal
+
+        made["prior"] = _made("model.prior", Normal, made["prior"])
+    return _made("model", _found("model.family", family, "inference", MODELS), made)
+
+
+def _found(what: str, name: str, room: str, registry: Mapping[str, str]) -> Any:
+    if name not in registry:
+        raise InvalidInput(f"{what} is {name!r}; it must be one of {', '.join(sorted(registry))}")
+    module, _, attribute = registry[name].partition(".")
+    return getattr(import_module(f"bayesdp.{room}.{module}"), attribute)
+
+
+def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
+    """An instance, if the class has these parameters; it checks their values."""
+    fields = [field for field in dataclasses.fields(cls) if field.init]
+    known = [field.name for field in fields]
+    for name in parameters:
+        if name not in known:
+            raise InvalidInput(
+                f"{what}.{name}: a {cls.__name__} has no such parameter; it has {', '.join(known)}"
+            )
+    for field in fields:
+        optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
+        if not optional and field.name not in parameters:
+            raise InvalidInput(f"{what}.{field.name} is missing; a {cls.__name__} needs it")
+    return cls(**{name: _frozen(value) for name, value in parameters.items()})
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, all the way down."""
+    if isinstance(value, Mapping):
+        return {name: _frozen(each) for name, each in value.items()}
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
