@@ -27,11 +27,8 @@ from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.gaussian_mean import (
-    MeanPosterior,
-    known_mean,
-    posterior_of_mean,
-)
+from bayesdp.inference import gaussian_mean, gaussian_pair
+from bayesdp.inference.gaussian_mean import MeanPosterior, known_mean, posterior_of_mean
 from bayesdp.inference.gaussian_pair import PairPosterior, known_pair, posterior_of_pair
 from bayesdp.inference.gaussian_release import (
     checked_prior,
@@ -42,6 +39,7 @@ from bayesdp.inference.gaussian_release import (
     share_outside,
 )
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.release import Release
@@ -111,12 +109,12 @@ class GaussianModel:
         if self.n is not None:
             check_at_least_one("n", self.n, "or None if the release says it")
 
-    def posterior(self, release: Release) -> Posterior:
+    def posterior(self, release: Releases) -> Posterior:
         """The exact posterior of mu, or of mu and sigma.
 
         Parameters
         ----------
-        release : Release
+        release : Release, or several in a list
             For groups, take one: `posterior(release["a"])`.
 
         Raises
@@ -124,10 +122,11 @@ class GaussianModel:
         InvalidInput
             If the release has groups, or the model doesn't fit it.
         """
-        _ = release.mechanism  # which refuses groups
+        for each in releases_of(release):
+            _ = each.mechanism  # which refuses groups
         return self._posteriors(release)[0].mixture
 
-    def log_evidence(self, release: Release) -> float:
+    def log_evidence(self, release: Releases) -> float:
         """log of the outputs' probability, or density, under the model; summed over groups.
 
         Raises
@@ -150,12 +149,20 @@ class GaussianModel:
         _ = release.mechanism
         return self._naive_posteriors(release)[0]
 
-    def _posteriors(self, release: Release) -> Sequence[MeanPosterior | PairPosterior]:
-        if self.sd is None:
-            pairs = [seen_pair(part, self.n, self.statistic) for part in release.parts]
-            return [posterior_of_pair(seen, self.prior or ()) for seen in pairs]
-        means = [seen_mean(part, self.n, self.statistic) for part in release.parts]
-        return [posterior_of_mean(seen, self.sd, self._normal_prior) for seen in means]
+    def _posteriors(self, release: Releases) -> Sequence[MeanPosterior | PairPosterior]:
+        found: list[MeanPosterior | PairPosterior] = []
+        for parts in parts_of(release):
+            n = agreed_size(parts, self.n)
+            if self.sd is None:
+                pairs = [seen_pair(part, n, self.statistic) for part in parts]
+                found.append(
+                    posterior_of_pair(gaussian_pair.seen_together(pairs), self.prior or ())
+                )
+            else:
+                means = [seen_mean(part, n, self.statistic) for part in parts]
+                seen = gaussian_mean.seen_together(means)
+                found.append(posterior_of_mean(seen, self.sd, self._normal_prior))
+        return found
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
         if self.sd is None:
@@ -186,7 +193,7 @@ class GaussianModel:
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Engine = "auto",
         draws: int = 4000,
@@ -199,8 +206,8 @@ class GaussianModel:
 
         Parameters
         ----------
-        release : Release
-            What was released; its manifest says how.
+        release : Release, or several in a list
+            What was released; its manifest says how. Several are of the same records.
         engine : {"auto", "exact", "pymc"}
             "auto" takes the exact one, which is always possible here. "pymc" samples the same
             posterior with NUTS, together with the latent statistic and what lies between it and
@@ -243,13 +250,15 @@ class GaussianModel:
             if engine == "auto":
                 reason = "the latent statistic can be integrated out, so independent draws exist"
             mixtures = [each.mixture for each in self._posteriors(release)]
-            drawn = exact.sample_mixtures(mixtures, scalar=release.by is None, **options)
+            scalar = releases_of(release)[0].by is None
+            drawn = exact.sample_mixtures(mixtures, scalar=scalar, **options)
         elif engine == "pymc":
             from bayesdp.engines import pymc
 
             nuts: dict[str, Any] = {"warmup": warmup, "progress": progress}
             nuts["variables"] = ["mu"] if self.sd is not None else ["mu", "sigma"]
-            drawn = pymc.sample(self.pymc_model(release), **options, **nuts)
+            one = only_one(release, engine)
+            drawn = pymc.sample(self.pymc_model(one), **options, **nuts)
         else:
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")
         return self._result(drawn, release, reason)
@@ -273,7 +282,7 @@ class GaussianModel:
         )
         return self._result(drawn, release, "naive: takes the copies for real data")
 
-    def _result(self, drawn: Draws, release: Release, reason: str) -> az.InferenceData:
+    def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
         about = {
             "family": self.family,
             "prior": json.dumps(self.prior),
@@ -281,7 +290,8 @@ class GaussianModel:
             "verdict": verdict_on(drawn),
         }
         sigma = drawn.posterior.get("sigma", self.sd or 0.0)
-        share = share_outside(release, drawn.posterior["mu"], sigma)
-        if share is not None:
-            about["expected_share_outside_bounds"] = repr(share)
-        return inference_data(drawn, release, reason=reason, model=about)
+        releases = releases_of(release)
+        found = [share_outside(each, drawn.posterior["mu"], sigma) for each in releases]
+        if shares := [share for share in found if share is not None]:
+            about["expected_share_outside_bounds"] = repr(max(shares))
+        return inference_data(drawn, *releases, reason=reason, model=about)

@@ -15,7 +15,7 @@ come.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,6 +133,22 @@ def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:
         return np.asarray(mechanism.logp(outputs, sums).sum(axis=0))
 
     return Seen(n, (-R, R), scale, _no_kinks, log_law)
+
+
+def seen_together(each: Sequence[Seen]) -> Seen:
+    """From several releases of the same records."""
+    if len(each) == 1:
+        return each[0]
+    low, high = max(one.ends[0] for one in each), min(one.ends[1] for one in each)
+    if not low < high:
+        raise InvalidInput("the releases together have probability zero under the model")
+    return Seen(
+        each[0].n,
+        (low, high),
+        min(one.scale for one in each),
+        lambda start, end: np.concatenate([one.kinks(start, end) for one in each]),
+        lambda means: np.sum([one.log_law(means) for one in each], axis=0),
+    )
 
 
 def _no_kinks(start: float, end: float) -> Floats:

@@ -16,7 +16,7 @@ draws are spread over it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,44 @@ class SeenPair:
     kinks: tuple[Floats, Floats]
     log_law: Callable[[Floats, Floats], Floats]
     moving_kinks: Callable[[Floats], Floats] | None = None
+
+
+def seen_together(each: Sequence[SeenPair]) -> SeenPair:
+    """From several releases of the same records.
+
+    Raises
+    ------
+    InvalidInput
+        If they can't be of the same records, or kinks of one are where no grid is.
+    """
+    if len(each) == 1:
+        return each[0]
+    if any(one.moving_kinks is not None for one in each):
+        raise InvalidInput(
+            "one of the releases is of a noisy sum of squares, whose law has kinks that move with "
+            "the mean, and isn't combined with others here; use a PyMC model and bdp.observe, or "
+            "give sd if it is known"
+        )
+    means, variances = (
+        (
+            max(getattr(one, name)[0] for one in each),
+            min(getattr(one, name)[1] for one in each),
+        )
+        for name in ("means", "variances")
+    )
+    if not (means[0] < means[1] and variances[0] < variances[1]):
+        raise InvalidInput("the releases together have probability zero under the model")
+    return SeenPair(
+        each[0].n,
+        means,
+        variances,
+        (min(one.scales[0] for one in each), min(one.scales[1] for one in each)),
+        (
+            np.concatenate([one.kinks[0] for one in each]),
+            np.concatenate([one.kinks[1] for one in each]),
+        ),
+        lambda s, v: np.sum([one.log_law(s, v) for one in each], axis=0),
+    )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def inference_data(
     drawn: Draws,
     release: Release,
-    *,
+    *others: Release,
     reason: str,
     model: Mapping[str, str],
     coords: Mapping[str, Any] | None = None,
@@ -33,8 +33,8 @@ def inference_data(
     drawn : Draws
         Every posterior variable is one a group: shape (chains, draws, groups, ...), or
         (chains, draws, ...) where there are no groups; without `coords` also (chains, draws, 1).
-    release : Release
-        What was fitted.
+    release, *others : Release
+        What was fitted; the others' outputs and parameters have names that end in _2, _3, ....
     reason : str
         Why this engine ran.
     model : mapping of str to str
@@ -44,16 +44,24 @@ def inference_data(
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
-    constant = _public_parameters(release)
+    suffixes = ["", *(f"_{k}" for k in range(2, len(others) + 2))]
+    every = list(zip((release, *others), suffixes, strict=True))
+    constant: dict[str, Any] = {}
+    observed: dict[str, Any] = {}
+    observed_dims: dict[str, list[str]] = {}
+    for each, suffix in every:
+        constant |= _public_parameters(each, suffix)
+        outputs, dims = _observed(each, suffix)
+        observed, observed_dims = observed | outputs, observed_dims | dims
     posterior = dict(drawn.posterior)
-    coordinates: dict[str, Any] = {"copy": np.arange(release.copies), **own}
+    coordinates: dict[str, Any] = {f"copy{suffix}": np.arange(r.copies) for r, suffix in every}
+    coordinates |= own
     if group:
         coordinates["group"] = group_coordinate(release)
     else:
         constant = {name: value[0] for name, value in constant.items()}
         if not own:
             posterior = {name: v.reshape(v.shape[:2]) for name, v in posterior.items()}
-    observed, observed_dims = _observed(release)
     return to_inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
@@ -64,11 +72,11 @@ def inference_data(
         coords=coordinates,
         observed_data=observed,
         constant_data=constant,
-        attrs={**_about(drawn, release), **model, "engine_reason": reason},
+        attrs={**_about(drawn, release, *others), **model, "engine_reason": reason},
     )
 
 
-def _observed(release: Release) -> tuple[dict[str, Any], dict[str, list[str]]]:
+def _observed(release: Release, suffix: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """The outputs, copies first and then groups, and what an output's own axes are called.
 
     Groups whose outputs differ in length have one array each.
@@ -76,20 +84,21 @@ def _observed(release: Release) -> tuple[dict[str, Any], dict[str, list[str]]]:
     group = release.by is not None
     arrays = [np.array(part.outputs) for part in release.parts]
     if len({array.shape for array in arrays}) > 1:
-        found = {f"outputs_{label}": a for label, a in zip(release.groups, arrays, strict=True)}
-        return found, {name: ["copy", f"{name}_component"] for name in found}
-    own = ["component"] if arrays[0].ndim > 1 else []
+        labels = [f"outputs{suffix}_{label}" for label in release.groups]
+        found = dict(zip(labels, arrays, strict=True))
+        return found, {name: [f"copy{suffix}", f"{name}_component"] for name in found}
+    name, own = f"outputs{suffix}", [f"component{suffix}"] if arrays[0].ndim > 1 else []
     outputs = np.stack(arrays, axis=1) if group else arrays[0]
-    return {"outputs": outputs}, {"outputs": ["copy", *(["group"] if group else []), *own]}
+    return {name: outputs}, {name: [f"copy{suffix}", *(["group"] if group else []), *own]}
 
 
-def _about(drawn: Draws, release: Release) -> dict[str, str]:
+def _about(drawn: Draws, *releases: Release) -> dict[str, str]:
     return {
         "bayesdp_version": __version__,
         "engine": drawn.engine,
         "engine_versions": json.dumps(dict(drawn.versions)),
-        "guarantee": str(release.guarantee),
-        "release": release.fingerprint,
+        "guarantee": "; ".join(str(release.guarantee) for release in releases),
+        "release": " ".join(release.fingerprint for release in releases),
     }
 
 
@@ -101,7 +110,7 @@ def group_coordinate(release: Release) -> list[Any]:
     return [str(label) for label in labels]
 
 
-def _public_parameters(release: Release) -> dict[str, Any]:
+def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:
     """The mechanisms' parameters that are known, as arrays with one row a group.
 
     What has parameters of its own, or differs in length between groups, is shown as JSON, since
@@ -109,7 +118,7 @@ def _public_parameters(release: Release) -> dict[str, Any]:
     """
     mechanisms = [MechanismEntry.of(part.mechanism).parameters for part in release.parts]
     return {
-        f"mechanism_{name}": _plain([parameters[name] for parameters in mechanisms])
+        f"mechanism{suffix}_{name}": _plain([parameters[name] for parameters in mechanisms])
         for name, value in mechanisms[0].items()
         if value is not None
     }

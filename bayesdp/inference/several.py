@@ -1,0 +1,75 @@
+"""Several releases of the same confidential records, as one observation of them.
+
+Given the records' statistic, releases are independent, so their laws multiply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bayesdp.errors import InvalidInput
+from bayesdp.release import Part, Release
+
+Releases = Release | Sequence[Release]
+
+
+def releases_of(given: Releases) -> tuple[Release, ...]:
+    """One release or several, as several.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none, one isn't a Release, or they have different groups.
+    """
+    found = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not found or not all(isinstance(each, Release) for each in found):
+        raise InvalidInput(
+            f"release is a {type(given).__name__}; it must be a bdp.Release, or a list of releases "
+            "of the same records"
+        )
+    for other in found[1:]:
+        if (other.by is None) != (found[0].by is None) or other.groups != found[0].groups:
+            raise InvalidInput(
+                f"the releases have the groups {list(found[0].groups)} and {list(other.groups)}; "
+                "several at once must be of the same records, in the same groups and order"
+            )
+    return found
+
+
+def parts_of(given: Releases) -> list[tuple[Part, ...]]:
+    """Each group's parts, one a release."""
+    return list(zip(*(release.parts for release in releases_of(given)), strict=True))
+
+
+def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
+    """The number of records, as the releases or the analyst say it; None if nobody does.
+
+    Raises
+    ------
+    InvalidInput
+        If releases differ.
+    """
+    public = {part.mechanism.n for part in parts if part.mechanism.n is not None}
+    if len(public) > 1:
+        raise InvalidInput(
+            f"the releases say n = {' and n = '.join(map(str, sorted(public)))}; several at once "
+            "must be of the same records"
+        )
+    return n if n is not None or not public else public.pop()
+
+
+def only_one(given: Releases, engine: str) -> Release:
+    """The release, for an engine that takes one.
+
+    Raises
+    ------
+    InvalidInput
+        If there are several.
+    """
+    found = releases_of(given)
+    if len(found) > 1:
+        raise InvalidInput(
+            f"engine is {engine!r}, which takes one release at a time, and there are {len(found)}; "
+            "use engine='exact', or bdp.observe in a PyMC model"
+        )
+    return found[0]
