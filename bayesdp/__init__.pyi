@@ -26,6 +26,7 @@ from .inference.ergm import ErgmModel as ErgmModel
 from .inference.gaussian import GaussianModel as GaussianModel
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .inference.observe import observe as observe
+from .inference.predictive import posterior_predictive as posterior_predictive
 from .mechanisms import families as families
 from .mechanisms.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
 from .mechanisms.censored_beta import CensoredBetaMechanism as CensoredBetaMechanism

@@ -1,0 +1,117 @@
+"""Posterior predictive outputs: their law, their shape, and what is refused."""
+
+import arviz as az
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.mechanisms.laws import beta_binomial_logpmf
+
+FALSE_ALARM = 1e-6
+
+
+def predicted(model, release, draws=4000):
+    idata = model.fit(release, draws=1000, seed=2)
+    return bdp.posterior_predictive(model, idata, release, draws=draws, seed=3)
+
+
+def test_counts_follow_their_law(charest_release):
+    """Against the sum over confidential counts, old and new; chi-square over the outputs."""
+    model, mechanism = bdp.BinomialModel(), charest_release.mechanism
+    outputs = predicted(model, charest_release).posterior_predictive["outputs"].to_numpy()
+    mixture = model.posterior(charest_release)
+    x = np.arange(101)
+    new = special.logsumexp(
+        [
+            np.log(w) + beta_binomial_logpmf(x, 100, a, b)
+            for w, a, b in zip(mixture.weights, mixture.a, mixture.b, strict=True)
+        ],
+        axis=0,
+    )
+    law = np.array([
+        np.exp(special.logsumexp(new + mechanism.logp(z, bdp.Count(x, 100)))) for z in range(101)
+    ])  # fmt: skip
+    seen = np.bincount(outputs.ravel(), minlength=101)
+    bins = np.minimum((np.cumsum(law) * 20).astype(int), 19)
+    expected = np.bincount(bins, law * outputs.size)
+    observed = np.bincount(bins, seen)
+    keep = expected > 0
+    assert stats.chisquare(observed[keep], expected[keep]).pvalue > FALSE_ALARM
+
+
+def test_noisy_means_have_the_variances_of_all_that_is_random():
+    noise = bdp.GaussianMechanism(0.4, 0.01, neighbours="replace_one", n=25)
+    release = bdp.Release.of_groups(
+        {"a": (noise, [1.0, 1.5]), "b": (noise, [-2.0, -1.0])}, delta=1e-6
+    )
+    model = bdp.GaussianModel(sd=3.0)
+    made = predicted(model, release)
+    outputs = made.posterior_predictive["outputs"]
+    assert outputs.dims == ("chain", "draw", "copy", "group")
+    for label in ("a", "b"):
+        posterior = model.posterior(release[label])
+        z = outputs.sel(group=label).to_numpy()[0, :, 0]
+        variance = posterior.sd() ** 2 + 9 / 25 + 0.16
+        error = np.sqrt(variance / z.size)
+        assert abs(z.mean() - posterior.mean()) < 5 * error
+        assert abs(z.var() - variance) < 5 * variance * np.sqrt(2 / z.size)
+
+
+def test_moments_are_of_records_within_their_bounds():
+    mechanism = bdp.LaplaceMechanism(
+        0.5, 0.1, neighbours="replace_one", n=30, dimension=2, bounds=(0.0, 4.0),
+        bounding="truncated",
+    )  # fmt: skip
+    release = bdp.Release.of(mechanism, outputs=[(0.5, 3.5)])
+    model = bdp.GaussianModel(prior=(0, 0.1, 2, 4))
+    z = predicted(model, release, draws=300).posterior_predictive["outputs"]
+    assert z.shape == (1, 300, 1, 2)
+    assert float(z.min()) >= 0.0
+    assert float(z.max()) <= 4.0
+
+
+def test_answers_and_tables():
+    answers = bdp.RandomizedResponse.kary(1.0, 3, n=200)
+    release = bdp.Release.of(answers, [tuple([0] * 120 + [1] * 50 + [2] * 30)])
+    model = bdp.MultinomialModel(prior=(1, 1, 1))
+    made = predicted(model, release, draws=1500)
+    z = made.posterior_predictive["outputs"].to_numpy()
+    share = (z[0, :, 0] == 0).mean(axis=1)
+    theta = made.posterior["theta"].to_numpy().reshape(-1, 3)
+    mean = (theta @ answers.matrix[:, 0]).mean()
+    # As if a tenth of the draws were independent, which chains here exceed.
+    assert abs(share.mean() - mean) < 5 * share.std() / np.sqrt(share.size / 10)
+    table = bdp.Release.of(
+        bdp.PerturbedHistogram(2.0, 3, bdp.Neighbours.REPLACE_ONE, n=20), [(9, 7, 5), (10, 3, 8)]
+    )
+    outputs = predicted(model, table, draws=50).posterior_predictive["outputs"]
+    assert outputs.shape == (1, 50, 2, 3)
+    assert outputs.dtype.kind == "i"
+
+
+def test_arviz_compares_them_with_what_was_released(grouped_release):
+    model = bdp.BinomialModel()
+    made = predicted(model, grouped_release, draws=200)
+    assert made.posterior_predictive["outputs"].dims[2:] == made.observed_data["outputs"].dims
+    axes = az.plot_ppc(made, num_pp_samples=20, random_seed=1)
+    assert axes is not None
+    again = predicted(model, grouped_release, draws=200)
+    assert made.posterior_predictive.equals(again.posterior_predictive)
+
+
+def test_refusals(charest_release, grouped_release):
+    model = bdp.BinomialModel()
+    idata = model.fit(charest_release, draws=10, seed=1)
+    with pytest.raises(bdp.InvalidInput, match="given this release"):
+        bdp.posterior_predictive(model, idata, grouped_release)
+    with pytest.raises(bdp.InvalidInput, match="isn't this model's"):
+        bdp.posterior_predictive(bdp.GaussianModel(sd=1), idata, charest_release)
+    with pytest.raises(bdp.InvalidInput, match="there are binomial, gaussian, multinomial"):
+        bdp.posterior_predictive(bdp.ErgmModel("edges"), idata, charest_release)
+    with pytest.raises(bdp.InvalidInput, match="draws is 0"):
+        bdp.posterior_predictive(model, idata, charest_release, draws=0)
+    hidden = bdp.Release.of(bdp.BetaBinomialMechanism(None, 10, (4.0, 4.0)), [3])
+    prior = bdp.BinomialModel(n=range(5, 20))
+    with pytest.raises(bdp.InvalidInput, match="n is confidential"):
+        bdp.posterior_predictive(prior, prior.fit(hidden, draws=10), hidden)
