@@ -298,3 +298,34 @@ def test_tables_of_many_groups_open(browser, tmp_path):
     browser.run("document.querySelector('summary').click()")
     assert browser.run("return document.querySelector('#mechanisms').checkVisibility()") is True
     assert fits(browser)
+
+
+@pytest.fixture(scope="module")
+def normal_page(tmp_path_factory) -> Path:
+    """Of another family, with two variables and 30 groups, one with a long hostile name."""
+    noise = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=400, dimension=2)
+    labels = ["<b>bold</b> " + "x" * 150, *(f"site {k}" for k in range(29))]
+    release = bdp.Release.of_groups(
+        {label: (noise, [(k - 4.0, 4.0 + k / 8)]) for k, label in enumerate(labels)},
+        variable="height",
+    )
+    idata = bdp.GaussianModel(prior=(0, 0.01, 2, 4)).fit(release, draws=100, seed=1)
+    return write_report(idata, release, tmp_path_factory.mktemp("normal") / "report")
+
+
+@pytest.mark.parametrize("shape", VIEWS)
+def test_the_page_on_any_family(browser, normal_page, shape):
+    browser.open(normal_page, *shape)
+    assert fits(browser)
+    charts = browser.run(BOXES, "svg.chart")
+    assert len(charts) == 60
+    assert all(wide > 100 and 0 <= left < right <= browser.width for left, right, wide, _ in charts)
+    for variable in (1, 2):
+        boxes = browser.run(BOXES, f"figure:nth-of-type({variable}) .row.axis text")
+        assert len(boxes) >= 2
+        assert all(a[1] < b[0] for a, b in pairwise(boxes))
+        assert all(left >= 0 and right <= browser.width for left, right, _, _ in boxes)
+    texts = browser.run(TEXTS)
+    assert {text: contrast(a, b) for text, a, b in texts if contrast(a, b) < 4.5} == {}
+    assert browser.run("return document.querySelectorAll('b, script').length") == 0
+    assert browser.driver.get_log("browser") == []
