@@ -24,6 +24,9 @@ from .inference.beta_model import BetaModel as BetaModel
 from .inference.binomial import BinomialModel as BinomialModel
 from .inference.ergm import ErgmModel as ErgmModel
 from .inference.gaussian import GaussianModel as GaussianModel
+from .inference.hierarchical_binomial import (
+    HierarchicalBinomialModel as HierarchicalBinomialModel,
+)
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .inference.observe import observe as observe
 from .inference.predictive import posterior_predictive as posterior_predictive

@@ -24,6 +24,7 @@ MODELS = {
     "binomial": "binomial.BinomialModel",
     "ergm": "ergm.ErgmModel",
     "gaussian": "gaussian.GaussianModel",
+    "hierarchical_binomial": "hierarchical_binomial.HierarchicalBinomialModel",
     "multinomial": "multinomial.MultinomialModel",
 }
 """By their families."""

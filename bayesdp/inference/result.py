@@ -25,6 +25,7 @@ def inference_data(
     reason: str,
     model: Mapping[str, str],
     coords: Mapping[str, Any] | None = None,
+    dims: Mapping[str, list[str]] | None = None,
 ) -> az.InferenceData:
     """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
 
@@ -41,6 +42,8 @@ def inference_data(
         What the model says of itself: its family and parameters.
     coords : mapping of str to sequence, optional
         The dimensions that every variable has after its group, and their labels.
+    dims : mapping of str to list of str, optional
+        In their place: each variable's own.
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
@@ -51,8 +54,8 @@ def inference_data(
     observed_dims: dict[str, list[str]] = {}
     for each, suffix in every:
         constant |= _public_parameters(each, suffix)
-        outputs, dims = _observed(each, suffix)
-        observed, observed_dims = observed | outputs, observed_dims | dims
+        outputs, own_dims = _observed(each, suffix)
+        observed, observed_dims = observed | outputs, observed_dims | own_dims
     posterior = dict(drawn.posterior)
     coordinates: dict[str, Any] = {f"copy{suffix}": np.arange(r.copies) for r, suffix in every}
     coordinates |= own
@@ -60,13 +63,14 @@ def inference_data(
         coordinates["group"] = group_coordinate(release)
     else:
         constant = {name: value[0] for name, value in constant.items()}
-        if not own:
+        if not own and dims is None:
             posterior = {name: v.reshape(v.shape[:2]) for name, v in posterior.items()}
     return to_inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
             **observed_dims,
             **{name: [*group, *own] for name in posterior},
+            **(dims or {}),
             **dict.fromkeys(constant, group),
         },
         coords=coordinates,

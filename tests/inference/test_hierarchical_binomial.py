@@ -1,0 +1,194 @@
+"""Groups' proportions from one population of groups: kernels, posterior, calibration, refusals."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayesdp as bdp
+from bayesdp.engines import partial_pooling as pooling
+
+pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+
+FALSE_ALARM = 1e-6
+MECHANISM = bdp.BetaBinomialMechanism(12, 12, (5.0, 5.0))
+
+
+@pytest.mark.parametrize("a", [1e-8, 0.3, 7.0, 63.9, 64.1, 1e4, 1e12, 1e17])
+@pytest.mark.parametrize("k", [0, 1, 5, 1000, 10**6])
+def test_rising_factorials_keep_their_digits(a, k):
+    with mpmath.workdps(50):
+        right = float(mpmath.loggamma(mpmath.mpf(a) + k) - mpmath.loggamma(mpmath.mpf(a)))
+    assert pooling.log_rising(a, float(k)) == pytest.approx(right, rel=2e-13, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "length", "alpha", "beta"),
+    [
+        (12, 0, 13, 0.4, 2.0),
+        (12, 5, 4, 1e-6, 1e-7),
+        (3000, 0, 3001, 900.0, 300.0),
+        (3000, 0, 3001, 3e6, 1e6),
+        (3000, 2000, 1001, 0.01, 0.02),
+        (50, 0, 51, 1e15, 3e15),
+    ],
+)
+def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
+    rng = np.random.default_rng(n)
+    law = rng.random(length)
+    x = np.arange(first, first + length)
+    if alpha < 1e10:
+        terms = stats.betabinom.logpmf(x, n, alpha, beta)
+    else:
+        terms = stats.binom.logpmf(x, n, alpha / (alpha + beta))
+    right = special.logsumexp(terms, b=law)
+    assert pooling.log_sum(law, first, n, alpha, beta) == pytest.approx(right, abs=1e-8)
+
+
+def test_counts_are_drawn_from_their_sums():
+    rng, law = np.random.default_rng(1), np.array([0.2, 1.0, 0.0, 0.7, 0.1])
+    drawn = [pooling.draw_count(law, 3.0, 9.0, 0.8, 1.7, rng, np.empty(5)) for _ in range(20_000)]
+    weights = law * stats.betabinom.pmf(np.arange(3, 8), 9, 0.8, 1.7)
+    seen = np.bincount(np.array(drawn, dtype=int) - 3, minlength=5)
+    assert seen[2] == 0
+    keep = weights > 0
+    expected = weights[keep] / weights.sum() * len(drawn)
+    assert stats.chisquare(seen[keep], expected).pvalue > FALSE_ALARM
+
+
+def by_quadrature(release, prior, c):
+    """Posterior means of m, of the sd and of each p, on a grid in (logit m, log kappa)."""
+    u, v = np.linspace(-14, 14, 281), np.linspace(-14, 24, 381)
+    m, kappa = special.expit(u)[:, None], np.exp(v)[None, :]
+    alpha, beta = m * kappa, (1 - m) * kappa
+    log_p = stats.beta.logpdf(m, *prior) + np.log(m * (1 - m))
+    log_p = log_p + v - 2 * np.log(c + kappa)
+    each = []
+    for part in release.parts:
+        n = part.mechanism.n
+        x = np.arange(n + 1)
+        law = part.mechanism.logp(np.array(part.outputs)[:, None], bdp.Count(x, n)).sum(axis=0)
+        law = law + special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
+        rest = special.betaln(alpha, beta)
+        terms = [law[i] + special.betaln(alpha + i, beta + n - i) - rest for i in x]
+        total = special.logsumexp(terms, axis=0)
+        shares = np.exp(np.array(terms) - total)
+        each.append(np.sum(shares * (alpha + x[:, None, None]), axis=0) / (kappa + n))
+        log_p = log_p + total
+    w = np.exp(log_p - log_p.max())
+    w /= w.sum()
+    found = {"mean": (w * m).sum(), "sd": (w * np.sqrt(m * (1 - m) / (kappa + 1))).sum()}
+    return found, [float((w * p).sum()) for p in each]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "prior", "c"),
+    [
+        ({"a": [3, 4], "b": [10, 9]}, (1.0, 1.0), 10.0),
+        ({"a": [6, 6], "b": [5, 7], "c": [12, 11]}, (2.0, 1.5), 4.0),
+    ],
+)
+def test_the_posterior_is_that_of_quadrature(outputs, prior, c):
+    """Within 5 Monte Carlo standard errors: false alarms below 1e-6 each."""
+    release = bdp.Release.of_groups({g: (MECHANISM, z) for g, z in outputs.items()})
+    model = bdp.HierarchicalBinomialModel(prior, concentration=c)
+    idata = model.fit(release, draws=4000, seed=2)
+    scalars, ps = by_quadrature(release, prior, c)
+    right = {**scalars, **{f"p[{g}]": p for g, p in zip(outputs, ps, strict=True)}}
+    import arviz as az
+
+    errors, means = az.mcse(idata), idata.posterior.mean(("chain", "draw"))
+    for name, expected in right.items():
+        variable, _, group = name.rstrip("]").partition("[")
+        chosen = {"group": group} if group else {}
+        error = float(errors[variable].sel(chosen))
+        assert abs(float(means[variable].sel(chosen)) - expected) < 5 * error, name
+        assert error < 0.01
+    assert "no problem" in idata.attrs["verdict"]
+    assert idata.posterior["mean"].dims == ("chain", "draw")
+
+
+@pytest.mark.slow
+def test_it_is_calibrated():
+    """Ranks of the truth among the draws are uniform, over the prior and releases."""
+    rng, ranks, c = np.random.default_rng(6), [], 8.0
+    model = bdp.HierarchicalBinomialModel((2.0, 2.0), concentration=c)
+    synthesizer = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2)
+    for i in range(300):
+        m, share = rng.beta(2, 2), rng.random()
+        kappa = c * share / (1 - share)
+        p = rng.beta(m * kappa, (1 - m) * kappa, size=4)
+        counts = {g: bdp.Count(int(rng.binomial(20, each)), 20) for g, each in enumerate(p)}
+        with bdp.reproducible(i):
+            release = synthesizer.release(counts)
+        drawn = model.fit(release, draws=396, chains=1, warmup=150, seed=i).posterior
+        sd = math.sqrt(m * (1 - m) / (kappa + 1))
+        thin = {"draw": slice(None, None, 4)}
+        truths = {"mean": m, "sd": sd, "p": p[0]}
+        values = {name: drawn[name].isel(thin).to_numpy() for name in truths}
+        values["p"] = values["p"][..., 0]
+        ranks.append([int((values[name] < truth).sum()) for name, truth in truths.items()])
+    for column in np.array(ranks).T:  # of 99 draws: 100 ranks in 10 bins
+        assert stats.chisquare(np.bincount(column // 10, minlength=10)).pvalue > FALSE_ALARM
+
+
+def test_groups_lend_strength_and_the_naive_fit_is_another():
+    counts = {g: (MECHANISM, z) for g, z in {"a": [3, 3], "b": [4, 4], "c": [12, 12]}.items()}
+    release = bdp.Release.of_groups(counts)
+    model = bdp.HierarchicalBinomialModel()
+
+    def means(idata):
+        return idata.posterior["p"].mean(("chain", "draw")).to_numpy()
+
+    pooled = model.fit(release, draws=1000, seed=1)
+    alone = bdp.BinomialModel().fit(release, draws=1000, seed=1)
+    assert np.ptp(means(pooled)) < np.ptp(means(alone))
+    naive = model.fit_naive(release, draws=1000, seed=1)
+    assert naive.attrs["engine_reason"].startswith("naive")
+    assert np.ptp(means(naive)) > np.ptp(means(pooled))
+    again = model.fit(release, draws=1000, seed=1)
+    assert again.posterior.equals(pooled.posterior)
+
+
+def test_large_groups_take_their_part_of_the_sum_alone():
+    counts = {g: bdp.Count(4000 + 600 * g, 20_000) for g in range(5)}
+    with bdp.reproducible(1):
+        release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(counts)
+    idata = bdp.HierarchicalBinomialModel(concentration=100).fit(
+        release, draws=100, warmup=90, seed=1, chains=2
+    )
+    p = idata.posterior["p"].mean(("chain", "draw")).to_numpy()
+    assert np.all(np.abs(p - np.arange(0.20, 0.34, 0.03)) < 0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 0}, "draws is 0"),
+        ({"warmup": 0}, "warmup is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"engine": "exact"}, "engine is 'exact'"),
+    ],
+)
+def test_bad_arguments_are_named(grouped_release, arguments, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        bdp.HierarchicalBinomialModel().fit(grouped_release, **arguments)
+
+
+def test_bad_releases_and_priors(charest_release):
+    model = bdp.HierarchicalBinomialModel()
+    with pytest.raises(bdp.InvalidInput, match="one group"):
+        model.fit(charest_release)
+    hidden = bdp.BetaBinomialMechanism(None, 5, (2.0, 2.0))
+    with pytest.raises(bdp.InvalidInput, match="n is confidential"):
+        model.fit(bdp.Release.of_groups({"a": (hidden, [1]), "b": (hidden, [2])}))
+    noise = bdp.LaplaceMechanism(1.0, 1.0, neighbours="replace_one", n=9)
+    with pytest.raises(bdp.InvalidInput, match="what a BinomialModel does"):
+        model.fit(bdp.Release.of_groups({"a": (noise, [1.5]), "b": (noise, [2.0])}))
+    for wrong in (0.0, -1.0, math.inf, "ten"):
+        with pytest.raises(bdp.InvalidInput, match="concentration is"):
+            bdp.HierarchicalBinomialModel(concentration=wrong)
+    with pytest.raises(bdp.InvalidInput, match="prior"):
+        bdp.HierarchicalBinomialModel(prior=(0, 1))
