@@ -135,7 +135,7 @@ def test_it_is_calibrated():
 
 
 def test_groups_lend_strength_and_the_naive_fit_is_another():
-    counts = {g: (MECHANISM, z) for g, z in {"a": [3, 3], "b": [4, 4], "c": [12, 12]}.items()}
+    counts = {g: (MECHANISM, z) for g, z in {"a": [4, 4], "b": [6, 6], "c": [8, 8]}.items()}
     release = bdp.Release.of_groups(counts)
     model = bdp.HierarchicalBinomialModel()
 
