@@ -25,6 +25,7 @@ from .inference.binomial import BinomialModel as BinomialModel
 from .inference.ergm import ErgmModel as ErgmModel
 from .inference.gaussian import GaussianModel as GaussianModel
 from .inference.multinomial import MultinomialModel as MultinomialModel
+from .inference.record_model import RecordModel as RecordModel
 from .mechanisms import families as families
 from .mechanisms.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
 from .mechanisms.censored_beta import CensoredBetaMechanism as CensoredBetaMechanism

@@ -25,6 +25,7 @@ def inference_data(
     reason: str,
     model: Mapping[str, str],
     coords: Mapping[str, Any] | None = None,
+    dims: Mapping[str, list[str]] | None = None,
 ) -> az.InferenceData:
     """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
 
@@ -41,6 +42,8 @@ def inference_data(
         What the model says of itself: its family and parameters.
     coords : mapping of str to sequence, optional
         The dimensions that every variable has after its group, and their labels.
+    dims : mapping of str to list of str, optional
+        In their place, where there are no groups: each variable's own.
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
@@ -51,7 +54,7 @@ def inference_data(
         coordinates["group"] = group_coordinate(release)
     else:
         constant = {name: value[0] for name, value in constant.items()}
-        if not own:
+        if not own and dims is None:
             posterior = {name: v.reshape(v.shape[:2]) for name, v in posterior.items()}
     observed, observed_dims = _observed(release)
     return to_inference_data(
@@ -59,6 +62,7 @@ def inference_data(
         dims={
             **observed_dims,
             **{name: [*group, *own] for name in posterior},
+            **(dims or {}),
             **dict.fromkeys(constant, group),
         },
         coords=coordinates,

@@ -1,0 +1,315 @@
+r"""Any model of independent records, given as compiled functions, from record-additive releases.
+
+    theta ~ prior,    x_1, ..., x_n | theta ~ f(. | theta),    z | sum_i t(x_i) ~ mechanism.
+
+Only z is seen. The caller says how to draw theta given the records and a record given theta, and
+what a record adds to the statistic; the mechanism's law comes from the release, and chains over
+theta and the records do the rest (Ju, Awan, Gong and Rao 2022): see
+`bayesdp.engines.augmentation_records`. Where records have few values, their counts are enough, and
+the cost doesn't grow with n: `bayesdp.engines.augmentation_counts`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.errors import InvalidInput
+from bayesdp.inference import record_chains
+from bayesdp.inference.binomial import sizes_of_prior
+from bayesdp.inference.multinomial_response import Responses
+from bayesdp.inference.record_functions import check_compiled, try_out
+from bayesdp.inference.record_release import AdditiveLaw, law_of
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Floats = NDArray[np.float64]
+
+_REASON = (
+    "the model is given as draws of records, whose statistic has no law to sum them out by, so "
+    "chains go over the records"
+)
+
+
+@dataclass(frozen=True)
+class RecordModel:
+    """Inference about the parameters of any model of independent records.
+
+    The functions are compiled (`@numba.njit`), write what they find into their last argument, an
+    array of floats, and draw from `np.random`, whose seed `fit` sets.
+
+    Parameters
+    ----------
+    parameters : mapping of str to tuple of int
+        Names and shapes of what theta holds, in order, flat: {"mu": (), "weights": (3,)}.
+    start : callable, (theta)
+        Draws a theta for a chain to start from. It should be spread more widely than the
+        posterior: the prior's own sampler, if the prior is proper.
+    posterior : callable, (records, theta)
+        Draws theta given the records, shape (n, record_size), or, with a support, their counts,
+        shape (k,). theta holds its current value, so a step of a Markov chain that leaves
+        p(theta | records) as it is will do. n may be 0 if its prior says so.
+    statistic : callable, (record, out)
+        What a record adds to the statistic that the mechanism randomised; for a randomized
+        response, the record's category.
+    record : callable, (theta, record), optional
+        Draws one record from f(. | theta).
+    support : array_like, shape (k,) or (k, record_size), optional
+        All values that a record may have, where they are few. Records are then counted.
+    probabilities : callable, (theta, out), optional
+        With a support, in place of `record`: f of its k values.
+    record_size : int
+        Numbers in a record; a support says it itself.
+    n : int, range or array_like of float, optional
+        Where the release doesn't say the number of records: the number, a range of equally likely
+        ones, or an array whose element k is Pr[n = k].
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or a function isn't compiled, takes other arguments,
+        or doesn't write what it should.
+
+    Examples
+    --------
+    The mean of normal records under a N(0, 1) prior, from a noisy sum of clamped ones:
+
+    >>> import bayesdp as bdp, numba, numpy as np
+    >>> @numba.njit
+    ... def start(theta):
+    ...     theta[0] = np.random.normal(0, 1)
+    >>> @numba.njit
+    ... def posterior(records, theta):
+    ...     weight = 1 + len(records)
+    ...     theta[0] = np.random.normal(records.sum() / weight, weight**-0.5)
+    >>> @numba.njit
+    ... def record(theta, out):
+    ...     out[0] = np.random.normal(theta[0], 1)
+    >>> @numba.njit
+    ... def statistic(record, out):
+    ...     out[0] = min(max(record[0], -3.0), 3.0)
+    >>> model = bdp.RecordModel({"mu": ()}, start, posterior, statistic, record, n=200)
+    >>> noise = bdp.LaplaceMechanism.calibrate(epsilon=1.0, sensitivity=3.0)
+    >>> idata = model.fit(bdp.Release.of(noise, [95.0]), draws=5000, seed=1)
+    >>> low, high = np.quantile(idata.posterior["mu"], [0.025, 0.975])
+    """
+
+    parameters: Mapping[str, tuple[int, ...]]
+    start: Any
+    posterior: Any
+    statistic: Any
+    record: Any = None
+    support: Any = field(default=None, compare=False)
+    probabilities: Any = None
+    record_size: int = 1
+    n: Any = field(default=None, compare=False)
+
+    family: ClassVar[str] = "records"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", _checked_shapes(self.parameters))
+        check_at_least_one("record_size", self.record_size)
+        check_compiled("start", self.start, "theta")
+        counted = self.support is not None
+        check_compiled("posterior", self.posterior, "counts" if counted else "records", "theta")
+        check_compiled("statistic", self.statistic, "record", "out")
+        given, needed = ("record", "probabilities") if counted else ("probabilities", "record")
+        if getattr(self, given) is not None or getattr(self, needed) is None:
+            raise InvalidInput(
+                f"{needed} is {getattr(self, needed)!r} and {given} is {getattr(self, given)!r}; "
+                f"{'with' if counted else 'without'} a support the model takes `{needed}` and not "
+                f"`{given}`"
+            )
+        check_compiled(needed, getattr(self, needed), "theta", "out" if counted else "record")
+        if counted:
+            support = _checked_support(self.support)
+            object.__setattr__(self, "support", support)
+            object.__setattr__(self, "record_size", support.shape[1])
+        if is_number(self.n):
+            object.__setattr__(self, "n", [(check_at_least_one("n", self.n), 1.0)])
+        elif self.n is not None:
+            object.__setattr__(self, "n", sizes_of_prior(self.n))
+
+    @property
+    def _numbers(self) -> int:
+        return sum(math.prod(shape) for shape in self.parameters.values())
+
+    def fit(
+        self,
+        release: Release,
+        *,
+        engine: Literal["auto", "augmentation"] = "auto",
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """Draw from the posterior of the parameters given the release.
+
+        Parameters
+        ----------
+        release : Release
+            What was released; its manifest says how. Without groups.
+        engine : {"auto", "augmentation"}
+            There is one.
+        draws, chains : int
+            Sweeps that each chain keeps.
+        warmup : int
+            Sweeps that each chain leaves out first.
+        seed : int, optional
+            For reproducible draws.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables as `parameters` names them, and "n" where it is unknown;
+            sample_stats "acceptance_rate", the share of a sweep's proposals that were accepted
+            (one by one, of a mechanism whose law one record changes by at most exp(epsilon), at
+            least exp(-epsilon) on average), and "log_law", log Pr[outputs | records];
+            observed_data (the outputs), constant_data (the mechanism's public parameters), and
+            attrs: engine and why, versions, guarantee, "verdict".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range, the model doesn't fit the release, or a function
+            doesn't compile or writes what it shouldn't.
+        EngineFailed
+            If a function stops, or gives NaN.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
+            check_at_least_one(name, value)
+        check_seed(seed)
+        if engine not in ("auto", "augmentation"):
+            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'augmentation'")
+        mechanism = release.mechanism
+        sizes = self._sizes_of(mechanism)
+        run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)
+        drawn = record_chains.sample(run, draws=draws, chains=chains, warmup=warmup, seed=seed)
+        return self._result(drawn, release, _REASON if engine == "auto" else "asked for", sizes)
+
+    def _run(self, law: AdditiveLaw | Responses, sizes: record_chains.Sizes) -> record_chains.Run:
+        size = 1 if isinstance(law, Responses) else law.size
+        theta = try_out("start", self.start, (), self._numbers)
+        if self.support is None:
+            one = try_out("record", self.record, (theta,), self.record_size)
+            try_out("statistic", self.statistic, (one,), size)
+            try_out(
+                "posterior", _keeping(self.posterior, theta), (one[None].repeat(2, 0),), theta.size
+            )
+            functions = (self.start, self.posterior, self.record, self.statistic)
+            return record_chains.of_records(functions, law, sizes, theta.size, self.record_size)
+        table = np.array(
+            [try_out("statistic", self.statistic, (value,), size) for value in self.support]
+        )
+        if not np.all(np.isfinite(table)):
+            raise InvalidInput("statistic gives NaN or infinity for a value of the support")
+        try_out("probabilities", self.probabilities, (theta,), len(table))
+        counts = np.ones(len(table), dtype=np.int64)
+        try_out("posterior", _keeping(self.posterior, theta), (counts,), theta.size)
+        functions = (self.start, self.posterior, self.probabilities)
+        return record_chains.of_counts(functions, table, law, sizes, theta.size)
+
+    def _sizes_of(self, mechanism: Mechanism) -> record_chains.Sizes:
+        if mechanism.n is not None:
+            if self.n is not None:
+                raise InvalidInput(
+                    f"the model has n, but the release says n = {mechanism.n}; leave n out of the "
+                    "model"
+                )
+            return [(mechanism.n, 1.0)]
+        if self.n is None:
+            raise InvalidInput(
+                "n is confidential in this release; give the model a prior on it, for example "
+                "n=range(500, 1501), or n itself if you know it"
+            )
+        sizes: record_chains.Sizes = self.n
+        return sizes
+
+    def _result(
+        self, drawn: record_chains.Chains, release: Release, reason: str, sizes: record_chains.Sizes
+    ) -> az.InferenceData:
+        import numba
+
+        posterior: dict[str, Any] = {}
+        at = 0
+        for name, shape in self.parameters.items():
+            end = at + math.prod(shape)
+            posterior[name] = drawn.theta[..., at:end].reshape(*drawn.n.shape, *shape)
+            at = end
+        if len(sizes) > 1:
+            posterior["n"] = drawn.n
+        statistics = {"acceptance_rate": drawn.acceptance_rate, "log_law": drawn.log_law}
+        found = Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
+        about = {
+            "family": self.family,
+            "records": "one by one" if self.support is None else "counted",
+            "prior_n": json.dumps([list(map(float, sizes[0])), list(map(float, sizes[-1]))]),
+            "verdict": verdict_on(found),
+        }
+        dims = {
+            name: [f"{name}_dim_{i}" for i in range(len(shape))]
+            for name, shape in self.parameters.items()
+        }
+        return inference_data(found, release, reason=reason, model=about, dims=dims)
+
+
+def _keeping(posterior: Any, theta: Floats) -> Any:
+    """`posterior` from a current value, which it may step from, and must leave written."""
+
+    def draw(records: Any, out: Floats) -> Any:
+        out[:] = theta
+        return posterior(records, out)
+
+    return draw
+
+
+def _checked_shapes(parameters: Any) -> dict[str, tuple[int, ...]]:
+    good = isinstance(parameters, Mapping) and len(parameters) > 0
+    if not good or not all(
+        isinstance(name, str)
+        and name.isidentifier()
+        and name != "n"
+        and isinstance(shape, tuple)
+        and all(type(size) is int and size > 0 for size in shape)
+        for name, shape in parameters.items()
+    ):
+        raise InvalidInput(
+            f"parameters is {parameters!r}; it must map names, but not 'n', to shapes, as "
+            "{'mu': (), 'weights': (3,)}"
+        )
+    return dict(parameters)
+
+
+def _checked_support(support: Any) -> Floats:
+    try:
+        values = np.asarray(support, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) < 2 or values.shape[1] < 1 or not np.isfinite(values).all():
+        raise InvalidInput(
+            "support must hold all values that a record may have, two or more, finite, one a row: "
+            "shape (k,) or (k, record_size)"
+        )
+    if len(np.unique(values, axis=0)) < len(values):
+        raise InvalidInput("support has a value twice; each may be there once")
+    return np.ascontiguousarray(values)
