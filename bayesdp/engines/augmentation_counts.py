@@ -33,66 +33,16 @@ from bayesdp.engines.augmentation_records import (
     IMPOSSIBLE,
     accepts,
     all_finite,
+    below,
     change,
     jump_size,
 )
-from bayesdp.engines.count_gibbs import kernel
 
 _MOVES = 24  # of a batch of records, for each value, in a sweep
-_SMALL = 10.0  # mean of a binomial that is drawn by adding up its probabilities
-
-
-@kernel
-def binomial(n: int, p: float) -> int:
-    """A binomial draw, in a time that doesn't grow with n: Hormann (1993), algorithm BTRS."""
-    if n <= 0 or not p > 0.0:
-        return 0
-    if p >= 1.0:
-        return n
-    q = min(p, 1.0 - p)
-    k = _few(n, q) if n * q < _SMALL else _many(n, q)
-    return k if p <= 0.5 else n - k
-
-
-@kernel
-def _few(n: int, p: float) -> int:
-    odds = p / (1.0 - p)
-    first = math.exp(n * math.log1p(-p))
-    while True:
-        u, term = np.random.random(), first
-        for k in range(n + 1):
-            if u < term:
-                return k
-            u -= term
-            term *= odds * (n - k) / (k + 1)
-            if term < 1e-18 and k > n * p:
-                break
-
-
-@kernel
-def _many(n: int, p: float) -> int:
-    sd = math.sqrt(n * p * (1.0 - p))
-    b = 1.15 + 2.53 * sd
-    a = -0.0873 + 0.0248 * b + 0.01 * p
-    centre, least = n * p + 0.5, 0.92 - 4.2 / b
-    alpha, mode = (2.83 + 5.1 / b) * sd, math.floor((n + 1) * p)
-    log_odds = math.log(p / (1.0 - p))
-    peak = math.lgamma(mode + 1.0) + math.lgamma(n - mode + 1.0)
-    while True:
-        u, v = np.random.random() - 0.5, np.random.random()
-        near = 0.5 - abs(u)
-        k = math.floor((2 * a / near + b) * u + centre)
-        if k < 0 or k > n:
-            continue
-        if near >= 0.07 and v <= least:
-            return int(k)
-        v = math.log(v * alpha / (a / (near * near) + b))
-        if v <= (peak - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0) + (k - mode) * log_odds):
-            return int(k)
 
 
 @numba.njit(nogil=True)
-def _split(count: int, weights: Any, counts: Any) -> None:
+def _split(rng: Any, count: int, weights: Any, counts: Any) -> None:
     """Add a multinomial draw of `count` with probabilities in proportion to the weights."""
     rest = 0.0
     for weight in weights:
@@ -104,7 +54,7 @@ def _split(count: int, weights: Any, counts: Any) -> None:
         one = (
             count
             if last or weights[j] >= rest * (1 - 1e-14)
-            else binomial(count, weights[j] / rest)
+            else rng.binomial(count, weights[j] / rest)
         )
         counts[j] += one
         count -= one
@@ -126,7 +76,7 @@ def _good(p: Any) -> bool:
 def run_counts(
     start: Any, posterior: Any, probabilities: Any,
     law_function: Any, law: Any, table: Any, sizes: Any, log_sizes: Any,
-    numbers: int, warmup: int, draws: int, seed: int,
+    numbers: int, warmup: int, draws: int, rng: Any,
 ) -> Any:  # fmt: skip
     """A chain given a law of the sum over the records.
 
@@ -142,13 +92,13 @@ def run_counts(
         The possible n, increasing, and their log probabilities.
     numbers : int
         In theta.
-    warmup, draws, seed : int
+    warmup, draws : int
+    rng : Generator
 
     Returns
     -------
     theta, shape (draws, numbers); n; acceptance rate; log law, each (draws,); a status
     """
-    np.random.seed(seed)
     k, d = table.shape
     theta, p, log_p = np.empty(numbers), np.empty(k), np.empty(k)
     kept = np.empty((draws, numbers))
@@ -156,19 +106,19 @@ def run_counts(
     kept_rate, kept_law = np.empty(draws), np.empty(draws)
     x = np.zeros(k, dtype=np.int64)
     total, moved = np.zeros(d), np.empty(d)
-    place = np.random.randint(sizes.size)
+    place = below(rng, sizes.size)
     n, status = sizes[place], GOOD
-    start(theta)
+    start(rng, theta)
     probabilities(theta, p)
     if not (all_finite(theta) and _good(p)):
         status = BAD_PARAMETER
     else:
-        _split(n, p, x)
+        _split(rng, n, p, x)
     current = -np.inf
     for sweep in range(warmup + draws):
         if status != GOOD:
             break
-        posterior(x, theta)
+        posterior(rng, x, theta)
         probabilities(theta, p)
         if not (all_finite(theta) and _good(p)):
             status = BAD_PARAMETER
@@ -186,9 +136,9 @@ def run_counts(
             break
         accepted, proposals = 0, _MOVES * k
         for _ in range(proposals):
-            i, j = np.random.randint(k), np.random.randint(k - 1)
+            i, j = below(rng, k), below(rng, k - 1)
             j += j >= i
-            batch = jump_size(max(n, 1))
+            batch = jump_size(rng, max(n, 1))
             if batch > x[i]:
                 continue
             ratio = (
@@ -199,7 +149,7 @@ def run_counts(
             for c in range(d):
                 moved[c] = total[c] + batch * (table[j, c] - table[i, c])
             proposed = law_function(law, moved)
-            if accepts(ratio + change(proposed, current)):
+            if accepts(rng, ratio + change(proposed, current)):
                 accepted += 1
                 x[i] -= batch
                 x[j] += batch
@@ -208,8 +158,8 @@ def run_counts(
                     total[c] = moved[c]
         moves = _MOVES * k if sizes.size > 1 else 0
         for _ in range(moves):
-            i, to = np.random.randint(k), jump_size(sizes.size - 1)
-            to = place + to if np.random.random() < 0.5 else place - to
+            i, to = below(rng, k), jump_size(rng, sizes.size - 1)
+            to = place + to if rng.random() < 0.5 else place - to
             if to < 0 or to >= sizes.size:
                 continue
             batch = sizes[to] - n
@@ -224,7 +174,7 @@ def run_counts(
             for c in range(d):
                 moved[c] = total[c] + batch * table[i, c]
             proposed = law_function(law, moved)
-            if accepts(ratio + change(proposed, current)):
+            if accepts(rng, ratio + change(proposed, current)):
                 accepted += 1
                 place, n, current = to, sizes[to], proposed
                 x[i] += batch
@@ -252,7 +202,7 @@ def run_response_counts(
     numbers: int,
     warmup: int,
     draws: int,
-    seed: int,
+    rng: Any,
 ) -> Any:
     """A chain given the counts of each pattern of answers; returns what `run_counts` does.
 
@@ -265,19 +215,19 @@ def run_response_counts(
     counts : ndarray of int, shape (patterns,)
     numbers : int
         In theta.
-    warmup, draws, seed : int
+    warmup, draws : int
+    rng : Generator
     """
-    np.random.seed(seed)
     patterns, k = columns.shape
     theta, p, weights = np.empty(numbers), np.empty(k), np.empty(k)
     kept, kept_law = np.empty((draws, numbers)), np.empty(draws)
     kept_n = np.full(draws, counts.sum())
     x = np.zeros(k, dtype=np.int64)
     status = GOOD
-    start(theta)
+    start(rng, theta)
     for sweep in range(-1, warmup + draws):
         if sweep >= 0:
-            posterior(x, theta)
+            posterior(rng, x, theta)
         probabilities(theta, p)
         if not (all_finite(theta) and _good(p)):
             status = BAD_PARAMETER
@@ -294,7 +244,7 @@ def run_response_counts(
                 status = IMPOSSIBLE
                 break
             log_law += counts[a] * math.log(chance)
-            _split(counts[a], weights, x)
+            _split(rng, counts[a], weights, x)
         if status != GOOD:
             break
         if sweep >= warmup:

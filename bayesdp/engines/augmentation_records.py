@@ -40,9 +40,9 @@ _JUMPS = 16  # moves of n in a sweep
 
 
 @numba.njit(nogil=True)
-def accepts(log_ratio: float) -> bool:
+def accepts(rng: Any, log_ratio: float) -> bool:
     """Whether a move of that log ratio is accepted; NaN, of inf and -inf, isn't."""
-    return log_ratio >= 0.0 or np.random.random() < math.exp(log_ratio)
+    return log_ratio >= 0.0 or rng.random() < math.exp(log_ratio)
 
 
 @numba.njit(nogil=True)
@@ -54,9 +54,15 @@ def change(proposed: float, current: float) -> float:
 
 
 @numba.njit(nogil=True)
-def jump_size(most: int) -> int:
+def below(rng: Any, end: int) -> int:
+    """A uniform integer from 0 to end - 1, faster than the generator's own."""
+    return min(end - 1, int(rng.random() * end))
+
+
+@numba.njit(nogil=True)
+def jump_size(rng: Any, most: int) -> int:
     """From 1 to most, every scale as likely as any other."""
-    return min(most, int(math.exp(np.random.random() * math.log(most + 1.0))))
+    return min(most, int(math.exp(rng.random() * math.log(most + 1.0))))
 
 
 @numba.njit(nogil=True)
@@ -72,7 +78,7 @@ def all_finite(values: Any) -> bool:
 def run_additive(
     start: Any, posterior: Any, record: Any, statistic: Any,
     law_function: Any, law: Any, sizes: Any, log_sizes: Any, shape: Any,
-    warmup: int, draws: int, seed: int,
+    warmup: int, draws: int, rng: Any,
 ) -> Any:  # fmt: skip
     """A chain given a law of the sum over the records.
 
@@ -86,13 +92,13 @@ def run_additive(
         The possible n, increasing, and their log probabilities.
     shape : tuple of int
         Numbers in theta, in a record, in the statistic.
-    warmup, draws, seed : int
+    warmup, draws : int
+    rng : Generator
 
     Returns
     -------
     theta, shape (draws, numbers); n; acceptance rate; log law, each (draws,); a status
     """
-    np.random.seed(seed)
     width, d = shape[1], shape[2]
     theta = np.empty(shape[0])
     kept = np.empty((draws, shape[0]))
@@ -102,11 +108,11 @@ def run_additive(
     parts = np.empty((sizes[-1], d))
     proposal, part = np.empty(width), np.empty(d)
     total, moved = np.zeros(d), np.empty(d)
-    place = np.random.randint(sizes.size)
+    place = below(rng, sizes.size)
     n = sizes[place]
-    start(theta)
+    start(rng, theta)
     for i in range(n):
-        record(theta, proposal)
+        record(rng, theta, proposal)
         statistic(proposal, part)
         for j in range(width):
             records[i, j] = proposal[j]
@@ -118,13 +124,13 @@ def run_additive(
     for sweep in range(warmup + draws):
         if status != GOOD:
             break
-        posterior(records[:n], theta)
+        posterior(rng, records[:n], theta)
         if not all_finite(theta):
             status = BAD_PARAMETER
             break
         accepted = 0
         for i in range(n):
-            record(theta, proposal)
+            record(rng, theta, proposal)
             statistic(proposal, part)
             same = True
             for c in range(d):
@@ -135,7 +141,7 @@ def run_additive(
                 if np.isnan(proposed):
                     status = BAD_STATISTIC
                     break
-                if not accepts(change(proposed, current)):
+                if not accepts(rng, change(proposed, current)):
                     continue
                 current = proposed
                 for c in range(d):
@@ -152,14 +158,14 @@ def run_additive(
             total[c] = whole
         current = law_function(law, total)
         for _ in range(_JUMPS if sizes.size > 1 and status == GOOD else 0):
-            to = jump_size(sizes.size - 1)
-            to = place + to if np.random.random() < 0.5 else place - to
+            to = jump_size(rng, sizes.size - 1)
+            to = place + to if rng.random() < 0.5 else place - to
             if to < 0 or to >= sizes.size:
                 continue
             for c in range(d):
                 moved[c] = total[c]
             for i in range(n, sizes[to]):
-                record(theta, proposal)
+                record(rng, theta, proposal)
                 statistic(proposal, part)
                 for j in range(width):
                     records[i, j] = proposal[j]
@@ -167,7 +173,7 @@ def run_additive(
                     parts[i, c] = part[c]
                     moved[c] += part[c]
             for i in range(n - 1, sizes[to] - 1, -1):
-                one = np.random.randint(i + 1)
+                one = below(rng, i + 1)
                 for j in range(width):
                     records[i, j], records[one, j] = records[one, j], records[i, j]
                 for c in range(d):
@@ -177,7 +183,7 @@ def run_additive(
             if np.isnan(proposed):
                 status = BAD_STATISTIC
                 break
-            if accepts(log_sizes[to] - log_sizes[place] + change(proposed, current)):
+            if accepts(rng, log_sizes[to] - log_sizes[place] + change(proposed, current)):
                 place, n, current = to, sizes[to], proposed
                 for c in range(d):
                     total[c] = moved[c]
@@ -194,6 +200,18 @@ def run_additive(
 
 
 @numba.njit(nogil=True)
+def _log_product(chances: Any) -> float:
+    """Sum of the logs, of which few are taken."""
+    found, product = 0.0, 1.0
+    for chance in chances:
+        if product < 1e-150 or chance < 1e-150:
+            found += math.log(product) if product > 0.0 else -np.inf
+            product = 1.0
+        product *= chance
+    return found + (math.log(product) if product > 0.0 else -np.inf)
+
+
+@numba.njit(nogil=True)
 def run_responses(
     start: Any,
     posterior: Any,
@@ -204,7 +222,7 @@ def run_responses(
     shape: Any,
     warmup: int,
     draws: int,
-    seed: int,
+    rng: Any,
 ) -> Any:
     """A chain given each record's own answers; returns what `run_additive` does.
 
@@ -218,9 +236,9 @@ def run_responses(
         Each record's pattern of answers.
     shape : tuple of int
         Numbers in theta and in a record.
-    warmup, draws, seed : int
+    warmup, draws : int
+    rng : Generator
     """
-    np.random.seed(seed)
     n, k, width = where.size, columns.shape[1], shape[1]
     theta = np.empty(shape[0])
     kept = np.empty((draws, shape[0]))
@@ -229,24 +247,24 @@ def run_responses(
     records = np.empty((n, width))
     chances = np.zeros(n)
     proposal, part = np.empty(width), np.empty(1)
-    start(theta)
+    start(rng, theta)
     status = GOOD
     for sweep in range(-1, warmup + draws):
         if sweep >= 0:
-            posterior(records, theta)
+            posterior(rng, records, theta)
             if not all_finite(theta):
                 status = BAD_PARAMETER
                 break
         accepted = 0
         for i in range(n):
-            record(theta, proposal)
+            record(rng, theta, proposal)
             statistic(proposal, part)
             category = int(part[0]) if 0 <= part[0] < k else -1
             if category < 0 or category != part[0]:
                 status = BAD_CATEGORY
                 break
             chance, now = columns[where[i], category], chances[i]
-            if chance >= now or sweep < 0 or np.random.random() * now < chance:
+            if chance >= now or sweep < 0 or rng.random() * now < chance:
                 accepted += 1
                 chances[i] = chance
                 for j in range(width):
@@ -256,9 +274,7 @@ def run_responses(
         if sweep >= warmup:
             at = sweep - warmup
             kept_rate[at] = accepted / n
-            kept_law[at] = 0.0
-            for chance in chances:
-                kept_law[at] += math.log(chance)
+            kept_law[at] = _log_product(chances)
             for j in range(theta.size):
                 kept[at, j] = theta[j]
             if kept_law[at] == -np.inf:

@@ -17,7 +17,7 @@ from bayesdp.inference.record_release import AdditiveLaw
 
 Floats = NDArray[np.float64]
 Sizes = Sequence[tuple[int, float]]
-Run = Callable[[int, int, int], Any]
+Run = Callable[[int, int, np.random.Generator], Any]
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,17 @@ def of_records(
     if isinstance(law, Responses):
         columns = np.ascontiguousarray(law.columns.T)
 
-        def respond(warmup: int, draws: int, seed: int) -> Any:
+        def respond(warmup: int, draws: int, rng: np.random.Generator) -> Any:
             return augmentation_records.run_responses(
-                *functions, columns, law.where, (numbers, width), warmup, draws, seed
+                *functions, columns, law.where, (numbers, width), warmup, draws, rng
             )
 
         return respond
 
-    def add(warmup: int, draws: int, seed: int) -> Any:
+    def add(warmup: int, draws: int, rng: np.random.Generator) -> Any:
         shape = (numbers, width, law.size)
         return augmentation_records.run_additive(
-            *functions, law.function, law.parameters, *_arrays(sizes), shape, warmup, draws, seed
+            *functions, law.function, law.parameters, *_arrays(sizes), shape, warmup, draws, rng
         )
 
     return add
@@ -78,17 +78,17 @@ def of_counts(
             raise _failure(augmentation_records.BAD_CATEGORY, len(law.columns))
         columns = np.ascontiguousarray(law.columns[category].T)
 
-        def respond(warmup: int, draws: int, seed: int) -> Any:
+        def respond(warmup: int, draws: int, rng: np.random.Generator) -> Any:
             return augmentation_counts.run_response_counts(
-                *functions, columns, law.counts, numbers, warmup, draws, seed
+                *functions, columns, law.counts, numbers, warmup, draws, rng
             )
 
         return respond
 
-    def add(warmup: int, draws: int, seed: int) -> Any:
+    def add(warmup: int, draws: int, rng: np.random.Generator) -> Any:
         return augmentation_counts.run_counts(
             *functions, law.function, law.parameters, table, *_arrays(sizes), numbers,
-            warmup, draws, seed,
+            warmup, draws, rng,
         )  # fmt: skip
 
     return add
@@ -104,10 +104,10 @@ def sample(run: Run, *, draws: int, chains: int, warmup: int, seed: int | None) 
     EngineFailed
         If a chain stopped: of numbers that aren't any, or outputs that can't be.
     """
-    call("the model", run, 0, 0, 0)  # which compiles it
+    call("the model", run, 0, 0, np.random.Generator(np.random.SFC64(0)))  # which compiles it
     found = []
     for child in np.random.SeedSequence(seed).spawn(chains):
-        *kept, status = run(warmup, draws, int(child.generate_state(1)[0] >> 1))
+        *kept, status = run(warmup, draws, np.random.Generator(np.random.SFC64(child)))
         if status != augmentation_records.GOOD:
             raise _failure(status)
         found.append(kept)

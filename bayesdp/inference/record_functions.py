@@ -32,8 +32,16 @@ def check_compiled(name: str, function: Any, *arguments: str) -> None:
         raise InvalidInput(f"{name} takes {found}; it must be of {wanted}, and write into its last")
 
 
-def try_out(name: str, function: Callable[..., Any], given: tuple[Any, ...], size: int) -> Floats:
+def try_out(
+    name: str,
+    function: Callable[..., Any],
+    given: tuple[Any, ...],
+    size: int,
+    held: Floats | None = None,
+) -> Floats:
     """What a function writes into its last argument, an array of `size` floats.
+
+    Where the argument may be read too, it holds `held` first.
 
     Raises
     ------
@@ -44,6 +52,8 @@ def try_out(name: str, function: Callable[..., Any], given: tuple[Any, ...], siz
     """
     buffer = np.full(size + 2 * _GUARD, _UNTOUCHED)
     out = buffer[_GUARD : _GUARD + size]
+    if held is not None:
+        out[:] = held
     returned = call(name, function, *given, out)
     around = np.concatenate([buffer[:_GUARD], buffer[_GUARD + size :]])
     if np.any(around != _UNTOUCHED):

@@ -48,24 +48,24 @@ _REASON = (
 class RecordModel:
     """Inference about the parameters of any model of independent records.
 
-    The functions are compiled (`@numba.njit`), write what they find into their last argument, an
-    array of floats, and draw from `np.random`, whose seed `fit` sets.
+    The functions are compiled (`@numba.njit`), and write what they find into their last argument,
+    an array of floats. Those that draw get a numpy Generator, whose seed `fit` sets.
 
     Parameters
     ----------
     parameters : mapping of str to tuple of int
         Names and shapes of what theta holds, in order, flat: {"mu": (), "weights": (3,)}.
-    start : callable, (theta)
+    start : callable, (rng, theta)
         Draws a theta for a chain to start from. It should be spread more widely than the
         posterior: the prior's own sampler, if the prior is proper.
-    posterior : callable, (records, theta)
+    posterior : callable, (rng, records, theta)
         Draws theta given the records, shape (n, record_size), or, with a support, their counts,
         shape (k,). theta holds its current value, so a step of a Markov chain that leaves
         p(theta | records) as it is will do. n may be 0 if its prior says so.
     statistic : callable, (record, out)
         What a record adds to the statistic that the mechanism randomised; for a randomized
         response, the record's category.
-    record : callable, (theta, record), optional
+    record : callable, (rng, theta, out), optional
         Draws one record from f(. | theta).
     support : array_like, shape (k,) or (k, record_size), optional
         All values that a record may have, where they are few. Records are then counted.
@@ -89,15 +89,15 @@ class RecordModel:
 
     >>> import bayesdp as bdp, numba, numpy as np
     >>> @numba.njit
-    ... def start(theta):
-    ...     theta[0] = np.random.normal(0, 1)
+    ... def start(rng, theta):
+    ...     theta[0] = rng.normal(0, 1)
     >>> @numba.njit
-    ... def posterior(records, theta):
+    ... def posterior(rng, records, theta):
     ...     weight = 1 + len(records)
-    ...     theta[0] = np.random.normal(records.sum() / weight, weight**-0.5)
+    ...     theta[0] = rng.normal(records.sum() / weight, weight**-0.5)
     >>> @numba.njit
-    ... def record(theta, out):
-    ...     out[0] = np.random.normal(theta[0], 1)
+    ... def record(rng, theta, out):
+    ...     out[0] = rng.normal(theta[0], 1)
     >>> @numba.njit
     ... def statistic(record, out):
     ...     out[0] = min(max(record[0], -3.0), 3.0)
@@ -122,9 +122,11 @@ class RecordModel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", _checked_shapes(self.parameters))
         check_at_least_one("record_size", self.record_size)
-        check_compiled("start", self.start, "theta")
+        check_compiled("start", self.start, "rng", "theta")
         counted = self.support is not None
-        check_compiled("posterior", self.posterior, "counts" if counted else "records", "theta")
+        check_compiled(
+            "posterior", self.posterior, "rng", "counts" if counted else "records", "theta"
+        )
         check_compiled("statistic", self.statistic, "record", "out")
         given, needed = ("record", "probabilities") if counted else ("probabilities", "record")
         if getattr(self, given) is not None or getattr(self, needed) is None:
@@ -133,7 +135,9 @@ class RecordModel:
                 f"{'with' if counted else 'without'} a support the model takes `{needed}` and not "
                 f"`{given}`"
             )
-        check_compiled(needed, getattr(self, needed), "theta", "out" if counted else "record")
+        check_compiled(
+            needed, getattr(self, needed), *(() if counted else ("rng",)), "theta", "out"
+        )
         if counted:
             support = _checked_support(self.support)
             object.__setattr__(self, "support", support)
@@ -208,13 +212,12 @@ class RecordModel:
 
     def _run(self, law: AdditiveLaw | Responses, sizes: record_chains.Sizes) -> record_chains.Run:
         size = 1 if isinstance(law, Responses) else law.size
-        theta = try_out("start", self.start, (), self._numbers)
+        rng = np.random.Generator(np.random.SFC64(0))
+        theta = try_out("start", self.start, (rng,), self._numbers)
         if self.support is None:
-            one = try_out("record", self.record, (theta,), self.record_size)
+            one = try_out("record", self.record, (rng, theta), self.record_size)
             try_out("statistic", self.statistic, (one,), size)
-            try_out(
-                "posterior", _keeping(self.posterior, theta), (one[None].repeat(2, 0),), theta.size
-            )
+            try_out("posterior", self.posterior, (rng, one[None].repeat(2, 0)), theta.size, theta)
             functions = (self.start, self.posterior, self.record, self.statistic)
             return record_chains.of_records(functions, law, sizes, theta.size, self.record_size)
         table = np.array(
@@ -224,7 +227,7 @@ class RecordModel:
             raise InvalidInput("statistic gives NaN or infinity for a value of the support")
         try_out("probabilities", self.probabilities, (theta,), len(table))
         counts = np.ones(len(table), dtype=np.int64)
-        try_out("posterior", _keeping(self.posterior, theta), (counts,), theta.size)
+        try_out("posterior", self.posterior, (rng, counts), theta.size, theta)
         functions = (self.start, self.posterior, self.probabilities)
         return record_chains.of_counts(functions, table, law, sizes, theta.size)
 
@@ -270,16 +273,6 @@ class RecordModel:
             for name, shape in self.parameters.items()
         }
         return inference_data(found, release, reason=reason, model=about, dims=dims)
-
-
-def _keeping(posterior: Any, theta: Floats) -> Any:
-    """`posterior` from a current value, which it may step from, and must leave written."""
-
-    def draw(records: Any, out: Floats) -> Any:
-        out[:] = theta
-        return posterior(records, out)
-
-    return draw
 
 
 def _checked_shapes(parameters: Any) -> dict[str, tuple[int, ...]]:
