@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from bayesdp.engines.augmentation_records import (
@@ -35,13 +34,14 @@ from bayesdp.engines.augmentation_records import (
     all_finite,
     below,
     change,
+    compiled,
     jump_size,
 )
 
 _MOVES = 24  # of a batch of records, for each value, in a sweep
 
 
-@numba.njit(nogil=True)
+@compiled
 def _split(rng: Any, count: int, weights: Any, counts: Any) -> None:
     """Add a multinomial draw of `count` with probabilities in proportion to the weights."""
     rest = 0.0
@@ -61,7 +61,7 @@ def _split(rng: Any, count: int, weights: Any, counts: Any) -> None:
         rest -= weights[j]
 
 
-@numba.njit(nogil=True)
+@compiled
 def _good(p: Any) -> bool:
     """Whether these are probabilities."""
     whole = 0.0
@@ -72,7 +72,7 @@ def _good(p: Any) -> bool:
     return abs(whole - 1.0) < 1e-6
 
 
-@numba.njit(nogil=True)
+@compiled
 def run_counts(
     start: Any, posterior: Any, probabilities: Any,
     law_function: Any, law: Any, table: Any, sizes: Any, log_sizes: Any,
@@ -192,7 +192,7 @@ def run_counts(
     return kept, kept_n, kept_rate, kept_law, status
 
 
-@numba.njit(nogil=True)
+@compiled
 def run_response_counts(
     start: Any,
     posterior: Any,

@@ -127,7 +127,8 @@ def copies_law(law: CopiesLaw, total: Floats) -> float:
         weight += a
         for m in range(law.outputs.shape[0]):
             found += math.lgamma(a + law.outputs[m, c]) - math.lgamma(a)
-    return found + law.outputs.shape[0] * (math.lgamma(weight) - math.lgamma(weight + law.size))
+    found += law.outputs.shape[0] * (math.lgamma(weight) - math.lgamma(weight + law.size))
+    return float(found)
 
 
 @kernel
@@ -163,7 +164,7 @@ def _partial(law: NoiseLaw, m: float) -> float:
     sd = law.scale
     x = min(m, math.ceil(40 * sd))
     if law.partial.size:
-        return law.partial[int(x)]
+        return float(law.partial[int(x)])
     u = x / sd
     integral = sd * math.sqrt(math.pi / 2) * math.erf(u / math.sqrt(2.0))
     edge = 2 * _corrections(u, 1 / sd) * math.exp(-u * u / 2)

@@ -30,22 +30,29 @@ are kept at the end of the list and dead ones moved there first, which changes n
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
 GOOD, BAD_STATISTIC, BAD_PARAMETER, BAD_CATEGORY, IMPOSSIBLE = 0, 1, 2, 3, 4
 _JUMPS = 16  # moves of n in a sweep
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-@numba.njit(nogil=True)
+def compiled(function: F) -> F:
+    """Compiled for the functions that it is given, so there is nothing to keep on the disk."""
+    return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+
+
+@compiled
 def accepts(rng: Any, log_ratio: float) -> bool:
     """Whether a move of that log ratio is accepted; NaN, of inf and -inf, isn't."""
     return log_ratio >= 0.0 or rng.random() < math.exp(log_ratio)
 
 
-@numba.njit(nogil=True)
+@compiled
 def change(proposed: float, current: float) -> float:
     """The log ratio of two laws; 0 where both are impossible, so that a start may be."""
     if proposed == -np.inf and current == -np.inf:
@@ -53,19 +60,19 @@ def change(proposed: float, current: float) -> float:
     return proposed - current
 
 
-@numba.njit(nogil=True)
+@compiled
 def below(rng: Any, end: int) -> int:
     """A uniform integer from 0 to end - 1, faster than the generator's own."""
     return min(end - 1, int(rng.random() * end))
 
 
-@numba.njit(nogil=True)
+@compiled
 def jump_size(rng: Any, most: int) -> int:
     """From 1 to most, every scale as likely as any other."""
     return min(most, int(math.exp(rng.random() * math.log(most + 1.0))))
 
 
-@numba.njit(nogil=True)
+@compiled
 def all_finite(values: Any) -> bool:
     """Whether no value is NaN or infinite."""
     whole = 0.0
@@ -74,7 +81,7 @@ def all_finite(values: Any) -> bool:
     return whole == 0.0
 
 
-@numba.njit(nogil=True)
+@compiled
 def run_additive(
     start: Any, posterior: Any, record: Any, statistic: Any,
     law_function: Any, law: Any, sizes: Any, log_sizes: Any, shape: Any,
@@ -199,7 +206,7 @@ def run_additive(
     return kept, kept_n, kept_rate, kept_law, status
 
 
-@numba.njit(nogil=True)
+@compiled
 def _log_product(chances: Any) -> float:
     """Sum of the logs, of which few are taken."""
     found, product = 0.0, 1.0
@@ -211,7 +218,7 @@ def _log_product(chances: Any) -> float:
     return found + (math.log(product) if product > 0.0 else -np.inf)
 
 
-@numba.njit(nogil=True)
+@compiled
 def run_responses(
     start: Any,
     posterior: Any,

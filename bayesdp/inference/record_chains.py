@@ -39,15 +39,30 @@ class Chains:
 
 
 def of_records(
-    functions: tuple[Any, ...], law: AdditiveLaw | Responses, sizes: Sizes, numbers: int, width: int
+    functions: tuple[Any, Any, Any, Any],
+    law: AdditiveLaw | Responses,
+    sizes: Sizes,
+    numbers: int,
+    width: int,
 ) -> Run:
     """Chains over all records; `functions` are start, posterior, record and statistic."""
+    start, posterior, record, statistic = functions
+    n, log_n = _arrays(sizes)
     if isinstance(law, Responses):
         columns = np.ascontiguousarray(law.columns.T)
 
         def respond(warmup: int, draws: int, rng: np.random.Generator) -> Any:
             return augmentation_records.run_responses(
-                *functions, columns, law.where, (numbers, width), warmup, draws, rng
+                start,
+                posterior,
+                record,
+                statistic,
+                columns,
+                law.where,
+                (numbers, width),
+                warmup,
+                draws,
+                rng,
             )
 
         return respond
@@ -55,14 +70,25 @@ def of_records(
     def add(warmup: int, draws: int, rng: np.random.Generator) -> Any:
         shape = (numbers, width, law.size)
         return augmentation_records.run_additive(
-            *functions, law.function, law.parameters, *_arrays(sizes), shape, warmup, draws, rng
+            start,
+            posterior,
+            record,
+            statistic,
+            law.function,
+            law.parameters,
+            n,
+            log_n,
+            shape,
+            warmup,
+            draws,
+            rng,
         )
 
     return add
 
 
 def of_counts(
-    functions: tuple[Any, ...],
+    functions: tuple[Any, Any, Any],
     table: Floats,
     law: AdditiveLaw | Responses,
     sizes: Sizes,
@@ -72,6 +98,8 @@ def of_counts(
 
     `functions` are start, posterior and probabilities.
     """
+    start, posterior, probabilities = functions
+    n, log_n = _arrays(sizes)
     if isinstance(law, Responses):
         category = table[:, 0].astype(np.int64)
         if np.any((category != table[:, 0]) | (category < 0) | (category >= len(law.columns))):
@@ -80,14 +108,14 @@ def of_counts(
 
         def respond(warmup: int, draws: int, rng: np.random.Generator) -> Any:
             return augmentation_counts.run_response_counts(
-                *functions, columns, law.counts, numbers, warmup, draws, rng
+                start, posterior, probabilities, columns, law.counts, numbers, warmup, draws, rng
             )
 
         return respond
 
     def add(warmup: int, draws: int, rng: np.random.Generator) -> Any:
         return augmentation_counts.run_counts(
-            *functions, law.function, law.parameters, table, *_arrays(sizes), numbers,
+            start, posterior, probabilities, law.function, law.parameters, table, n, log_n, numbers,
             warmup, draws, rng,
         )  # fmt: skip
 

@@ -218,8 +218,8 @@ class RecordModel:
             one = try_out("record", self.record, (rng, theta), self.record_size)
             try_out("statistic", self.statistic, (one,), size)
             try_out("posterior", self.posterior, (rng, one[None].repeat(2, 0)), theta.size, theta)
-            functions = (self.start, self.posterior, self.record, self.statistic)
-            return record_chains.of_records(functions, law, sizes, theta.size, self.record_size)
+            of_each = (self.start, self.posterior, self.record, self.statistic)
+            return record_chains.of_records(of_each, law, sizes, theta.size, self.record_size)
         table = np.array(
             [try_out("statistic", self.statistic, (value,), size) for value in self.support]
         )

@@ -68,7 +68,7 @@ def law_of(mechanism: Any, outputs: Any) -> AdditiveLaw | Responses:
     """
     raise InvalidInput(
         f"the release's mechanism {mechanism.name!r} isn't one whose law is known here as that of "
-        f"a sum over the records; a RecordModel takes {TAKES}"
+        f"a sum over the records; data augmentation takes {TAKES}"
     )
 
 
