@@ -74,15 +74,15 @@ def _good(p: Any) -> bool:
 
 @compiled
 def run_counts(
-    start: Any, posterior: Any, probabilities: Any,
+    posterior: Any, probabilities: Any,
     law_function: Any, law: Any, table: Any, sizes: Any, log_sizes: Any,
-    numbers: int, warmup: int, draws: int, rng: Any,
+    theta: Any, warmup: int, draws: int, rng: Any,
 ) -> Any:  # fmt: skip
     """A chain given a law of the sum over the records.
 
     Parameters
     ----------
-    start, posterior, probabilities : compiled functions
+    posterior, probabilities : compiled functions
         As of `bayesdp.inference.record_model.RecordModel`.
     law_function, law
         As of `bayesdp.engines.augmentation_laws`.
@@ -90,8 +90,8 @@ def run_counts(
         Statistics of the values.
     sizes, log_sizes : ndarray
         The possible n, increasing, and their log probabilities.
-    numbers : int
-        In theta.
+    theta : ndarray
+        Where the chain starts; overwritten.
     warmup, draws : int
     rng : Generator
 
@@ -100,7 +100,8 @@ def run_counts(
     theta, shape (draws, numbers); n; acceptance rate; log law, each (draws,); a status
     """
     k, d = table.shape
-    theta, p, log_p = np.empty(numbers), np.empty(k), np.empty(k)
+    numbers = theta.size
+    p, log_p = np.empty(k), np.empty(k)
     kept = np.empty((draws, numbers))
     kept_n = np.empty(draws, dtype=np.int64)
     kept_rate, kept_law = np.empty(draws), np.empty(draws)
@@ -108,7 +109,6 @@ def run_counts(
     total, moved = np.zeros(d), np.empty(d)
     place = below(rng, sizes.size)
     n, status = sizes[place], GOOD
-    start(rng, theta)
     probabilities(theta, p)
     if not (all_finite(theta) and _good(p)):
         status = BAD_PARAMETER
@@ -194,12 +194,11 @@ def run_counts(
 
 @compiled
 def run_response_counts(
-    start: Any,
     posterior: Any,
     probabilities: Any,
     columns: Any,
     counts: Any,
-    numbers: int,
+    theta: Any,
     warmup: int,
     draws: int,
     rng: Any,
@@ -208,23 +207,23 @@ def run_response_counts(
 
     Parameters
     ----------
-    start, posterior, probabilities : compiled functions
+    posterior, probabilities : compiled functions
         As of `bayesdp.inference.record_model.RecordModel`.
     columns : ndarray, shape (patterns, k)
         Pr[pattern | value].
     counts : ndarray of int, shape (patterns,)
-    numbers : int
-        In theta.
+    theta : ndarray
+        Where the chain starts; overwritten.
     warmup, draws : int
     rng : Generator
     """
     patterns, k = columns.shape
-    theta, p, weights = np.empty(numbers), np.empty(k), np.empty(k)
+    numbers = theta.size
+    p, weights = np.empty(k), np.empty(k)
     kept, kept_law = np.empty((draws, numbers)), np.empty(draws)
     kept_n = np.full(draws, counts.sum())
     x = np.zeros(k, dtype=np.int64)
     status = GOOD
-    start(rng, theta)
     for sweep in range(-1, warmup + draws):
         if sweep >= 0:
             posterior(rng, x, theta)

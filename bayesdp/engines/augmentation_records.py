@@ -83,22 +83,24 @@ def all_finite(values: Any) -> bool:
 
 @compiled
 def run_additive(
-    start: Any, posterior: Any, record: Any, statistic: Any,
+    posterior: Any, record: Any, statistic: Any,
     law_function: Any, law: Any, sizes: Any, log_sizes: Any, shape: Any,
-    warmup: int, draws: int, rng: Any,
+    theta: Any, warmup: int, draws: int, rng: Any,
 ) -> Any:  # fmt: skip
     """A chain given a law of the sum over the records.
 
     Parameters
     ----------
-    start, posterior, record, statistic : compiled functions
+    posterior, record, statistic : compiled functions
         As of `bayesdp.inference.record_model.RecordModel`.
     law_function, law
         As of `bayesdp.engines.augmentation_laws`.
     sizes, log_sizes : ndarray
         The possible n, increasing, and their log probabilities.
     shape : tuple of int
-        Numbers in theta, in a record, in the statistic.
+        Numbers in a record and in the statistic.
+    theta : ndarray
+        Where the chain starts; overwritten.
     warmup, draws : int
     rng : Generator
 
@@ -106,9 +108,8 @@ def run_additive(
     -------
     theta, shape (draws, numbers); n; acceptance rate; log law, each (draws,); a status
     """
-    width, d = shape[1], shape[2]
-    theta = np.empty(shape[0])
-    kept = np.empty((draws, shape[0]))
+    width, d = shape
+    kept = np.empty((draws, theta.size))
     kept_n = np.empty(draws, dtype=np.int64)
     kept_rate, kept_law = np.empty(draws), np.empty(draws)
     records = np.empty((sizes[-1], width))
@@ -117,7 +118,6 @@ def run_additive(
     total, moved = np.zeros(d), np.empty(d)
     place = below(rng, sizes.size)
     n = sizes[place]
-    start(rng, theta)
     for i in range(n):
         record(rng, theta, proposal)
         statistic(proposal, part)
@@ -220,13 +220,13 @@ def _log_product(chances: Any) -> float:
 
 @compiled
 def run_responses(
-    start: Any,
     posterior: Any,
     record: Any,
     statistic: Any,
     columns: Any,
     where: Any,
-    shape: Any,
+    width: int,
+    theta: Any,
     warmup: int,
     draws: int,
     rng: Any,
@@ -235,26 +235,27 @@ def run_responses(
 
     Parameters
     ----------
-    start, posterior, record, statistic : compiled functions
+    posterior, record, statistic : compiled functions
         As of `bayesdp.inference.record_model.RecordModel`.
     columns : ndarray, shape (patterns, k)
         Pr[pattern | category].
     where : ndarray of int, shape (n,)
         Each record's pattern of answers.
-    shape : tuple of int
-        Numbers in theta and in a record.
+    width : int
+        Numbers in a record.
+    theta : ndarray
+        Where the chain starts; overwritten.
     warmup, draws : int
     rng : Generator
     """
-    n, k, width = where.size, columns.shape[1], shape[1]
-    theta = np.empty(shape[0])
-    kept = np.empty((draws, shape[0]))
+    n, k = where.size, columns.shape[1]
+    flat, first = columns.ravel(), where * k
+    kept = np.empty((draws, theta.size))
     kept_n = np.full(draws, n)
     kept_rate, kept_law = np.empty(draws), np.empty(draws)
     records = np.empty((n, width))
     chances = np.zeros(n)
     proposal, part = np.empty(width), np.empty(1)
-    start(rng, theta)
     status = GOOD
     for sweep in range(-1, warmup + draws):
         if sweep >= 0:
@@ -270,7 +271,7 @@ def run_responses(
             if category < 0 or category != part[0]:
                 status = BAD_CATEGORY
                 break
-            chance, now = columns[where[i], category], chances[i]
+            chance, now = flat[first[i] + category], chances[i]
             if chance >= now or sweep < 0 or rng.random() * now < chance:
                 accepted += 1
                 chances[i] = chance

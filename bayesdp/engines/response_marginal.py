@@ -2,10 +2,11 @@ r"""Probabilities from answers of a randomized response, the records summed out:
 
 The target is Dirichlet(alpha) times prod_a (theta . columns[:, a])^counts_a, of theta alone. In the
 coordinates eta_j = log(theta_j / theta_k) it is nearly normal where answers tell much, and has
-exponential tails elsewhere. Proposals are independent, from a Student t about the mode with the
-curvature there; its tails are heavier, so the ratio of target to proposal is bounded and the
-chain is uniformly ergodic (Mengersen and Tweedie 1996). A step costs as much as there are
-patterns, not records.
+exponential tails elsewhere. Steps take turns: an independent proposal from a Student t about the
+mode with the curvature there, whose tails are heavier, so that the ratio of target to proposal is
+bounded and the chain is uniformly ergodic (Mengersen and Tweedie 1996); and a random walk of that
+curvature, which leaves the tails that the other seldom proposes. A step costs as much as there
+are patterns, not records.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ def sample_probabilities(
     seed : SeedSequence
     """
     mode, spread = _proposal(counts, columns, alpha)
+    root = np.asarray(np.linalg.inv(spread), dtype=np.float64)
     by_pattern = np.ascontiguousarray(columns.T)
     found = [
         _chain(
-            counts.astype(np.float64), by_pattern, alpha, mode, spread, warmup, draws,
+            counts.astype(np.float64), by_pattern, alpha, mode, spread, root, warmup, draws,
             np.random.Generator(np.random.SFC64(child)),
         )
         for child in seed.spawn(chains)
@@ -92,24 +94,26 @@ def _chain(
     alpha: Floats,
     mode: Floats,
     spread: Floats,
+    root: Floats,
     warmup: int,
     draws: int,
     rng: Any,
 ) -> Any:
     k, patterns = alpha.size, counts.size
-    eta, z, theta = np.zeros(k), np.empty(k - 1), np.empty(k)
-    now = np.empty(k)
+    eta, now = np.zeros(k), np.zeros(k)
+    z, theta, theta_now = np.empty(k - 1), np.empty(k), np.empty(k)
     kept, moved = np.empty((draws, k)), np.empty(draws)
-    current = -np.inf
+    current, current_far = -np.inf, 0.0
     for step in range(-1, warmup + draws):
-        length = 0.0
-        stretch = math.sqrt(_DEGREES / (2.0 * rng.standard_gamma(_DEGREES / 2.0)))
+        near = step >= 0 and step % 2 == 1
+        stretch = 2.4 / math.sqrt(k - 1.0)
+        if not near:
+            stretch = math.sqrt(_DEGREES / (2.0 * rng.standard_gamma(_DEGREES / 2.0)))
         for j in range(k - 1):
             z[j] = rng.standard_normal() * stretch
-            length += z[j] * z[j]
         best = 0.0
         for j in range(k - 1):
-            eta[j] = mode[j]
+            eta[j] = now[j] if near else mode[j]
             for i in range(k - 1):
                 eta[j] += spread[j, i] * z[i]
             best = max(best, eta[j])
@@ -117,23 +121,32 @@ def _chain(
         for j in range(k):
             theta[j] = math.exp(eta[j] - best)
             whole += theta[j]
-        # log target less log proposal
-        weight = (_DEGREES + k - 1.0) / 2.0 * math.log1p(length / _DEGREES)
+        target = 0.0
         for j in range(k):
             theta[j] /= whole
-            weight += alpha[j] * (eta[j] - best - math.log(whole))
+            target += alpha[j] * (eta[j] - best - math.log(whole))
         for a in range(patterns):
             chance = 0.0
             for j in range(k):
                 chance += theta[j] * columns[a, j]
-            weight += counts[a] * math.log(chance) if chance > 0.0 else -np.inf
-        accepted = step < 0 or weight >= current or rng.random() < math.exp(weight - current)
+            target += counts[a] * math.log(chance) if chance > 0.0 else -np.inf
+        # How far out a proposal about the mode is: the Student t's log density but its constant.
+        far = 0.0
+        for i in range(k - 1):
+            along = 0.0
+            for j in range(k - 1):
+                along += root[i, j] * (eta[j] - mode[j])
+            far += along * along
+        far = -(_DEGREES + k - 1.0) / 2.0 * math.log1p(far / _DEGREES)
+        ratio = target - current - (0.0 if near else far - current_far)
+        accepted = step < 0 or ratio >= 0.0 or rng.random() < math.exp(ratio)
         if accepted:
-            current = weight
+            current, current_far = target, far
             for j in range(k):
-                now[j] = theta[j]
+                now[j] = eta[j]
+                theta_now[j] = theta[j]
         if step >= warmup:
             moved[step - warmup] = 1.0 if accepted else 0.0
             for j in range(k):
-                kept[step - warmup, j] = now[j]
+                kept[step - warmup, j] = theta_now[j]
     return kept, moved

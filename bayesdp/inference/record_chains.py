@@ -17,7 +17,8 @@ from bayesdp.inference.record_release import AdditiveLaw
 
 Floats = NDArray[np.float64]
 Sizes = Sequence[tuple[int, float]]
-Run = Callable[[int, int, np.random.Generator], Any]
+Run = Callable[[Floats, int, int, np.random.Generator], Any]
+Start = Callable[[np.random.Generator], Floats]
 
 
 @dataclass(frozen=True)
@@ -39,27 +40,26 @@ class Chains:
 
 
 def of_records(
-    functions: tuple[Any, Any, Any, Any],
+    functions: tuple[Any, Any, Any],
     law: AdditiveLaw | Responses,
     sizes: Sizes,
-    numbers: int,
     width: int,
 ) -> Run:
-    """Chains over all records; `functions` are start, posterior, record and statistic."""
-    start, posterior, record, statistic = functions
+    """Chains over all records; `functions` are posterior, record and statistic."""
+    posterior, record, statistic = functions
     n, log_n = _arrays(sizes)
     if isinstance(law, Responses):
         columns = np.ascontiguousarray(law.columns.T)
 
-        def respond(warmup: int, draws: int, rng: np.random.Generator) -> Any:
+        def respond(theta: Floats, warmup: int, draws: int, rng: np.random.Generator) -> Any:
             return augmentation_records.run_responses(
-                start,
                 posterior,
                 record,
                 statistic,
                 columns,
                 law.where,
-                (numbers, width),
+                width,
+                theta,
                 warmup,
                 draws,
                 rng,
@@ -67,10 +67,9 @@ def of_records(
 
         return respond
 
-    def add(warmup: int, draws: int, rng: np.random.Generator) -> Any:
-        shape = (numbers, width, law.size)
+    def add(theta: Floats, warmup: int, draws: int, rng: np.random.Generator) -> Any:
+        shape = (width, law.size)
         return augmentation_records.run_additive(
-            start,
             posterior,
             record,
             statistic,
@@ -79,6 +78,7 @@ def of_records(
             n,
             log_n,
             shape,
+            theta,
             warmup,
             draws,
             rng,
@@ -88,17 +88,16 @@ def of_records(
 
 
 def of_counts(
-    functions: tuple[Any, Any, Any],
+    functions: tuple[Any, Any],
     table: Floats,
     law: AdditiveLaw | Responses,
     sizes: Sizes,
-    numbers: int,
 ) -> Run:
     """Chains over counts of k values, whose statistics are the table's rows.
 
-    `functions` are start, posterior and probabilities.
+    `functions` are posterior and probabilities.
     """
-    start, posterior, probabilities = functions
+    posterior, probabilities = functions
     n, log_n = _arrays(sizes)
     if isinstance(law, Responses):
         category = table[:, 0].astype(np.int64)
@@ -106,23 +105,25 @@ def of_counts(
             raise _failure(augmentation_records.BAD_CATEGORY, len(law.columns))
         columns = np.ascontiguousarray(law.columns[category].T)
 
-        def respond(warmup: int, draws: int, rng: np.random.Generator) -> Any:
+        def respond(theta: Floats, warmup: int, draws: int, rng: np.random.Generator) -> Any:
             return augmentation_counts.run_response_counts(
-                start, posterior, probabilities, columns, law.counts, numbers, warmup, draws, rng
+                posterior, probabilities, columns, law.counts, theta, warmup, draws, rng
             )
 
         return respond
 
-    def add(warmup: int, draws: int, rng: np.random.Generator) -> Any:
+    def add(theta: Floats, warmup: int, draws: int, rng: np.random.Generator) -> Any:
         return augmentation_counts.run_counts(
-            start, posterior, probabilities, law.function, law.parameters, table, n, log_n, numbers,
+            posterior, probabilities, law.function, law.parameters, table, n, log_n, theta,
             warmup, draws, rng,
         )  # fmt: skip
 
     return add
 
 
-def sample(run: Run, *, draws: int, chains: int, warmup: int, seed: int | None) -> Chains:
+def sample(
+    run: Run, start: Start, *, draws: int, chains: int, warmup: int, seed: int | None
+) -> Chains:
     """Independent chains, each from its own start.
 
     Raises
@@ -132,10 +133,10 @@ def sample(run: Run, *, draws: int, chains: int, warmup: int, seed: int | None) 
     EngineFailed
         If a chain stopped: of numbers that aren't any, or outputs that can't be.
     """
-    call("the model", run, 0, 0, np.random.Generator(np.random.SFC64(0)))  # which compiles it
     found = []
     for child in np.random.SeedSequence(seed).spawn(chains):
-        *kept, status = run(warmup, draws, np.random.Generator(np.random.SFC64(child)))
+        rng = np.random.Generator(np.random.SFC64(child))
+        *kept, status = call("the model", run, start(rng), warmup, draws, rng)
         if status != augmentation_records.GOOD:
             raise _failure(status)
         found.append(kept)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
 from bayesdp.inference import record_chains
 from bayesdp.inference.multinomial_response import Responses
 from bayesdp.inference.record_release import law_of
+from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part
 
 Parts = Sequence[tuple[Part, record_chains.Sizes]]
 
 
 @functools.lru_cache(maxsize=16)
-def dirichlet(alpha: tuple[float, ...]) -> tuple[Any, Any, Any]:
-    """start, posterior and probabilities of a categorical family with a Dirichlet prior."""
+def dirichlet(alpha: tuple[float, ...]) -> tuple[Any, Any]:
+    """posterior and probabilities of a categorical family with a Dirichlet prior."""
     from bayesdp.engines.augmentation_records import compiled
 
     prior = np.array(alpha)
@@ -36,15 +36,11 @@ def dirichlet(alpha: tuple[float, ...]) -> tuple[Any, Any, Any]:
             theta[j] /= whole
 
     @compiled
-    def start(rng: Any, theta: Any) -> None:
-        posterior(rng, np.zeros(theta.size, dtype=np.int64), theta)
-
-    @compiled
     def probabilities(theta: Any, out: Any) -> None:
         for j in range(theta.size):
             out[j] = theta[j]
 
-    return start, posterior, probabilities
+    return posterior, probabilities
 
 
 def sample_categories(
@@ -55,7 +51,6 @@ def sample_categories(
     chains: int,
     warmup: int,
     seed: int | None,
-    categories: NDArray[np.float64] | None = None,
 ) -> list[record_chains.Chains]:
     """Chains over theta and the counts of k categories, one a group.
 
@@ -65,25 +60,43 @@ def sample_categories(
     prior : tuple of k floats
     draws, chains, warmup : int
     seed : int, optional
-    categories : ndarray, shape (k, components), optional
-        What a record of each adds to the statistic; by default 1 to the component of its own.
     """
     k = len(prior)
     seeds = np.random.SeedSequence(seed).generate_state(len(parts)) >> 1
     found = []
     for (part, sizes), child in zip(parts, seeds.tolist(), strict=True):
         law = law_of(part.mechanism, np.array(part.outputs))
-        if isinstance(law, Responses):
-            table = np.arange(k, dtype=np.float64)[:, None]
-        elif categories is None or law.size == k:
-            table = np.eye(k)
-        else:
-            table = categories
-        run = record_chains.of_counts(dirichlet(prior), table, law, sizes, k)
+        responding = isinstance(law, Responses)
+        table = np.arange(k, dtype=np.float64)[:, None] if responding else np.eye(k)
+        run = record_chains.of_counts(dirichlet(prior), table, law, sizes)
         found.append(
-            record_chains.sample(run, draws=draws, chains=chains, warmup=warmup, seed=child)
+            record_chains.sample(
+                run,
+                _start(part, prior, sizes),
+                draws=draws,
+                chains=chains,
+                warmup=warmup,
+                seed=child,
+            )
         )
     return found
+
+
+def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> record_chains.Start:
+    """Starts from the prior; from noisy cells, with thrice the sd that is left after seeing them.
+
+    Chains on counts that are far too spread out for the noise would need long to come together,
+    since theta and the counts hold each other back.
+    """
+    alpha, mechanism, k = np.array(prior), part.mechanism, len(prior)
+    concentration = alpha
+    if isinstance(mechanism, AdditiveNoise):
+        cells = np.maximum(np.mean(np.array(part.outputs, dtype=np.float64), axis=0), 0.0)
+        n = max(float(np.median([size for size, _ in sizes])), 1.0)
+        noise = mechanism.scale**2 / len(part.outputs)
+        cells *= n / max(cells.sum(), 1.0)
+        concentration = alpha + cells / (9 * (1 + 2 * k * noise / n))
+    return lambda rng: rng.dirichlet(concentration)
 
 
 def draws_of(found: Sequence[record_chains.Chains], name: str, category: int | None) -> Draws:
@@ -103,5 +116,4 @@ def draws_of(found: Sequence[record_chains.Chains], name: str, category: int | N
 
 def sample_proportions(parts: Parts, prior: tuple[float, float], **options: Any) -> Draws:
     """Chains over a proportion p and the counts of ones and zeros."""
-    ones = np.array([[1.0], [0.0]])
-    return draws_of(sample_categories(parts, prior, categories=ones, **options), "p", 0)
+    return draws_of(sample_categories(parts, prior, **options), "p", 0)

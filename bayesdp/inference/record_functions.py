@@ -37,11 +37,13 @@ def try_out(
     function: Callable[..., Any],
     given: tuple[Any, ...],
     size: int,
+    *,
+    of: str,
     held: Floats | None = None,
 ) -> Floats:
     """What a function writes into its last argument, an array of `size` floats.
 
-    Where the argument may be read too, it holds `held` first.
+    `of` says whose length that is. Where the argument may be read too, it holds `held` first.
 
     Raises
     ------
@@ -58,15 +60,15 @@ def try_out(
     around = np.concatenate([buffer[:_GUARD], buffer[_GUARD + size :]])
     if np.any(around != _UNTOUCHED):
         raise InvalidInput(
-            f"{name} writes outside its last argument, an array of length {size}; give it the "
-            "length that was declared, or declare another"
+            f"{name} writes outside its last argument, an array of length {size}, {of}; write "
+            "there only, or declare another length"
         )
     if returned is not None or np.any(out == _UNTOUCHED):
         missed = int(np.sum(out == _UNTOUCHED))
         what = f"leaves {missed} of {size} elements unwritten" if missed else "returns something"
         raise InvalidInput(
-            f"{name} {what}; it must write {size} numbers into its last argument, as "
-            f"out[0] = ..., and return nothing"
+            f"{name} {what}; it must write {size} numbers ({of}) into its last argument, as "
+            "out[0] = ..., and return nothing"
         )
     return out.copy()
 

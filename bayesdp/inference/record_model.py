@@ -26,7 +26,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference import record_chains
 from bayesdp.inference.binomial import sizes_of_prior
 from bayesdp.inference.multinomial_response import Responses
-from bayesdp.inference.record_functions import check_compiled, try_out
+from bayesdp.inference.record_functions import call, check_compiled, try_out
 from bayesdp.inference.record_release import AdditiveLaw, law_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.verdict import verdict_on
@@ -207,29 +207,39 @@ class RecordModel:
         mechanism = release.mechanism
         sizes = self._sizes_of(mechanism)
         run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)
-        drawn = record_chains.sample(run, draws=draws, chains=chains, warmup=warmup, seed=seed)
+        drawn = record_chains.sample(
+            run, self._started, draws=draws, chains=chains, warmup=warmup, seed=seed
+        )
         return self._result(drawn, release, _REASON if engine == "auto" else "asked for", sizes)
+
+    def _started(self, rng: np.random.Generator) -> Floats:
+        theta = np.empty(self._numbers)
+        call("start", self.start, rng, theta)
+        return theta
 
     def _run(self, law: AdditiveLaw | Responses, sizes: record_chains.Sizes) -> record_chains.Run:
         size = 1 if isinstance(law, Responses) else law.size
+        lengths = {"statistic": "that of the release's statistic", "record": "the record's size"}
+        lengths |= {"probabilities": "that of the support"}
         rng = np.random.Generator(np.random.SFC64(0))
-        theta = try_out("start", self.start, (rng,), self._numbers)
+
+        def tried(name: str, given: tuple[Any, ...], length: int, held: Any = None) -> Floats:
+            of = lengths.get(name, "that of all parameters together")
+            return try_out(name, getattr(self, name), given, length, of=of, held=held)
+
+        theta = tried("start", (rng,), self._numbers)
         if self.support is None:
-            one = try_out("record", self.record, (rng, theta), self.record_size)
-            try_out("statistic", self.statistic, (one,), size)
-            try_out("posterior", self.posterior, (rng, one[None].repeat(2, 0)), theta.size, theta)
-            of_each = (self.start, self.posterior, self.record, self.statistic)
-            return record_chains.of_records(of_each, law, sizes, theta.size, self.record_size)
-        table = np.array(
-            [try_out("statistic", self.statistic, (value,), size) for value in self.support]
-        )
+            one = tried("record", (rng, theta), self.record_size)
+            tried("statistic", (one,), size)
+            tried("posterior", (rng, one[None].repeat(2, axis=0)), theta.size, theta)
+            of_each = (self.posterior, self.record, self.statistic)
+            return record_chains.of_records(of_each, law, sizes, self.record_size)
+        table = np.array([tried("statistic", (value,), size) for value in self.support])
         if not np.all(np.isfinite(table)):
             raise InvalidInput("statistic gives NaN or infinity for a value of the support")
-        try_out("probabilities", self.probabilities, (theta,), len(table))
-        counts = np.ones(len(table), dtype=np.int64)
-        try_out("posterior", self.posterior, (rng, counts), theta.size, theta)
-        functions = (self.start, self.posterior, self.probabilities)
-        return record_chains.of_counts(functions, table, law, sizes, theta.size)
+        tried("probabilities", (theta,), len(table))
+        tried("posterior", (rng, np.ones(len(table), dtype=np.int64)), theta.size, theta)
+        return record_chains.of_counts((self.posterior, self.probabilities), table, law, sizes)
 
     def _sizes_of(self, mechanism: Mechanism) -> record_chains.Sizes:
         if mechanism.n is not None:

@@ -20,6 +20,7 @@ from bayesdp.engines import augmentation_laws as laws
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.multinomial_response import Responses, patterns_of
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.noise import AdditiveNoise
@@ -32,8 +33,9 @@ TAKES = (
     "LaplaceMechanism, DiscreteLaplaceMechanism, GaussianMechanism, DiscreteGaussianMechanism and "
     "PerturbedHistogram (a record adds a number or a vector to the noisy statistic), "
     "RandomizedResponse (a record's statistic is its category), ExponentialMechanism (a record "
-    "adds to every candidate's utility), DirichletMultinomialMechanism (a record adds 1 to a cell) "
-    "and BetaBinomialMechanism (a record adds to the counts of ones and of zeros, in this order)"
+    "adds to every candidate's utility), DirichletMultinomialMechanism and BetaBinomialMechanism, "
+    "and ConjugateRelease of method 'synthetic_one' (a record adds 1 to the count of its category, "
+    "or to that of ones or of zeros, in this order)"
 )
 _NARROW = 32.0  # scales of Gaussian noise whose tails are summed term by term, in steps
 
@@ -66,10 +68,7 @@ def law_of(mechanism: Any, outputs: Any) -> AdditiveLaw | Responses:
     InvalidInput
         If the mechanism isn't one of those whose law is a function of a sum over the records.
     """
-    raise InvalidInput(
-        f"the release's mechanism {mechanism.name!r} isn't one whose law is known here as that of "
-        f"a sum over the records; data augmentation takes {TAKES}"
-    )
+    raise _unlike(mechanism)
 
 
 @law_of.register
@@ -124,6 +123,23 @@ def _(mechanism: BetaBinomialMechanism, outputs: Any) -> AdditiveLaw:
     ones = np.asarray(outputs, dtype=np.float64).ravel()
     both = np.stack([ones, mechanism.size - ones], axis=1)
     return _copies(both, np.array(mechanism.prior, dtype=np.float64), mechanism.size)
+
+
+@law_of.register
+def _(mechanism: ConjugateRelease, outputs: Any) -> AdditiveLaw:
+    if mechanism.method != "synthetic_one" or mechanism.family not in ("bernoulli", "categorical"):
+        raise _unlike(mechanism)
+    alpha, size = np.array(mechanism.prior, dtype=np.float64), int(mechanism.synthetic_size)
+    z = np.asarray(outputs, dtype=np.float64)
+    both = z if mechanism.family == "categorical" else np.stack([z, size - z], axis=1)
+    return _copies(both, alpha, size)
+
+
+def _unlike(mechanism: Any) -> InvalidInput:
+    return InvalidInput(
+        f"the release's mechanism {mechanism.name!r} isn't one whose law is known here as that of "
+        f"a sum over the records; data augmentation takes {TAKES}"
+    )
 
 
 def _copies(outputs: Floats, alpha: Floats, size: int) -> AdditiveLaw:

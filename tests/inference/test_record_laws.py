@@ -42,7 +42,9 @@ def test_noise(kind, scale, bounding, dimension):
             ends = [9.0 if end is None else end * mechanism.step for end in mechanism.ends]
             outputs[:2] = np.reshape(ends, (2, 1) if dimension else 2)
         truth = sum(float(mechanism.logp(z, shown)) for z in outputs)
-        assert value(law_of(mechanism, outputs), total) == pytest.approx(truth, rel=1e-11, abs=1e-11)
+        assert value(law_of(mechanism, outputs), total) == pytest.approx(
+            truth, rel=1e-11, abs=1e-11
+        )
 
 
 def test_totals_that_cannot_be():
@@ -70,6 +72,9 @@ def test_other_laws():
         bdp.ExponentialMechanism(1.3, 1.0, 3, monotone=True): [0, 2],
         bdp.ExponentialMechanism(0.7, 2.0, 3): [1],
         bdp.DirichletMultinomialMechanism(9, 5, 3, 1.5): [(1, 2, 2), (5, 0, 0)],
+        bdp.ConjugateRelease("categorical", "synthetic_one", 9, (1.0, 2.0, 0.5), size=4): [
+            (2, 1, 1)
+        ],
         zeros: [(1, 2, 0, 3)],
     }
     for mechanism, outputs in vectors.items():
@@ -82,10 +87,12 @@ def test_other_laws():
             truth = sum(float(mechanism.logp(np.array(z), counts)) for z in outputs)
             assert value(law_of(mechanism, np.array(outputs)), counts) == pytest.approx(truth)
     assert value(law_of(zeros, np.array(vectors[zeros])), (1, 1, 1, 1)) == -np.inf
-    beta = bdp.BetaBinomialMechanism(10, 8, (1.5, 2.5))
-    for ones in range(11):
-        truth = sum(float(beta.logp(z, bdp.Count(ones, 10))) for z in (3, 8))
-        assert value(law_of(beta, np.array([3, 8])), (ones, 10 - ones)) == pytest.approx(truth)
+    draw = bdp.ConjugateRelease("bernoulli", "synthetic_one", 10, (1.5, 2.5), size=8)
+    for of_ones in (bdp.BetaBinomialMechanism(10, 8, (1.5, 2.5)), draw):
+        for ones in range(11):
+            truth = sum(float(of_ones.logp(z, bdp.Count(ones, 10))) for z in (3, 8))
+            both = law_of(of_ones, np.array([3, 8]))
+            assert value(both, (ones, 10 - ones)) == pytest.approx(truth)
 
 
 def test_answers_count_by_pattern():
@@ -98,7 +105,7 @@ def test_answers_count_by_pattern():
 
 
 def test_others_are_refused():
-    copies = bdp.ConjugateRelease("categorical", "synthetic_one", 10, (4.0, 4.0), size=10)
+    copies = bdp.ConjugateRelease("categorical", "parameter_draw", 10, (4.0, 4.0))
     for mechanism in (copies, bdp.PermuteAndFlip(1.0, 1.0, 3)):
         with pytest.raises(bdp.InvalidInput, match=r"data augmentation takes LaplaceMechanism"):
             law_of(mechanism, np.array([0]))

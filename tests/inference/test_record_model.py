@@ -15,9 +15,7 @@ SIZES = {3: 0.2, 4: 0.3, 7: 0.5}  # with a gap
 
 
 def one_by_one(k, statistic=f.itself, n=None):
-    return bdp.RecordModel(
-        {"theta": (k,)}, f.start, f.categories_given, statistic, f.category, n=n
-    )
+    return bdp.RecordModel({"theta": (k,)}, f.start, f.categories_given, statistic, f.category, n=n)
 
 
 def counted(k, statistic=f.itself, n=None):
@@ -154,7 +152,9 @@ def test_vectors_equal_enumeration(model):
             bdp.Release.of(mechanism, outputs, delta=1e-3), draws=20_000, warmup=100, seed=3
         )
         if isinstance(mechanism, bdp.ExponentialMechanism):
-            truth = by_counts(_Choice(mechanism), [(z,) for z in outputs], np.eye(3, dtype=int), sizes)
+            truth = by_counts(
+                _Choice(mechanism), [(z,) for z in outputs], np.eye(3, dtype=int), sizes
+            )
         else:
             truth = by_counts(mechanism, outputs, np.eye(3, dtype=int), sizes)
         agrees(idata, truth)
@@ -223,8 +223,7 @@ def test_the_shape_of_a_fit(tmp_path):
     release = bdp.Release.of(bdp.LaplaceMechanism(0.8, 1.0), [3.25])
     model = one_by_one(2, n=range(3, 8))
     with pytest.warns(UserWarning, match="can't be relied on"):
-        idata = model.fit(release, draws=50, chains=3, seed=4)
-        again, other = (model.fit(release, draws=50, chains=3, seed=s) for s in (4, 5))
+        idata, again, other = (model.fit(release, draws=50, chains=3, seed=s) for s in (4, 4, 5))
     assert idata.posterior["theta"].dims == ("chain", "draw", "theta_dim_0")
     assert idata.posterior["n"].dims == ("chain", "draw")
     assert set(idata.posterior["n"].to_numpy().ravel().tolist()) <= set(range(3, 8))
@@ -238,3 +237,13 @@ def test_the_shape_of_a_fit(tmp_path):
     assert not np.array_equal(idata.posterior["theta"], other.posterior["theta"])
     idata.to_netcdf(str(tmp_path / "fit.nc"))
     assert az.from_netcdf(str(tmp_path / "fit.nc")).attrs["records"] == "one by one"
+
+
+def test_high_acceptance_that_leads_nowhere_is_called_a_failure():
+    """The noise swamps the sum, so every record is accepted and the mean hardly moves."""
+    release = bdp.Release.of(bdp.LaplaceMechanism(5000.0, 1.0, REPLACE, n=300), [30.0])
+    model = bdp.RecordModel({"mu": ()}, f.normal_start, f.normal_given, f.itself, f.normal)
+    with pytest.warns(UserWarning, match="high acceptance is no success here"):
+        idata = model.fit(release, draws=1000, warmup=100, seed=6)
+    assert "% of the proposals were accepted, and still 4,000 draws" in idata.attrs["verdict"]
+    assert idata.sample_stats["acceptance_rate"].to_numpy().mean() > 0.99
