@@ -15,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.augmentation_records import compiled
 
 Floats = NDArray[np.float64]
 
-UNBOUNDED, INFLATED, TRUNCATED = 0, 1, 2
 _FURTHEST = 2.0**52
 _DIRECT, _STEEP, _NEGLIGIBLE = 32.0, 1 / 16, 9.0
 
@@ -39,7 +38,7 @@ class NoiseLaw(NamedTuple):
     gaussian: bool
     scale: float
     log_peak: float
-    bounding: int
+    truncated: bool
     low: float
     high: float
     first: float
@@ -63,38 +62,67 @@ class CopiesLaw(NamedTuple):
     constant: float
 
 
-@kernel
+@compiled
 def noise_law(law: NoiseLaw, total: Floats) -> float:
-    """log Pr[outputs | total] of additive noise: `AdditiveNoise.logp`, summed over the copies."""
+    """log Pr[outputs | total] of unbounded noise: `AdditiveNoise.logp`, summed over the copies."""
     found = 0.0
     for c in range(total.size):
-        x = total[c]
-        y = x / law.step
-        if not abs(y) <= _FURTHEST:
-            return -np.inf if abs(y) < np.inf else np.nan
-        k = math.floor(y)
-        if law.whole and k != y:
-            return np.nan
+        # As `_point`, here because a call costs more than all the rest.
+        y = total[c] / law.step
+        k = np.floor(y)
         if y - k >= 0.5:
-            k += 1
-        if law.bounding == TRUNCATED:
-            if x < law.first or x > law.last:
-                return -np.inf
-            k = int(min(max(float(k), law.low), law.high))
+            k += 1.0
+        if not abs(y) <= _FURTHEST:
+            k = np.inf if abs(y) < np.inf else np.nan
+        if law.whole and k != y:
+            k = np.nan
         for m in range(law.outputs.shape[0]):
-            z = law.outputs[m, c]
-            if law.bounding == INFLATED and z == law.low:
-                found += _log_upper(law, k - law.low)
-            elif law.bounding == INFLATED and z == law.high:
-                found += _log_upper(law, law.high - k)
-            else:
-                found += _log_pmf(law, z - k)
-                if law.bounding == TRUNCATED:
-                    found -= _log_mass(law, k - law.low, law.high - k)
+            far = abs(law.outputs[m, c] - k) / law.scale
+            found += law.log_peak - (far * far / 2 if law.gaussian else far)
     return found
 
 
-@kernel
+@compiled
+def bounded_noise_law(law: NoiseLaw, total: Floats) -> float:
+    """The same of noise that is inflated or truncated."""
+    found, copies, scale, peak = 0.0, law.outputs.shape[0], law.scale, law.log_peak
+    gaussian, low, high = law.gaussian, law.low, law.high
+    for c in range(total.size):
+        k = _point(total[c], law.step, law.whole)
+        if not abs(k) < np.inf:
+            return -abs(k)
+        if law.truncated:
+            if total[c] < law.first or total[c] > law.last:
+                return -np.inf
+            k = min(max(k, low), high)
+            found -= copies * _log_mass(law.partial, gaussian, scale, peak, k - low, high - k)
+        for m in range(copies):
+            z = law.outputs[m, c]
+            if not law.truncated and z == low:
+                found += _log_upper(gaussian, scale, peak, k - low)
+            elif not law.truncated and z == high:
+                found += _log_upper(gaussian, scale, peak, high - k)
+            else:
+                far = abs(z - k) / scale
+                found += peak - (far * far / 2 if gaussian else far)
+    return found
+
+
+@compiled
+def _point(x: float, step: float, whole: bool) -> float:
+    """The lattice point nearest to x, in steps; inf if out of reach, NaN if no statistic."""
+    y = x / step
+    k = np.floor(y)
+    if y - k >= 0.5:
+        k += 1.0
+    if not abs(y) <= _FURTHEST:
+        k = np.inf if abs(y) < np.inf else np.nan
+    if whole and k != y:
+        k = np.nan
+    return float(k)
+
+
+@compiled
 def choice_law(law: ChoiceLaw, total: Floats) -> float:
     """log Pr[choices | utilities] of the exponential mechanism."""
     best = total[0]
@@ -111,7 +139,7 @@ def choice_law(law: ChoiceLaw, total: Floats) -> float:
     return found
 
 
-@kernel
+@compiled
 def copies_law(law: CopiesLaw, total: Floats) -> float:
     """log Pr[copies | counts] of Dirichlet-multinomial copies."""
     found, weight = law.constant, 0.0
@@ -131,50 +159,46 @@ def copies_law(law: CopiesLaw, total: Floats) -> float:
     return float(found)
 
 
-@kernel
-def _log_pmf(law: NoiseLaw, k: float) -> float:
-    x = abs(k) / law.scale
-    return law.log_peak - (x * x / 2 if law.gaussian else x)
-
-
-@kernel
-def _log_upper(law: NoiseLaw, m: float) -> float:
+@compiled
+def _log_upper(gaussian: bool, scale: float, log_peak: float, m: float) -> float:
     """log Pr[noise >= m]."""
     far = m if m > 0 else 1.0 - m
-    if law.gaussian:
-        tail = _log_pmf(law, far) + math.log(_tail_ratio(law, far))
+    x = far / scale
+    if gaussian:
+        tail = log_peak - x * x / 2 + math.log(_tail_ratio(scale, far))
     else:
-        tail = -far / law.scale - math.log1p(math.exp(-1 / law.scale))
+        tail = -x - math.log1p(math.exp(-1 / scale))
     return tail if m > 0 else math.log1p(-math.exp(min(tail, 0.0)))
 
 
-@kernel
-def _log_mass(law: NoiseLaw, below: float, above: float) -> float:
+@compiled
+def _log_mass(
+    table: Floats, gaussian: bool, scale: float, log_peak: float, below: float, above: float
+) -> float:
     """log Pr[-below <= noise <= above]."""
-    if law.gaussian:
-        return math.log(1 + _partial(law, below) + _partial(law, above)) + law.log_peak
-    rate = 1 / law.scale
+    if gaussian:
+        both = _partial(table, scale, below) + _partial(table, scale, above)
+        return math.log(1 + both) + log_peak
+    rate = 1 / scale
     mass = -math.expm1(-(below + 1) * rate) - math.exp(-rate) * math.expm1(-above * rate)
     return math.log(mass) - math.log1p(math.exp(-rate))
 
 
-@kernel
-def _partial(law: NoiseLaw, m: float) -> float:
-    """Sum of exp(-j^2 / (2 scale^2)) over j = 1..m."""
-    sd = law.scale
+@compiled
+def _partial(table: Floats, sd: float, m: float) -> float:
+    """Sum of exp(-j^2 / (2 sd^2)) over j = 1..m: from the table, where there is one."""
     x = min(m, math.ceil(40 * sd))
-    if law.partial.size:
-        return float(law.partial[int(x)])
+    if table.size:
+        return float(table[int(x)])
     u = x / sd
     integral = sd * math.sqrt(math.pi / 2) * math.erf(u / math.sqrt(2.0))
     edge = 2 * _corrections(u, 1 / sd) * math.exp(-u * u / 2)
     return integral + (math.expm1(-u * u / 2) + edge) / 2
 
 
-@kernel
-def _tail_ratio(law: NoiseLaw, m: float) -> float:
-    """Sum over j >= 0 of f(m + j) / f(m), f(x) = exp(-x^2 / (2 scale^2)), m >= 1."""
-    sd = law.scale
+@compiled
+def _tail_ratio(sd: float, m: float) -> float:
+    """Sum over j >= 0 of f(m + j) / f(m), f(x) = exp(-x^2 / (2 sd^2)), m >= 1."""
     u = m / sd
     if sd >= _DIRECT and u <= _STEEP * sd:
         integral = sd * math.sqrt(math.pi / 2) * _erfcx(u / math.sqrt(2.0))
@@ -186,14 +210,14 @@ def _tail_ratio(law: NoiseLaw, m: float) -> float:
     return found
 
 
-@kernel
+@compiled
 def _corrections(u: float, h: float) -> float:
     """Euler and Maclaurin's terms, as `bayesdp.mechanisms.noise_laws` has them."""
     fifth = -(u**5 - 10 * u**3 + 15 * u) * h**5
     return -u * h / 12 + (u**3 - 3 * u) * h**3 / 720 + fifth / 30240
 
 
-@kernel
+@compiled
 def _erfcx(x: float) -> float:
     """exp(x^2) erfc(x), x >= 0; beyond 15 by its asymptotic series, whose error is below 1e-15."""
     if x < 15:

@@ -81,7 +81,6 @@ def _(mechanism: AdditiveNoise, outputs: Any) -> AdditiveLaw:
     if gaussian and scale < _NARROW:
         j = np.arange(1, math.ceil(40 * scale) + 1)
         partial = np.concatenate([[0.0], np.cumsum(np.exp(-((j / scale) ** 2) / 2))])
-    bounding = {None: laws.UNBOUNDED, "inflated": laws.INFLATED, "truncated": laws.TRUNCATED}
     size = mechanism.dimension or 1
     parameters = laws.NoiseLaw(
         outputs=np.asarray(outputs, dtype=np.float64).reshape(-1, size) / step,
@@ -90,14 +89,15 @@ def _(mechanism: AdditiveNoise, outputs: Any) -> AdditiveLaw:
         gaussian=gaussian,
         scale=scale,
         log_peak=float(noise.log_pmf(0)),
-        bounding=bounding[mechanism.bounding],
+        truncated=mechanism.bounding == "truncated",
         low=-math.inf if low is None else float(low),
         high=math.inf if high is None else float(high),
         first=-math.inf if first is None else float(first),
         last=math.inf if last is None else float(last),
         partial=partial,
     )
-    return AdditiveLaw(size, laws.noise_law, parameters)
+    function = laws.noise_law if mechanism.bounding is None else laws.bounded_noise_law
+    return AdditiveLaw(size, function, parameters)
 
 
 @law_of.register

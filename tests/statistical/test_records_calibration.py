@@ -33,7 +33,7 @@ def test_normal_means_and_numbers_of_records():
     mechanism = bdp.LaplaceMechanism(2.0, 1.5)
     model = bdp.RecordModel({"mu": ()}, f.normal_start, f.normal_given, clamped, f.normal, n=sizes)
     of_mean, of_n = [], []
-    for i in range(150):
+    for i in range(120):
         mu, n = rng.normal(), int(rng.choice(sizes))
         total = np.clip(rng.normal(mu, 1.0, n), -1.5, 1.5).sum()
         with bdp.reproducible(i):
@@ -59,7 +59,7 @@ def test_categories_counted():
         n=sizes,
     )
     of_theta, of_n = [], []
-    for i in range(150):
+    for i in range(100):
         theta, n = rng.dirichlet(np.ones(3)), int(rng.choice(sizes))
         with bdp.reproducible(i):
             release = bdp.publish(mechanism, rng.multinomial(n, theta), copies=2)
