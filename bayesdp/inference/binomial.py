@@ -146,7 +146,8 @@ class BinomialModel:
         arviz.InferenceData
             posterior variable "p" (with a dimension "group" where there are groups),
             sample_stats, observed_data (the outputs), constant_data (the mechanism's
-            public parameters), and attrs: engine and why, versions, guarantee.
+            public parameters), and attrs: engine and why, versions, guarantee, and but for NUTS
+            a "verdict".
 
         Raises
         ------
@@ -183,7 +184,9 @@ class BinomialModel:
                 f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
                 "'stan'"
             )
-        about = {**self._about, "verdict": verdict_on(drawn)}
+        # Of NUTS the report judges the chains, group by group.
+        judged = {} if engine in ("pymc", "stan") else {"verdict": verdict_on(drawn)}
+        about = {**self._about, **judged}
         return inference_data(drawn, release, reason=reason, model=about)
 
     def fit_naive(

@@ -1,9 +1,9 @@
-"""The functions that a user gives a record model: compiled, of the right arguments and shapes."""
+"""What a user gives a record model: compiled functions, parameters' shapes, values of records."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -90,3 +90,38 @@ def _first_line(message: str) -> str:
     lines = [line.strip() for line in message.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "-", ">>>"))]
     return said[0] if said else message.strip()
+
+
+def checked_shapes(parameters: Any) -> dict[str, tuple[int, ...]]:
+    """Return the parameters' names and shapes, else raise InvalidInput."""
+    good = isinstance(parameters, Mapping) and len(parameters) > 0
+    if not good or not all(
+        isinstance(name, str)
+        and name.isidentifier()
+        and name != "n"
+        and isinstance(shape, tuple)
+        and all(type(size) is int and size > 0 for size in shape)
+        for name, shape in parameters.items()
+    ):
+        raise InvalidInput(
+            f"parameters is {parameters!r}; it must map names, but not 'n', to shapes, as "
+            "{'mu': (), 'weights': (3,)}"
+        )
+    return dict(parameters)
+
+
+def checked_support(support: Any) -> Floats:
+    """Return the values of a record, one a row, else raise InvalidInput."""
+    try:
+        values = np.asarray(support, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) < 2 or values.shape[1] < 1 or not np.isfinite(values).all():
+        raise InvalidInput(
+            "support must hold all values that a record may have, two or more, finite, one a row: "
+            "shape (k,) or (k, record_size)"
+        )
+    if len(np.unique(values, axis=0)) < len(values):
+        raise InvalidInput("support has a value twice; each may be there once")
+    return np.ascontiguousarray(values)

@@ -26,7 +26,13 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference import record_chains
 from bayesdp.inference.binomial import sizes_of_prior
 from bayesdp.inference.multinomial_response import Responses
-from bayesdp.inference.record_functions import call, check_compiled, try_out
+from bayesdp.inference.record_functions import (
+    call,
+    check_compiled,
+    checked_shapes,
+    checked_support,
+    try_out,
+)
 from bayesdp.inference.record_release import AdditiveLaw, law_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.verdict import verdict_on
@@ -120,7 +126,7 @@ class RecordModel:
     family: ClassVar[str] = "records"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", _checked_shapes(self.parameters))
+        object.__setattr__(self, "parameters", checked_shapes(self.parameters))
         check_at_least_one("record_size", self.record_size)
         check_compiled("start", self.start, "rng", "theta")
         counted = self.support is not None
@@ -139,7 +145,7 @@ class RecordModel:
             needed, getattr(self, needed), *(() if counted else ("rng",)), "theta", "out"
         )
         if counted:
-            support = _checked_support(self.support)
+            support = checked_support(self.support)
             object.__setattr__(self, "support", support)
             object.__setattr__(self, "record_size", support.shape[1])
         if is_number(self.n):
@@ -283,36 +289,3 @@ class RecordModel:
             for name, shape in self.parameters.items()
         }
         return inference_data(found, release, reason=reason, model=about, dims=dims)
-
-
-def _checked_shapes(parameters: Any) -> dict[str, tuple[int, ...]]:
-    good = isinstance(parameters, Mapping) and len(parameters) > 0
-    if not good or not all(
-        isinstance(name, str)
-        and name.isidentifier()
-        and name != "n"
-        and isinstance(shape, tuple)
-        and all(type(size) is int and size > 0 for size in shape)
-        for name, shape in parameters.items()
-    ):
-        raise InvalidInput(
-            f"parameters is {parameters!r}; it must map names, but not 'n', to shapes, as "
-            "{'mu': (), 'weights': (3,)}"
-        )
-    return dict(parameters)
-
-
-def _checked_support(support: Any) -> Floats:
-    try:
-        values = np.asarray(support, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.array(np.nan)
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or len(values) < 2 or values.shape[1] < 1 or not np.isfinite(values).all():
-        raise InvalidInput(
-            "support must hold all values that a record may have, two or more, finite, one a row: "
-            "shape (k,) or (k, record_size)"
-        )
-    if len(np.unique(values, axis=0)) < len(values):
-        raise InvalidInput("support has a value twice; each may be there once")
-    return np.ascontiguousarray(values)
