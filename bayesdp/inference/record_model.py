@@ -11,7 +11,6 @@ the cost doesn't grow with n: `bayesdp.engines.augmentation_counts`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -281,7 +280,6 @@ class RecordModel:
         about = {
             "family": self.family,
             "records": "one by one" if self.support is None else "counted",
-            "prior_n": json.dumps([list(map(float, sizes[0])), list(map(float, sizes[-1]))]),
             "verdict": verdict_on(found),
         }
         dims = {
