@@ -30,6 +30,7 @@ from .inference.hierarchical_binomial import (
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .inference.observe import observe as observe
 from .inference.predictive import posterior_predictive as posterior_predictive
+from .inference.record_model import RecordModel as RecordModel
 from .mechanisms import families as families
 from .mechanisms.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
 from .mechanisms.censored_beta import CensoredBetaMechanism as CensoredBetaMechanism

@@ -26,7 +26,9 @@ from bayesdp.engines.draws import check_seed
 from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.binomial_naive import naive_posterior
 from bayesdp.inference.result import group_coordinate, inference_data
+from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.mechanisms.count import Count
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     import arviz as az
     import pymc as pm
 
-Engine = Literal["auto", "exact", "pymc", "stan"]
+Engine = Literal["auto", "exact", "augmentation", "pymc", "stan"]
 
 
 @dataclass(frozen=True)
@@ -108,21 +110,7 @@ class BinomialModel:
         return self._naive_posteriors(_one_group(release))[0]
 
     def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
-        a, b = self.prior
-        pooled = []
-        for part in release.parts:
-            records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
-            records = records["value"] if "value" in (records.dtype.names or ()) else records
-            if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
-                raise InvalidInput(
-                    f"mechanism {part.mechanism.name!r} released numbers that aren't 0/1 records, "
-                    "so nobody can take them for real data: there is no naive posterior"
-                )
-            ones = float(records.sum())
-            pooled.append(
-                BetaMixture(np.ones(1), np.array([a + ones]), np.array([b + records.size - ones]))
-            )
-        return pooled
+        return [naive_posterior(part, self.prior) for part in release.parts]
 
     def fit(
         self,
@@ -141,13 +129,13 @@ class BinomialModel:
         ----------
         release : Release
             What was released; its manifest says how.
-        engine : {"auto", "exact", "pymc", "stan"}
-            "auto" takes the exact one, which is always possible here. The others
-            sample the same posterior with NUTS.
+        engine : {"auto", "exact", "augmentation", "pymc", "stan"}
+            "auto" takes the exact one, which is always possible here. The others sample the
+            same posterior: with NUTS, or with chains over the counts of records.
         draws, chains : int
             Draws per chain. The exact engine's are all independent.
         warmup : int
-            Adaptation draws of the NUTS engines.
+            Draws that each chain leaves out first.
         seed : int, optional
             For reproducible draws.
         progress : bool
@@ -158,7 +146,8 @@ class BinomialModel:
         arviz.InferenceData
             posterior variable "p" (with a dimension "group" where there are groups),
             sample_stats, observed_data (the outputs), constant_data (the mechanism's
-            public parameters), and attrs: engine and why, versions, guarantee.
+            public parameters), and attrs: engine and why, versions, guarantee, and but for NUTS
+            a "verdict".
 
         Raises
         ------
@@ -185,11 +174,20 @@ class BinomialModel:
             from bayesdp.engines import stan
 
             drawn = stan.sample(self.family, self.stan_data(release), **nuts)
+        elif engine == "augmentation":
+            from bayesdp.inference.record_families import sample_proportions
+
+            parts = [(part, self._sizes_of(part)) for part in release.parts]
+            drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
         else:
             raise InvalidInput(
-                f"engine is {engine!r}; it must be 'auto', 'exact', 'pymc' or 'stan'"
+                f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
+                "'stan'"
             )
-        return inference_data(drawn, release, reason=reason, model=self._about)
+        # Of NUTS the report judges the chains, group by group.
+        judged = {} if engine in ("pymc", "stan") else {"verdict": verdict_on(drawn)}
+        about = {**self._about, **judged}
+        return inference_data(drawn, release, reason=reason, model=about)
 
     def fit_naive(
         self,

@@ -34,7 +34,7 @@ from bayesdp.release import Part, Release
 if TYPE_CHECKING:
     import arviz as az
 
-Engine = Literal["auto", "exact", "gibbs", "pymc", "stan"]
+Engine = Literal["auto", "exact", "gibbs", "marginal", "augmentation", "pymc", "stan"]
 Sizes = Sequence[tuple[int, float]]
 
 
@@ -154,10 +154,12 @@ class MultinomialModel:
         ----------
         release : Release
             What was released; its manifest says how.
-        engine : {"auto", "exact", "gibbs", "pymc", "stan"}
+        engine : {"auto", "exact", "gibbs", "marginal", "augmentation", "pymc", "stan"}
             "auto" takes the exact one where there is one; else NUTS by PyMC where the latent
             counts are summed out, which is so for randomized response; else Gibbs sampling of the
-            latent counts.
+            latent counts, or where they have too many values for it data augmentation, whose
+            chains move batches of records. "marginal" is the fastest for randomized responses of
+            few categories: Metropolis steps of theta alone, from an approximation of all of it.
         draws, chains : int
             Draws per chain. The exact engine's are all independent.
         warmup : int
@@ -195,8 +197,8 @@ class MultinomialModel:
         run, reason = engines.chosen(engine, parts, self.prior)
         if run == "exact":
             drawn = engines.sample_exact([self._counts(p) for p, _ in parts], self.prior, **options)
-        elif run == "gibbs":
-            drawn = engines.sample_gibbs(parts, self.prior, warmup=warmup, **options)
+        elif run in engines.CHAINS:
+            drawn = engines.CHAINS[run](parts, self.prior, warmup=warmup, **options)
         else:
             drawn = engines.sample_nuts(
                 run, parts, self.prior, warmup=warmup, progress=progress, **options

@@ -24,6 +24,7 @@ _REASONS = {
     "exact": "the latent counts' exact posterior can be drawn from, so independent draws exist",
     "pymc": "the latent counts are summed out, and NUTS samples what is left",
     "gibbs": "the latent counts' law is a mixture of products, and they are too many to list",
+    "augmentation": "the latent counts have too many values to sum over, so chains move records",
 }
 
 
@@ -46,17 +47,20 @@ def chosen(engine: str, parts: Parts, prior: Prior) -> tuple[str, str]:
     """The engine and why, or InvalidInput if it can't sample this posterior."""
     responding = all(isinstance(part.mechanism, RandomizedResponse) for part, _ in parts)
     if engine == "auto":
+        if any(law.too_wide(part, sizes) for part, sizes in parts):
+            return "augmentation", _REASONS["augmentation"]
         exact = all(exact_counts(*each[:1], prior, each[1]) is not None for each in parts)
         engine = "exact" if exact else "pymc" if responding else "gibbs"
         return engine, _REASONS[engine]
-    if engine not in ("exact", "gibbs", "pymc", "stan"):
+    if engine not in ("exact", "gibbs", "marginal", "augmentation", "pymc", "stan"):
         raise InvalidInput(
-            f"engine is {engine!r}; it must be 'auto', 'exact', 'gibbs', 'pymc' or 'stan'"
+            f"engine is {engine!r}; it must be 'auto', 'exact', 'gibbs', 'marginal', "
+            "'augmentation', 'pymc' or 'stan'"
         )
-    if engine in ("pymc", "stan") and not responding:
+    if engine in ("marginal", "pymc", "stan") and not responding:
         raise InvalidInput(
             f"engine is {engine!r}, but the latent counts of this release are whole numbers that "
-            "don't sum out of its law; use engine='auto', 'exact' or 'gibbs'"
+            "don't sum out of its law; use engine='auto', 'exact', 'gibbs' or 'augmentation'"
         )
     return engine, "asked for"
 
@@ -119,16 +123,67 @@ def _gibbs_of_responses(
     theta = [
         sample_probabilities(s.counts, s.columns, np.array(prior), rng=rng, **options) for s in seen
     ]
+    return Draws(
+        {"theta": _grouped(theta)},
+        {"lp": _log_posterior(theta, seen, prior)},
+        "gibbs",
+        {"numpy": np.__version__},
+    )
+
+
+def _grouped(theta: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return theta[0] if len(theta) == 1 else np.stack(theta, axis=2)
+
+
+def _log_posterior(
+    theta: Sequence[NDArray[np.float64]], seen: Sequence[Responses], prior: Prior
+) -> NDArray[np.float64]:
+    """Up to a constant, summed over groups."""
     lp = [
         np.log(t @ s.columns) @ s.counts + dirichlet_logpdf(t, prior)
         for t, s in zip(theta, seen, strict=True)
     ]
+    return np.asarray(np.sum(lp, axis=0))
+
+
+def sample_marginal(
+    parts: Parts, prior: Prior, *, draws: int, chains: int, warmup: int, seed: int | None
+) -> Draws:
+    """Chains over theta alone, from answers of a randomized response."""
+    import numba
+
+    from bayesdp.engines.response_marginal import sample_probabilities
+
+    seen = _responses(parts, prior)
+    seeds = np.random.SeedSequence(seed).spawn(len(parts))
+    options = {"draws": draws, "chains": chains, "warmup": warmup}
+    found = [
+        sample_probabilities(s.counts, s.columns, np.array(prior), seed=child, **options)
+        for s, child in zip(seen, seeds, strict=True)
+    ]
+    theta = [each for each, _ in found]
+    accepted = np.mean([rate for _, rate in found], axis=0)
     return Draws(
-        {"theta": theta[0] if len(theta) == 1 else np.stack(theta, axis=2)},
-        {"lp": np.sum(lp, axis=0)},
-        "gibbs",
-        {"numpy": np.__version__},
+        {"theta": _grouped(theta)},
+        {"lp": _log_posterior(theta, seen, prior), "acceptance_rate": accepted},
+        "marginal",
+        {"numba": numba.__version__},
     )
+
+
+def sample_augmented(parts: Parts, prior: Prior, **options: Any) -> Draws:
+    """Chains over theta and the counts, by moves of batches of records."""
+    from bayesdp.inference.record_families import draws_of, sample_categories
+
+    return draws_of(sample_categories(parts, prior, **options), "theta", None)
+
+
+CHAINS = {
+    "gibbs": sample_gibbs,
+    "marginal": sample_marginal,
+    "augmentation": sample_augmented,
+}
+"""Engines that take (parts, prior, draws, chains, warmup, seed)."""
 
 
 def _product(part: Part, prior: Prior, sizes: law.Sizes) -> tuple[Factored, law.Mixed | None]:

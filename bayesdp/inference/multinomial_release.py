@@ -120,7 +120,7 @@ def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | Non
     constant = 0.0
     if is_noise(mechanism):
         cell = one_cell(mechanism)
-        windows = [reached(cell, column, (0, n)) for column in outputs.T]
+        windows = _windows(cell, outputs, n)
     elif is_conjugate(mechanism) and mechanism.method in _CONJUGATE:
         windows = [(0, n)] * len(alpha)
     else:
@@ -138,6 +138,19 @@ def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | Non
     firsts = [first for first, _ in windows]
     whole = base.log_sizes + constant * len(outputs)
     return Factored(firsts, tables, base.sizes, whole)
+
+
+def too_wide(part: Part, sizes: Sizes) -> bool:
+    """Whether there is noise on every cell, and more counts than can be looked at one by one."""
+    mechanism: Any = part.mechanism
+    if not is_noise(mechanism):
+        return False
+    windows = _windows(one_cell(mechanism), np.array(part.outputs), sizes[-1][0])
+    return sum(last - first + 1 for first, last in windows) > _MOST_CELLS
+
+
+def _windows(cell: AdditiveNoise, outputs: NDArray[Any], n: int) -> list[tuple[int, int]]:
+    return [reached(cell, column, (0, n)) for column in outputs.T]
 
 
 def mixed(part: Part, alpha: Sequence[float], sizes: Sizes) -> Mixed:

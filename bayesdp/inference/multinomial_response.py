@@ -36,10 +36,13 @@ class Responses:
         Records that were answered so.
     columns : ndarray, shape (k, patterns)
         Pr[pattern | category].
+    where : ndarray of int, shape (n,)
+        Each record's pattern.
     """
 
     counts: NDArray[np.int64]
     columns: Floats
+    where: NDArray[np.int64]
 
 
 def responses(part: Part, k: int) -> Responses:
@@ -56,12 +59,16 @@ def responses(part: Part, k: int) -> Responses:
             f"prior has {k} numbers, but the release is of {getattr(mechanism, 'k', 'no')} "
             "categories; give one number a category"
         )
-    answers = np.array(part.outputs)
-    patterns, counts = np.unique(answers, axis=1, return_counts=True)
+    return patterns_of(mechanism, np.array(part.outputs))
+
+
+def patterns_of(mechanism: RandomizedResponse, answers: NDArray[np.int64]) -> Responses:
+    """The patterns of answers, shape (copies, n); InvalidInput where one can't be."""
+    patterns, where, counts = np.unique(answers, axis=1, return_inverse=True, return_counts=True)
     columns = mechanism.matrix[:, patterns].prod(axis=1)
     if not np.all(columns.max(axis=0) > 0):
         raise InvalidInput("the outputs have probability zero under the model's prior")
-    return Responses(counts, columns)
+    return Responses(counts, columns, where.ravel())
 
 
 def listed_binary(seen: Responses, alpha: tuple[float, ...]) -> Listed | None:

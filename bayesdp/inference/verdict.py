@@ -6,11 +6,13 @@ import warnings
 
 import numpy as np
 
-from bayesdp.engines.convergence import problems, sampling_of_chains
+from bayesdp.engines.convergence import SMALLEST_ESS, Sampling, problems, sampling_of_chains
 from bayesdp.engines.draws import Draws
 
 INDEPENDENT = ("exact",)
 NUTS = ("pymc", "stan")
+_HIGH = 0.5  # an acceptance rate that looks good
+_TINY = 0.01  # of the draws
 
 
 def verdict_on(drawn: Draws) -> str:
@@ -31,6 +33,7 @@ def verdict_on(drawn: Draws) -> str:
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
     found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in NUTS))
+    found = [*found, *_stuck(drawn, each)]
     if found:
         warnings.warn(
             f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more (draws, "
@@ -39,3 +42,19 @@ def verdict_on(drawn: Draws) -> str:
             stacklevel=4,
         )
     return "; ".join(found) or "no problem found: R-hat and ESS are as they should be"
+
+
+def _stuck(drawn: Draws, each: list[Sampling]) -> list[str]:
+    """That steps were accepted but led nowhere, which an acceptance rate alone doesn't show."""
+    rates = drawn.sample_stats.get("acceptance_rate")
+    bulk = [one.ess_bulk for one in each if one.ess_bulk is not None]
+    if rates is None or not bulk:
+        return []
+    rate, least = float(np.mean(rates)), min(bulk)
+    if not rate >= _HIGH or least >= max(SMALLEST_ESS, _TINY * rates.size):
+        return []
+    return [
+        f"{rate:.0%} of the proposals were accepted, and still {rates.size:,} draws are worth only "
+        f"about {least:.0f} independent ones: the steps are small, so high acceptance is no "
+        "success here"
+    ]

@@ -9,6 +9,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.benchmarks.augmentation import (
+    counted_records,
+    marginal_chain,
+    normal_mean,
+    records_one_by_one,
+)
 from tests.benchmarks.binomial import (
     accuracy,
     effective_draws_per_second,
@@ -43,6 +49,10 @@ PARTS = (
     flipping,
     hidden_networks,
     censored_engines,
+    records_one_by_one,
+    marginal_chain,
+    counted_records,
+    normal_mean,
 )
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""The posterior of a proportion that takes released records for real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesdp.engines.mixture import BetaMixture
+from bayesdp.errors import InvalidInput
+from bayesdp.release import Part
+
+
+def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
+    """Of one group, the records of all its copies pooled.
+
+    Raises
+    ------
+    InvalidInput
+        If what was released are no 0/1 records.
+    """
+    records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+    records = records["value"] if "value" in (records.dtype.names or ()) else records
+    if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
+        raise InvalidInput(
+            f"mechanism {part.mechanism.name!r} released numbers that aren't 0/1 records, so "
+            "nobody can take them for real data: there is no naive posterior"
+        )
+    ones = float(records.sum())
+    a, b = prior
+    return BetaMixture(np.ones(1), np.array([a + ones]), np.array([b + records.size - ones]))
