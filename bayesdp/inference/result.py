@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ def inference_data(
     reason: str,
     model: Mapping[str, str],
     coords: Mapping[str, Any] | None = None,
+    scalars: Collection[str] = (),
 ) -> az.InferenceData:
     """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
 
@@ -41,6 +42,8 @@ def inference_data(
         What the model says of itself: its family and parameters.
     coords : mapping of str to sequence, optional
         The dimensions that every variable has after its group, and their labels.
+    scalars : collection of str
+        Variables that don't have them.
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
@@ -58,7 +61,7 @@ def inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
             **observed_dims,
-            **{name: [*group, *own] for name in posterior},
+            **{name: [*group, *(() if name in scalars else own)] for name in posterior},
             **dict.fromkeys(constant, group),
         },
         coords=coordinates,

@@ -10,7 +10,7 @@ from bayesdp.engines.convergence import problems, sampling_of_chains
 from bayesdp.engines.draws import Draws
 
 INDEPENDENT = ("exact",)
-NUTS = ("pymc", "stan")
+HAMILTONIAN = ("pymc", "stan", "hmc")
 
 
 def verdict_on(drawn: Draws) -> str:
@@ -30,7 +30,7 @@ def verdict_on(drawn: Draws) -> str:
     ]
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
-    found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in NUTS))
+    found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))
     if found:
         warnings.warn(
             f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more (draws, "

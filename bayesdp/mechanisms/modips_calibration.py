@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.modips_promise import Noisy, check_weights, profile_of, moved_together
+from bayesdp.mechanisms.modips_promise import Noisy, check_weights, moved_together, profile_of
 from bayesdp.mechanisms.noise_fields import scale_range
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
