@@ -119,8 +119,9 @@ class LinearRegression:
         """Predictors: as listed, or else as a prior has numbers for each."""
         if self.predictors is not None:
             return len(self.predictors)
-        lengths = [len(x) - more for x in prior if isinstance(x, Sequence | np.ndarray)]
-        return max(lengths, default=1) if isinstance(prior, Sequence) else 1
+        each = prior if isinstance(prior, Sequence) else ()
+        lengths = [len(x) - more for x in each if isinstance(x, Sequence | np.ndarray)]
+        return max(lengths, default=1)
 
     def fit(
         self,

@@ -1,10 +1,11 @@
 r"""Coordinates in which regression moments are sampled, with the density and its gradient.
 
-The mean is z_ + A e and W = n A A', A = A_0 D C, with z_ and A_0 fixed, C lower triangular with a
-unit diagonal and D diagonal with entries log(1 + exp(l)): so that any (e, l, C) is some records'
-moments, and scales of rows, whose logarithms matter near 0 and which noise bounds above, don't
-change what they correlate. They are rotated and stretched on top of that: what is sampled is q,
-with (e, l, C) = origin + rotation' q.
+The mean is z_ + A_0 e, or z_ + A e where noise leaves it as open as the prior does, which ties its
+spread to that of the records. W = n A A', A = A_0 D C, with z_ and A_0 fixed, C lower triangular
+with a unit diagonal and D diagonal with entries log(1 + exp(l)): so that any (e, l, C) is some
+records' moments, and scales of rows, whose logarithms matter near 0 and which noise bounds above,
+don't change what they correlate. They are rotated and stretched on top of that: what is sampled
+is q, with (e, l, C) = origin + rotation' q.
 
 An unknown n is a whole number from first to last, all as probable. It is sampled as v = n + w with
 w triangular on [-1, 1]: at v = n + f the density of (v, q) is (1 - f) g(n, q) + f g(n + 1, q), with
@@ -28,8 +29,8 @@ from bayesdp.inference.regression_moments import (
 )
 from bayesdp.networks.compiling import kernel
 
-Frame = tuple[Floats, Floats]
-"""z_ and A_0."""
+Frame = tuple[Floats, Floats, bool]
+"""z_, A_0, and whether noise leaves means open."""
 Space = tuple[Floats, Floats, Floats, float, float, Frame, Seen, Prior]
 """origin, rotation, noisy n, first and last n, and what the density is given."""
 
@@ -40,8 +41,9 @@ def _softplus(x: float) -> float:
 
 
 @kernel
-def moments_at(u: Floats, centre: Floats, base: Floats) -> tuple[Floats, Floats, Floats]:
+def moments_at(u: Floats, frame: Frame) -> tuple[Floats, Floats, Floats]:
     """The mean, A and D C, of coordinates (e, l, C)."""
+    centre, base, open_ended = frame
     d = centre.size
     own, root = np.zeros((d, d)), np.zeros((d, d))
     place = 2 * d
@@ -58,7 +60,7 @@ def moments_at(u: Floats, centre: Floats, base: Floats) -> tuple[Floats, Floats,
             for c in range(j, i + 1):
                 entry += base[i, c] * own[c, j]
             root[i, j] = entry
-            mean[i] += entry * u[j]
+            mean[i] += (entry if open_ended else base[i, j]) * u[j]
     return mean, root, own
 
 
@@ -72,9 +74,9 @@ def latent_density(
     prior: Prior,
 ) -> float:
     """log p(outputs, e, l, C | n), whose slope is written into `slope`."""
-    centre, base = frame
+    centre, base, open_ended = frame
     d = centre.size
-    mean, root, own = moments_at(u, centre, base)
+    mean, root, own = moments_at(u, frame)
     scatter = np.empty((d, d))
     for i in range(d):
         for j in range(i + 1):
@@ -88,23 +90,24 @@ def latent_density(
     total += (power * d / 2 + dimension) * math.log(n)
     # |d(mean, W / n) / d(e, l, C)|, and |W|^((n - d - 2) / 2)
     total += d * math.log(2.0)
+    rows = power + d + (1.0 if open_ended else 0.0)
     for i in range(d):
-        total += (power + d + 2) * math.log(base[i, i]) + (power + d + 1) * math.log(own[i, i])
+        total += (power + d + 2) * math.log(base[i, i]) + rows * math.log(own[i, i])
         total -= _softplus(-u[d + i])
     at_root = np.zeros((d, d))
     for i in range(d):
         for j in range(i + 1):
-            entry = at_mean[i] * u[j]
+            entry = at_mean[i] * u[j] if open_ended else 0.0
             for c in range(d):
                 entry += 2 * n * at_scatter[i, c] * root[c, j]
             at_root[i, j] = entry
         entry = 0.0
         for c in range(i, d):
-            entry += root[c, i] * at_mean[c]
+            entry += (root[c, i] if open_ended else base[c, i]) * at_mean[c]
         slope[i] = entry
     place = 2 * d
     for i in range(d):
-        at_size = float(power + d + 1)
+        at_size = rows
         for j in range(i + 1):
             entry = 0.0
             for c in range(i, d):
@@ -116,16 +119,6 @@ def latent_density(
         rate = 1 / (1 + math.exp(-u[d + i]))
         slope[d + i] = at_size * rate / own[i, i] + 1 - rate
     return total
-
-
-@kernel
-def _placed(q: Floats, origin: Floats, rotation: Floats) -> Floats:
-    """(e, l, C), and where n is unknown the logit, of q."""
-    u = origin.copy()
-    for j in range(q.size):
-        for i in range(q.size):
-            u[i] += rotation[j, i] * q[j]
-    return u
 
 
 @kernel
@@ -152,7 +145,7 @@ def sampled_density(q: Floats, slope: Floats, space: Space) -> float:
     """log density of q, whose slope is written into `slope`; n is `first` where that is `last`."""
     origin, rotation, _, first, last, frame, seen, prior = space
     size = q.size
-    u = _placed(q, origin, rotation)
+    u = origin + np.dot(q, rotation)
     at_u = np.zeros(size)
     if first == last:
         total = latent_density(first, u, at_u, frame, seen, prior)
@@ -177,11 +170,9 @@ def sampled_density(q: Floats, slope: Floats, space: Space) -> float:
         for i in range(size):
             at_u[i] = lower * at_u[i] + upper * other[i]
         at_u[size - 1] = at_v * stretch + 1 - 2 * share
-    for j in range(size):
-        entry = 0.0
-        for i in range(size):
-            entry += rotation[j, i] * at_u[i]
-        slope[j] = entry
+    at_q = np.dot(rotation, at_u)
+    for i in range(size):
+        slope[i] = at_q[i]
     return total
 
 
@@ -194,11 +185,11 @@ def read_moments(q: Floats, uniform: Floats, space: Space) -> tuple[Floats, Floa
     n, means, rows = np.full(draws, first), np.empty((draws, d)), np.empty((draws, d, d))
     at_low, at_high = np.empty(size), np.empty(size)
     for t in range(draws):
-        u = _placed(q[t], origin, rotation)
+        u = origin + np.dot(q[t], rotation)
         if first < last:
             low, _, below, above = _two(u, at_low, at_high, space)
             n[t] = low + (1.0 if uniform[t] * (1 + math.exp(below - above)) < 1 else 0.0)
-        mean, root, _ = moments_at(u, frame[0], frame[1])
+        mean, root, _ = moments_at(u, frame)
         for i in range(d):
             means[t, i] = mean[i]
             for j in range(d):

@@ -94,7 +94,8 @@ def _frame(noisy: Floats, d: int, n: float, sd: float) -> Frame:
     second[j, k] = second[k, j] = noisy[2 * d :]
     values, vectors = np.linalg.eigh(second / n - np.outer(mean, mean))
     values = np.maximum(values, sd * math.sqrt(d) / n + 1e-9)
-    return mean, np.ascontiguousarray(np.linalg.cholesky((vectors * values) @ vectors.T))
+    root = np.ascontiguousarray(np.linalg.cholesky((vectors * values) @ vectors.T))
+    return mean, root, sd > n  # a mean within the bounds is known to sd / n
 
 
 def _mode(density: Callable[[Floats], tuple[float, Floats]], u: Floats) -> tuple[Floats, Floats]:

@@ -90,7 +90,7 @@ def noisy_moments_of_any_size() -> bdp.Release:
     x = np.linspace(0, 2, 60)
     with bdp.reproducible(1):
         declared = bdp.NoisyMoments(
-            {"a": (0, 2), "y": (0, 4)}, epsilon=20.0, neighbours="add_remove", copies=2
+            {"a": (0, 2), "y": (0, 4)}, epsilon=4.0, neighbours="add_remove", copies=2
         )
         return declared.release(np.column_stack([x, 3 - x + np.sin(40 * x)]))
 
