@@ -196,4 +196,5 @@ def known_moments(hidden: Hidden) -> tuple[Floats, Floats, Floats]:
             "the noisy numbers are those of no records: n or the matrix of moments isn't "
             "positive, so there is no naive posterior"
         ) from error
-    return np.array(n), noisy[:d] / n, root.T
+    rows: Floats = root.T
+    return np.array(n), noisy[:d] / n, rows

@@ -120,7 +120,7 @@ def _whitened(space: Space, kept: list[Floats]) -> tuple[Space, list[Floats]]:
     centre = q.mean(axis=0)
     points = [np.linalg.solve(root, each[-1] - centre) for each in kept]
     moved = origin + centre @ rotation, np.ascontiguousarray(root.T @ rotation)
-    return (*moved, *rest), points  # type: ignore[return-value]
+    return (*moved, *rest), points
 
 
 @kernel

@@ -1,10 +1,9 @@
 r"""Coordinates in which regression moments are sampled, with the density and its gradient.
 
-The mean is z_ + A_0 e, or z_ + A e where noise leaves it as open as the prior does, which ties its
-spread to that of the records. W = n A A', A = A_0 D C, with z_ and A_0 fixed, C lower triangular
-with a unit diagonal and D diagonal with entries log(1 + exp(l)): so that any (e, l, C) is some
-records' moments, and scales of rows, whose logarithms matter near 0 and which noise bounds above,
-don't change what they correlate. They are rotated and stretched on top of that: what is sampled
+The mean is z_ + A_0 e and W = n A A', A = A_0 D C, with z_ and A_0 fixed, C lower triangular with
+a unit diagonal and D diagonal with entries log(1 + exp(l)): so that any (e, l, C) is some records'
+moments, and scales of rows, whose logarithms matter near 0 and which noise bounds above, don't
+change what they correlate. They are rotated and stretched on top of that: what is sampled
 is q, with (e, l, C) = origin + rotation' q.
 
 An unknown n is a whole number from first to last, all as probable. It is sampled as v = n + w with
@@ -29,8 +28,8 @@ from bayesdp.inference.regression_moments import (
 )
 from bayesdp.networks.compiling import kernel
 
-Frame = tuple[Floats, Floats, bool]
-"""z_, A_0, and whether noise leaves means open."""
+Frame = tuple[Floats, Floats]
+"""z_ and A_0."""
 Space = tuple[Floats, Floats, Floats, float, float, Frame, Seen, Prior]
 """origin, rotation, noisy n, first and last n, and what the density is given."""
 
@@ -43,7 +42,7 @@ def _softplus(x: float) -> float:
 @kernel
 def moments_at(u: Floats, frame: Frame) -> tuple[Floats, Floats, Floats]:
     """The mean, A and D C, of coordinates (e, l, C)."""
-    centre, base, open_ended = frame
+    centre, base = frame
     d = centre.size
     own, root = np.zeros((d, d)), np.zeros((d, d))
     place = 2 * d
@@ -60,7 +59,7 @@ def moments_at(u: Floats, frame: Frame) -> tuple[Floats, Floats, Floats]:
             for c in range(j, i + 1):
                 entry += base[i, c] * own[c, j]
             root[i, j] = entry
-            mean[i] += (entry if open_ended else base[i, j]) * u[j]
+            mean[i] += base[i, j] * u[j]
     return mean, root, own
 
 
@@ -74,7 +73,7 @@ def latent_density(
     prior: Prior,
 ) -> float:
     """log p(outputs, e, l, C | n), whose slope is written into `slope`."""
-    centre, base, open_ended = frame
+    centre, base = frame
     d = centre.size
     mean, root, own = moments_at(u, frame)
     scatter = np.empty((d, d))
@@ -90,24 +89,23 @@ def latent_density(
     total += (power * d / 2 + dimension) * math.log(n)
     # |d(mean, W / n) / d(e, l, C)|, and |W|^((n - d - 2) / 2)
     total += d * math.log(2.0)
-    rows = power + d + (1.0 if open_ended else 0.0)
     for i in range(d):
-        total += (power + d + 2) * math.log(base[i, i]) + rows * math.log(own[i, i])
+        total += (power + d + 2) * math.log(base[i, i]) + (power + d) * math.log(own[i, i])
         total -= _softplus(-u[d + i])
     at_root = np.zeros((d, d))
     for i in range(d):
         for j in range(i + 1):
-            entry = at_mean[i] * u[j] if open_ended else 0.0
+            entry = 0.0
             for c in range(d):
                 entry += 2 * n * at_scatter[i, c] * root[c, j]
             at_root[i, j] = entry
         entry = 0.0
         for c in range(i, d):
-            entry += (root[c, i] if open_ended else base[c, i]) * at_mean[c]
+            entry += base[c, i] * at_mean[c]
         slope[i] = entry
     place = 2 * d
     for i in range(d):
-        at_size = rows
+        at_size = float(power + d)
         for j in range(i + 1):
             entry = 0.0
             for c in range(i, d):

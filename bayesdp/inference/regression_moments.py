@@ -46,7 +46,7 @@ Prior = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 
 @kernel
 def _log_multigamma(x: float, d: int) -> float:
-    total = d * (d - 1) / 4 * math.log(math.pi)
+    total: float = d * (d - 1) / 4 * math.log(math.pi)
     for j in range(d):
         total += math.lgamma(x - j / 2)
     return total

@@ -53,7 +53,7 @@ class Hidden:
     def variance(self) -> float:
         """Of the mean of all copies' noise."""
         outputs, scale, gaussian = self.seen
-        return (1 if gaussian else 2) * scale**2 / outputs.shape[1]
+        return (1.0 if gaussian else 2.0) * scale * scale / outputs.shape[1]
 
 
 def white_space(hidden: Hidden) -> Space:
@@ -95,7 +95,7 @@ def _frame(noisy: Floats, d: int, n: float, sd: float) -> Frame:
     values, vectors = np.linalg.eigh(second / n - np.outer(mean, mean))
     values = np.maximum(values, sd * math.sqrt(d) / n + 1e-9)
     root = np.ascontiguousarray(np.linalg.cholesky((vectors * values) @ vectors.T))
-    return mean, root, sd > n  # a mean within the bounds is known to sd / n
+    return mean, root
 
 
 def _mode(density: Callable[[Floats], tuple[float, Floats]], u: Floats) -> tuple[Floats, Floats]:

@@ -52,7 +52,7 @@ def regression() -> None:
         ess = float(az.ess(idata, var_names=["beta"])["beta"].min())
         seconds = took * max(1.0, DRAWS / ess)
         line(f"10 covariates, n = {n}, epsilon {epsilon:g}, {noise}",
-             f"{seconds:.1f} s", "of 10 s for 2,000 effective draws", seconds / 10, "1")  # fmt: skip
+             f"{seconds:.1f} s", "of 10 s for 2,000 effective", seconds / 10, "1")  # fmt: skip
         print(f"    {ess:.0f} effective of 3,200 in {took:.1f} s; loading before: {first:.1f} s")
 
 
