@@ -26,12 +26,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numba
 import numpy as np
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.linear_regression_release import Read, known_moments, read
+from bayesdp.inference.regression_chain import sample_moments
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
@@ -178,10 +180,6 @@ class LinearRegression:
         if engine not in ("auto", "hmc"):
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'hmc'")
         given = self._read(release)
-        import numba
-
-        from bayesdp.inference.regression_chain import sample_moments
-
         with _bar(progress) as step:
             found = sample_moments(
                 given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed, progress=step

@@ -196,5 +196,4 @@ def known_moments(hidden: Hidden) -> tuple[Floats, Floats, Floats]:
             "the noisy numbers are those of no records: n or the matrix of moments isn't "
             "positive, so there is no naive posterior"
         ) from error
-    rows: Floats = root.T
-    return np.array(n), noisy[:d] / n, rows
+    return np.array(n), noisy[:d] / n, np.array(root.T, dtype=np.float64)

@@ -28,6 +28,7 @@ _LENGTH = 2.4  # of a trajectory: with a random length, near the best for a norm
 _ACCEPTED = {False: 0.75, True: 0.9}  # aimed at, by whether noise is Gaussian
 _MOST = 1023  # steps of a trajectory
 _WARMUP = ((0.05, 0.1), (0.05, 0.15), (0.1, 0.35))  # shares: for the step, for the covariance
+_FEWEST = 20  # draws that a covariance is taken from
 _PADDING = 5  # draws a coordinate that a diagonal covariance counts for, beside a whole one
 
 
@@ -112,6 +113,8 @@ def _whitened(space: Space, kept: list[Floats]) -> tuple[Space, list[Floats]]:
     """Coordinates in which the draws have mean 0 and covariance 1, and each chain's last."""
     origin, rotation, *rest = space
     q = np.concatenate(kept)
+    if len(q) < _FEWEST:
+        return space, [each[-1] for each in kept]
     share = len(q) / (len(q) + _PADDING * q.shape[1])
     covariance = np.atleast_2d(np.cov(q.T))
     variances = np.maximum(np.diag(covariance), 1e-6)

@@ -46,7 +46,7 @@ Prior = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 
 @kernel
 def _log_multigamma(x: float, d: int) -> float:
-    total: float = d * (d - 1) / 4 * math.log(math.pi)
+    total = d * (d - 1) / 4 * math.log(math.pi)
     for j in range(d):
         total += math.lgamma(x - j / 2)
     return total
@@ -56,7 +56,7 @@ def _log_multigamma(x: float, d: int) -> float:
 def _constant(n: float, d: int, k: Floats, ab: Floats, r: float, nu: float, psi: Floats) -> float:
     """What depends on n and the priors alone."""
     p = d - 1
-    total = (n - 1) * d / 2 * math.log(math.pi) - d / 2 * math.log(n)
+    total: float = (n - 1) * d / 2 * math.log(math.pi) - d / 2 * math.log(n)
     total -= _log_multigamma((n - 1) / 2, d) + n * p / 2 * math.log(math.pi)
     total += _log_multigamma((nu + n) / 2, p) - _log_multigamma(nu / 2, p)
     total += p / 2 * math.log(r / (r + n)) - n / 2 * math.log(2 * math.pi)

@@ -53,7 +53,7 @@ class Hidden:
     def variance(self) -> float:
         """Of the mean of all copies' noise."""
         outputs, scale, gaussian = self.seen
-        return (1.0 if gaussian else 2.0) * scale * scale / outputs.shape[1]
+        return (1 if gaussian else 2) * scale * scale / float(outputs.shape[1])
 
 
 def white_space(hidden: Hidden) -> Space:

@@ -44,7 +44,6 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_promise, noisy_moments_outputs
-from bayesdp.mechanisms.columns import encode_numbers
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns
 from bayesdp.mechanisms.modips_calibration import calibrated
@@ -114,8 +113,8 @@ class NoisyMomentsMechanism:
         if self.n is not None:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
         for argument, allowed in (("noise", tuple(NOISE)), ("missing", MISSING)):
-            if getattr(self, argument) not in allowed:
-                value = getattr(self, argument)
+            value = getattr(self, argument)
+            if value not in allowed:
                 raise InvalidInput(f"{argument} is {value!r}; it must be one of {allowed}")
         if self.missing == "drop" and self.n is not None:
             raise InvalidInput(
@@ -145,17 +144,8 @@ class NoisyMomentsMechanism:
         def made(scales: Sequence[float], **_: Any) -> NoisyMomentsMechanism:
             return cls(scale=scales[0], **parameters)
 
-        return calibrated(
-            made,
-            epsilon,
-            delta,
-            copies,
-            "communal",
-            None,
-            family=example.family,
-            n=example.n,
-            noise=example.noise,
-        )
+        known = {"family": example.family, "n": example.n, "noise": example.noise}
+        return calibrated(made, epsilon, delta, copies, "communal", None, **known)
 
     @property
     def family(self) -> LinearRegression:
@@ -291,11 +281,8 @@ class NoisyMomentsMechanism:
 
     check_output = noisy_moments_outputs.check_output
     records = noisy_moments_outputs.records
+    encode = noisy_moments_outputs.encode
     decode = noisy_moments_outputs.decode
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a number: columns copy, component, value."""
-        return encode_numbers(outputs)
 
 
 @functools.lru_cache(maxsize=64)

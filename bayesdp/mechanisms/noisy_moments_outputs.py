@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.columns import decode_numbers
+from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
@@ -41,6 +41,11 @@ def records(self: NoisyMomentsMechanism, output: Any) -> NDArray[Any]:
     table = np.empty(len(names), dtype=[("number", names.dtype), ("value", np.float64)])
     table["number"], table["value"] = names, output
     return table
+
+
+def encode(self: NoisyMomentsMechanism, outputs: Sequence[Any]) -> dict[str, Any]:
+    """One row a number: columns copy, component, value."""
+    return encode_numbers(outputs)
 
 
 def decode(self: NoisyMomentsMechanism, columns: Mapping[str, Any]) -> list[Any]:

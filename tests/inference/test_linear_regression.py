@@ -289,6 +289,7 @@ def test_copies_tell_more_than_one_does():
     assert spreads[1] < 0.75 * spreads[0]
 
 
+@pytest.mark.filterwarnings(ANY)  # one trajectory in ten thousand leaves a narrow range
 def test_n_is_inferred_where_it_is_confidential():
     with bdp.reproducible(4):
         declared = bdp.NoisyMoments(BOUNDS, epsilon=20.0, neighbours="add_remove")
@@ -310,6 +311,13 @@ def test_draws_of_moments_are_moments_of_records():
     assert np.all(found.n == 30)
     assert np.all(np.isfinite(found.rows))
     assert np.all(np.abs(np.linalg.det(found.rows)) > 0)
+
+
+@pytest.mark.filterwarnings(ANY)
+def test_the_shortest_chain_is_a_chain():
+    idata = bdp.LinearRegression("pressure").fit(moments(), draws=1, chains=1, warmup=1, seed=1)
+    assert idata.posterior["beta"].shape == (1, 1, 3)
+    assert "R-hat" in idata.attrs["verdict"]
 
 
 def test_a_progress_bar_may_be_shown(capsys):
