@@ -242,7 +242,7 @@ class LinearRegression:
             reason=reason,
             model=about,
             coords={"coefficient": list(given.names)},
-            scalars=("sigma", "n"),
+            dims={name: [] for name in drawn.posterior if name != "beta"},
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def inference_data(
     reason: str,
     model: Mapping[str, str],
     coords: Mapping[str, Any] | None = None,
-    scalars: Collection[str] = (),
+    dims: Mapping[str, list[str]] | None = None,
 ) -> az.InferenceData:
     """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
 
@@ -42,8 +42,8 @@ def inference_data(
         What the model says of itself: its family and parameters.
     coords : mapping of str to sequence, optional
         The dimensions that every variable has after its group, and their labels.
-    scalars : collection of str
-        Variables that don't have them.
+    dims : mapping of str to list of str, optional
+        In their place: each variable's own.
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
@@ -61,7 +61,8 @@ def inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
             **observed_dims,
-            **{name: [*group, *(() if name in scalars else own)] for name in posterior},
+            **{name: [*group, *own] for name in posterior},
+            **(dims or {}),
             **dict.fromkeys(constant, group),
         },
         coords=coordinates,

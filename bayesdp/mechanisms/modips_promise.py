@@ -137,12 +137,28 @@ def moved_together(family: Family, scales: Sequence[Fraction], n: int | None) ->
 
 
 def _gaussian(made: Noisy, moving: int, copies: int, relation: Neighbours) -> Profile:
-    parts = made.parts
-    ratios = sorted(_ratios(parts, relation), reverse=True)[:moving]
-    noise = GaussianNoise(min(part.noise.scale for part in parts))
-    distance = min(math.hypot(*ratios), _length(made, relation))
-    length = float(noise.scale) * distance * (1 + 2.0**-48)
-    components = max(2, moving)  # one alone would be summed as a whole number of steps
+    ratios = sorted(_ratios(made.parts, relation), reverse=True)[:moving]
+    scale = min(part.noise.scale for part in made.parts)
+    return gaussian_profile(scale, ratios, copies, _length(made, relation))
+
+
+def gaussian_profile(
+    scale: Fraction, ratios: Sequence[float], copies: int, most: float = math.inf
+) -> Profile:
+    """Of numbers that move by so many times their own Gaussian noise's scale, all at once.
+
+    Parameters
+    ----------
+    scale : Fraction
+        The smallest of the scales, in steps of its lattice.
+    ratios : sequence of float
+    copies : int
+    most : float
+        What the root of the sum of the ratios' squares can't exceed, if less is known of it.
+    """
+    noise = GaussianNoise(scale)
+    length = float(scale) * min(math.hypot(*ratios), most) * (1 + 2.0**-48)
+    components = max(2, len(ratios))  # one alone would be summed as a whole number of steps
 
     def bound(epsilon: float) -> float:
         return divergence(noise, length, components, copies, epsilon)
