@@ -27,6 +27,7 @@ from .inference.gaussian import GaussianModel as GaussianModel
 from .inference.hierarchical_binomial import (
     HierarchicalBinomialModel as HierarchicalBinomialModel,
 )
+from .inference.linear_regression import LinearRegression as LinearRegression
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .inference.observe import observe as observe
 from .inference.predictive import posterior_predictive as posterior_predictive
@@ -57,6 +58,7 @@ from .mechanisms.modips_selected import SelectedModips as SelectedModips
 from .mechanisms.modips_sequential import SequentialModipsMechanism as SequentialModipsMechanism
 from .mechanisms.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
 from .mechanisms.noisy_marginals import NoisyMarginals as NoisyMarginals
+from .mechanisms.noisy_moments import NoisyMomentsMechanism as NoisyMomentsMechanism
 from .mechanisms.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
 from .mechanisms.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
 from .mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
@@ -94,6 +96,7 @@ from .synthesis.hu_comparators import HuComparators as HuComparators
 from .synthesis.log_linear import LogLinearSynthesizer as LogLinearSynthesizer
 from .synthesis.modips import Modips as Modips
 from .synthesis.noisy_degrees import NoisyDegrees as NoisyDegrees
+from .synthesis.noisy_moments import NoisyMoments as NoisyMoments
 from .synthesis.noisy_statistics import NoisyStatistics as NoisyStatistics
 from .synthesis.noisy_triangles import NoisyTriangles as NoisyTriangles
 from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynthesizer

@@ -14,6 +14,7 @@ SYNTHESIZERS = {
     "dirichlet_multinomial": "dirichlet_multinomial.DirichletMultinomialSynthesizer",
     "log_linear": "log_linear.LogLinearSynthesizer",
     "modips": "modips.Modips",
+    "noisy_moments": "noisy_moments.NoisyMoments",
     "perturbed_histogram": "histogram.PerturbedHistogramSynthesizer",
     "poisson_gamma": "poisson_gamma.PoissonGammaSynthesizer",
 }
@@ -25,6 +26,7 @@ MODELS = {
     "ergm": "ergm.ErgmModel",
     "gaussian": "gaussian.GaussianModel",
     "hierarchical_binomial": "hierarchical_binomial.HierarchicalBinomialModel",
+    "linear_regression": "linear_regression.LinearRegression",
     "multinomial": "multinomial.MultinomialModel",
 }
 """By their families."""

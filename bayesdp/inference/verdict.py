@@ -10,7 +10,7 @@ from bayesdp.engines.convergence import SMALLEST_ESS, Sampling, problems, sampli
 from bayesdp.engines.draws import Draws
 
 INDEPENDENT = ("exact",)
-NUTS = ("pymc", "stan")
+HAMILTONIAN = ("pymc", "stan", "hmc")
 _HIGH = 0.5  # an acceptance rate that looks good
 _TINY = 0.01  # of the draws
 
@@ -32,7 +32,7 @@ def verdict_on(drawn: Draws) -> str:
     ]
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
-    found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in NUTS))
+    found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))
     found = [*found, *_stuck(drawn, each)]
     if found:
         warnings.warn(

@@ -25,6 +25,7 @@ from bayesdp.mechanisms.modips_selected import SelectedModips
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
@@ -193,6 +194,7 @@ REGISTRY: dict[str, type[Any]] = {
         DirichletMultinomialMechanism,
         PoissonGammaMechanism,
         NoisyMarginals,
+        NoisyMomentsMechanism,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,

@@ -21,6 +21,10 @@ sqrt(s_i^2 - a^2) >= s_i sqrt(1 - a^2 / s^2), so that the root of the sum of M_i
 is at most the new M / sqrt(s^2 - a^2). So `divergence` with these holds for scales that differ. The
 sum is largest with the t largest M_i / s_i.
 
+Where a family bounds the root of the sum of (m_i / b_i)^2, that bound and the root of the sum of
+(g_i / b_i)^2 bound the root of the sum of (M_i / s_i)^2 together, as norms add up at most; and the
+smaller is taken.
+
 One number alone, or t = 1, has its own profile, and of several numbers the largest.
 
 Under replace-one where n is confidential
@@ -34,21 +38,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.gaussian_noise import divergence
 from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_fields import scale_range
 from bayesdp.mechanisms.noise_laws import GaussianNoise
 from bayesdp.mechanisms.pure_noise import pure_profile, up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import total
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
+from bayesdp.privacy.profile import Profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.base import Family
@@ -67,12 +70,31 @@ class Promising(Protocol):
         """The relation that is promised under where none is asked for."""
 
 
+class Noisy(Promising, Protocol):
+    """A statistic whose numbers have noise of their own."""
+
+    @property
+    def family(self) -> Family:
+        """What the statistic is, and how far a record moves it."""
+
+    @property
+    def noise(self) -> str:
+        """ "laplace" or "gaussian"."""
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Of each number's noise."""
+
+    @property
+    def parts(self) -> tuple[AdditiveNoise, ...]:
+        """The noise of each number."""
+
+
 ALLOCATIONS = ("individualized", "communal")
 _SUM_TO_ONE = 1e-9  # how far from 1 weights may be, as their sum rounds
-_FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
 
 
-def profile_of(made: ModipsSBS, copies: int, neighbours: Neighbours | None) -> Profile:
+def profile_of(made: Noisy, copies: int, neighbours: Neighbours | None) -> Profile:
     """The profile of `copies` independent copies; the module's docstring has the proofs."""
     copies = check_at_least_one("copies", copies)
     relation = relation_of(made, neighbours)
@@ -82,7 +104,7 @@ def profile_of(made: ModipsSBS, copies: int, neighbours: Neighbours | None) -> P
     if moving == 1 and times == 1:
         return _worst([part.profile(copies=copies) for part in dict.fromkeys(parts)])
     if made.noise == "gaussian" and not any(part.bounding == "truncated" for part in parts):
-        return _gaussian(parts, moving, copies, relation)
+        return _gaussian(made, moving, copies, relation)
     return _pure(made, moving * times, times, copies)
 
 
@@ -96,32 +118,33 @@ def _worst(profiles: Sequence[Profile]) -> Profile:
     )
 
 
-def _pure(made: ModipsSBS, terms: int, times: int, copies: int) -> Profile:
+def _pure(made: Noisy, terms: int, times: int, copies: int) -> Profile:
     """From the largest epsilons alone; each may be met `times` times."""
     parts = made.parts
     each = sorted((part.epsilon() for part in parts for _ in range(times)), reverse=True)
     one = total(each[:terms])
     if made.noise == "laplace" and not any(part.bounding == "truncated" for part in parts):
         lattice = sum((1 / Fraction(part.noise.scale) for part in parts), Fraction(0))
-        together = _together(made.family, [Fraction(x) for x in made.scales], made.n)
+        together = moved_together(made.family, [Fraction(x) for x in made.scales], made.n)
         one = one if together is None else min(one, up(times * (together + lattice)))
     whole = math.inf if math.isinf(one) else up(copies * Fraction(one))
     return pure_profile(one, copies, whole)
 
 
-def _together(family: Family, scales: Sequence[Fraction], n: int | None) -> Fraction | None:
+def moved_together(family: Family, scales: Sequence[Fraction], n: int | None) -> Fraction | None:
     """What the family knows of the sum of moves over scales, if it does."""
     return family.joint([1 / x for x in scales], n) if isinstance(family, JointMoves) else None
 
 
-def _gaussian(
-    parts: Sequence[AdditiveNoise], moving: int, copies: int, relation: Neighbours
+def _gaussian(made: Noisy, moving: int, copies: int, relation: Neighbours) -> Profile:
+    ratios = sorted(_ratios(made.parts, relation), reverse=True)[:moving]
+    scale = min(part.noise.scale for part in made.parts)
+    return gaussian_profile(scale, ratios, copies, _length(made, relation))
+
+
+def gaussian_profile(
+    scale: Fraction, ratios: Sequence[float], copies: int, most: float = math.inf
 ) -> Profile:
-    ratios = sorted(_ratios(parts, relation), reverse=True)[:moving]
-    return gaussian_profile(min(part.noise.scale for part in parts), ratios, copies)
-
-
-def gaussian_profile(scale: Fraction, ratios: Sequence[float], copies: int) -> Profile:
     """Of numbers that move by so many times their own Gaussian noise's scale, all at once.
 
     Parameters
@@ -130,9 +153,11 @@ def gaussian_profile(scale: Fraction, ratios: Sequence[float], copies: int) -> P
         The smallest of the scales, in steps of its lattice.
     ratios : sequence of float
     copies : int
+    most : float
+        What the root of the sum of the ratios' squares can't exceed, if less is known of it.
     """
     noise = GaussianNoise(scale)
-    length = float(scale) * math.hypot(*ratios) * (1 + 2.0**-48)
+    length = float(scale) * min(math.hypot(*ratios), most) * (1 + 2.0**-48)
     components = max(2, len(ratios))  # one alone would be summed as a whole number of steps
 
     def bound(epsilon: float) -> float:
@@ -142,11 +167,20 @@ def gaussian_profile(scale: Fraction, ratios: Sequence[float], copies: int) -> P
     return Profile(bound, math.inf, why=why)
 
 
+def _length(made: Noisy, relation: Neighbours) -> float:
+    """What the family knows of the root of the sum of squared moves over scales, as rounded."""
+    if not isinstance(made.family, JointMoves):
+        return math.inf
+    times = 1 if relation is made.neighbours else 2
+    moves = made.family.joint_length([1 / Fraction(x) for x in made.scales], made.n)
+    return times * moves + math.hypot(*(1 / float(part.noise.scale) for part in made.parts))
+
+
 def _ratios(parts: Sequence[AdditiveNoise], relation: Neighbours) -> list[float]:
     return [part.moved(relation) / float(part.noise.scale) for part in parts]
 
 
-def rho_of(made: ModipsSBS, copies: int, relation: Neighbours) -> float | None:
+def rho_of(made: Noisy, copies: int, relation: Neighbours) -> float | None:
     """The zCDP parameter of copies, where more is known than what a pure epsilon implies."""
     if made.noise != "gaussian":
         return None
@@ -154,8 +188,13 @@ def rho_of(made: ModipsSBS, copies: int, relation: Neighbours) -> float | None:
     rhos = [part.rho() for part in made.parts]
     moving = min(made.family.together(made.n), len(rhos))
     each = sorted((rho for rho in rhos if rho is not None), reverse=True)[:moving]
-    found = copies * times * math.fsum(each) * (1 + 2.0**-50)
-    return found if len(each) == moving and math.isfinite(found) else None
+    if len(each) < moving:
+        return None
+    together = math.inf
+    if not any(part.bounding == "truncated" for part in made.parts):
+        together = copies * _length(made, relation) ** 2 / 2 * (1 + 2.0**-48)
+    found = min(copies * times * math.fsum(each) * (1 + 2.0**-50), together)
+    return found if math.isfinite(found) else None
 
 
 def guarantee(
@@ -195,82 +234,6 @@ def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
             + (", as n is public: keep it confidential (n=None)" if made.n is not None else "")
         )
     return relation
-
-
-def calibrated(
-    cls: type[ModipsSBS],
-    epsilon: float,
-    delta: float,
-    copies: int,
-    allocation: str,
-    weights: Sequence[float] | None,
-    **parameters: Any,
-) -> ModipsSBS:
-    """The smallest noise, so allocated, that keeps a promise; see `ModipsSBS.calibrate`."""
-    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-    copies = check_at_least_one("copies", copies)
-    numbers = parameters["family"].numbers(parameters.get("n"))
-    shares = check_weights(allocation, weights, len(numbers))
-    sensitivities = [number.sensitivity for number in numbers]
-    if allocation == "communal":
-        ratios = [max(sensitivities)] * len(numbers)
-    else:
-        power = 0.5 if parameters.get("noise") == "gaussian" else 1.0
-        ratios = [s / w**power for s, w in zip(sensitivities, shares, strict=True)]
-
-    def at(factor: float) -> ModipsSBS:
-        return cls(scales=tuple(factor * ratio for ratio in ratios), **parameters)
-
-    def cost(factor: float) -> float:
-        profile = at(factor).profile(copies=copies)
-        return profile.delta(epsilon) if delta else profile.pure_epsilon
-
-    moving = min(parameters["family"].together(parameters.get("n")), len(numbers))
-    costs = sorted((s / r for s, r in zip(sensitivities, ratios, strict=True)), reverse=True)
-    gaussian = parameters.get("noise") == "gaussian"
-    joint = None
-    if not gaussian and parameters.get("bounding", "inflated") == "inflated":
-        joint = _together(parameters["family"], [*map(Fraction, ratios)], parameters.get("n"))
-    if joint is not None:
-        costs = [min(math.fsum(costs[:moving]), float(joint))]
-    guess = _guess(costs[:moving], epsilon, delta, copies, gaussian)
-    largest = guess * _FURTHEST
-    for number, ratio in zip(numbers, ratios, strict=True):
-        if number.whole:
-            least, most = scale_range(1.0)
-            guess, largest = max(guess, least / ratio), min(largest, most / ratio)
-    if not cost(largest) <= (delta or epsilon):
-        raise InvalidInput(
-            f"no scale keeps epsilon = {epsilon!r} with delta = {delta!r}: ask for a positive "
-            "delta, such as 1e-6, or for a larger epsilon or delta, or take noise='laplace'"
-        )
-    factor = guess
-    if not (delta == 0 and parameters.get("bounding", "inflated") != "truncated"):
-        factor = smallest_satisfying(
-            cost, delta or epsilon, start=guess, least=guess, largest=largest
-        )
-    more = 2.0**-52
-    while at(factor).epsilon(delta, copies=copies) > epsilon:  # as the lattice rounds it
-        factor, more = factor * (1 + more), 2 * more
-    return at(factor)
-
-
-def _guess(
-    costs: Sequence[float], epsilon: float, delta: float, copies: int, gaussian: bool
-) -> float:
-    """What Laplace noise without bounds needs for delta = 0; otherwise something less."""
-    if not gaussian:
-        return math.fsum(costs) * (1 / (8 * (1 + epsilon)) if delta else copies / epsilon)
-    length = math.sqrt(copies) * math.hypot(*costs)
-    if delta == 0:
-        return length / (8 * (1 + epsilon))
-    found = smallest_satisfying(
-        lambda factor: gaussian_divergence(length / factor, epsilon),
-        delta,
-        start=length,
-        least=length * 1e-9,
-    )
-    return found / 8
 
 
 def check_weights(

@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import modips_promise
+from bayesdp.mechanisms import modips_calibration, modips_promise
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
@@ -156,7 +156,7 @@ class ModipsSBS:
         InvalidInput
             If an argument is out of its range, or no scale keeps the promise.
         """
-        return modips_promise.calibrated(
+        return modips_calibration.calibrated(
             cls, epsilon, delta, copies, allocation, weights, **parameters
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import Sampling, problems, sampling_of_chains
-from bayesdp.inference.verdict import INDEPENDENT, NUTS
+from bayesdp.inference.verdict import INDEPENDENT, HAMILTONIAN
 from bayesdp.report.inputs import attribute
 
 
@@ -77,7 +77,7 @@ def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "group
     engine = attribute(idata, "engine")
     stats = getattr(idata, "sample_stats", {})
     divergences = int(stats["diverging"].sum()) if "diverging" in stats else None
-    found = problems(sampling, divergences, of=of, nuts=engine in NUTS)
+    found = problems(sampling, divergences, of=of, nuts=engine in HAMILTONIAN)
     return Computation(
         engine=engine,
         reason=attribute(idata, "engine_reason"),

@@ -27,6 +27,7 @@ from tests.benchmarks.measure import results
 from tests.benchmarks.modips import modips, normal_copies, reproducing
 from tests.benchmarks.networks import beta_model, flipping, hidden_networks, networks
 from tests.benchmarks.privacy import auditing, composing, noise, privacy, spending, tables
+from tests.benchmarks.regression import coverage, regression
 
 PARTS = (
     exact_engine,
@@ -53,6 +54,8 @@ PARTS = (
     marginal_chain,
     counted_records,
     normal_mean,
+    regression,
+    coverage,
 )
 
 if __name__ == "__main__":

@@ -556,6 +556,28 @@ EXAMPLES: list[Example] = [
     ),
 ]
 EXAMPLES += [Example(m, m.pairs(), outputs, delta) for m, outputs, delta in STATISTICS]
+PLANE = (("x", (0.0, 1.0)), ("y", (-1.0, 3.0)))
+EXAMPLES += [
+    Example(
+        bdp.NoisyMomentsMechanism(PLANE, scale, n, noise, granularity=1.0),
+        pairs,
+        np.array(list(itertools.product(*(range(low, high + 1) for low, high in ends)))),
+        delta,
+        loose=True,  # of numbers that move by a bit more than a step
+    )
+    for scale, n, noise, delta, pairs, ends in (
+        (
+            0.03,
+            1,
+            "laplace",
+            0.0,
+            [((1.0,) * 5, (-1.0, -1.0, 1.0, 1.0, 1.0)), ((1.0,) * 5, (0.0,) * 5)],
+            [(-1, 1), (-1, 1), (0, 1), (0, 1), (0, 1)],
+        ),
+        (0.25, 1, "gaussian", 0.01, [((1.0,) * 5, (0.0,) * 5)], [(-1, 2)] * 5),
+        (0.03, None, "laplace", 0.0, [((0.0,) * 6, (1.0,) * 6)], [(0, 1)] * 6),
+    )
+]
 EXAMPLES += MODIPS
 Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
 CELLS: list[Example] = [

@@ -16,12 +16,18 @@ REPLACE = bdp.Neighbours.REPLACE_ONE
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A model, a release that it fits, and the variables that it infers."""
+    """A model, a release that it fits, and the variables that it infers.
+
+    `dims` are those of all variables but the `scalars`. Where the draws aren't independent,
+    `engine` says what draws them.
+    """
 
     model: Any
     release: Callable[[], bdp.Release]
     variables: tuple[str, ...]
     dims: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    engine: str = "exact"
 
 
 def counted() -> bdp.Release:
@@ -72,6 +78,23 @@ def answers() -> bdp.Release:
     return bdp.Release.of(bdp.RandomizedResponse(((3, 1), (1, 3)), n=4), [(0, 1, 1, 1)])
 
 
+def noisy_moments() -> bdp.Release:
+    x = np.linspace(0, 2, 60)
+    records = np.column_stack([x, np.cos(5 * x), 3 - x + np.sin(40 * x)])
+    with bdp.reproducible(1):
+        declared = bdp.NoisyMoments({"a": (0, 2), "b": (-1, 1), "y": (0, 4)}, epsilon=40.0)
+        return declared.release(records)
+
+
+def noisy_moments_of_any_size() -> bdp.Release:
+    x = np.linspace(0, 2, 60)
+    with bdp.reproducible(1):
+        declared = bdp.NoisyMoments(
+            {"a": (0, 2), "y": (0, 4)}, epsilon=4.0, neighbours="add_remove", copies=2
+        )
+        return declared.release(np.column_stack([x, 3 - x + np.sin(40 * x)]))
+
+
 CASES = {
     "binomial, one count": Case(bdp.BinomialModel(), counted, ("p",)),
     "binomial, groups": Case(bdp.BinomialModel(prior=(0.5, 2.0)), counted_groups, ("p",)),
@@ -92,7 +115,24 @@ CASES = {
     "multinomial, answers": Case(
         bdp.MultinomialModel((1.0, 1.0)), answers, ("theta",), ("category",)
     ),
+    "regression": Case(
+        bdp.LinearRegression("y", prior=(0.0, 0.5, 2.0, 0.1)),
+        noisy_moments,
+        ("beta", "sigma"),
+        ("coefficient",),
+        ("sigma",),
+        "hmc",
+    ),
+    "regression, n unknown": Case(
+        bdp.LinearRegression("y", n=range(20, 200)),
+        noisy_moments_of_any_size,
+        ("beta", "sigma", "n"),
+        ("coefficient",),
+        ("sigma", "n"),
+        "hmc",
+    ),
 }
+few = pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
 
 
 @pytest.fixture(params=CASES)
@@ -100,6 +140,7 @@ def case(request) -> Case:
     return CASES[request.param]
 
 
+@few
 @pytest.mark.parametrize("method", ["fit", "fit_naive"])
 def test_the_shape_of_a_fit(case, method):
     release = case.release()
@@ -107,7 +148,8 @@ def test_the_shape_of_a_fit(case, method):
     assert set(idata.posterior.data_vars) == set(case.variables)
     for name in case.variables:
         draws = idata.posterior[name]
-        assert draws.dims == ("chain", "draw", *(["group"] if release.by else []), *case.dims)
+        own = () if name in case.scalars else case.dims
+        assert draws.dims == ("chain", "draw", *(["group"] if release.by else []), *own)
         assert (draws.sizes["chain"], draws.sizes["draw"]) == (3, 50)
         if release.by:
             assert draws["group"].to_numpy().tolist() == list(release.groups)
@@ -120,10 +162,11 @@ def test_the_shape_of_a_fit(case, method):
     assert np.all(np.isfinite(idata.sample_stats["lp"]))
 
 
+@few
 def test_it_says_how_it_was_made(case):
     release = case.release()
     attrs = case.model.fit(release, draws=10, seed=1).attrs
-    assert attrs["engine"] == "exact"
+    assert attrs["engine"] == case.engine
     assert "exist" in attrs["engine_reason"]
     assert attrs["family"] == case.model.family
     assert attrs["release"] == release.fingerprint
@@ -135,6 +178,7 @@ def test_it_says_how_it_was_made(case):
     assert "naive" in naive["engine_reason"]
 
 
+@few
 def test_a_seed_fixes_the_draws(case):
     release = case.release()
     for name in case.variables:
@@ -146,6 +190,7 @@ def test_a_seed_fixes_the_draws(case):
         assert not np.array_equal(first, other)
 
 
+@few
 def test_arviz_takes_it_as_it_is(case, tmp_path):
     release = case.release()
     idata = case.model.fit(release, draws=500, seed=1)
@@ -175,6 +220,7 @@ def test_bad_arguments_are_named(case, arguments, message):
         case.model.fit(case.release(), **arguments)
 
 
+@few
 def test_a_saved_release_is_fitted_the_same(case, tmp_path):
     release = case.release()
     loaded = bdp.Release.load(release.save(tmp_path / "release"))

@@ -131,6 +131,9 @@ class JointMoves(Protocol):
     def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
         """At least the sum of rates[i] times the move of number i, for any two neighbours."""
 
+    def joint_length(self, rates: Sequence[Fraction], n: int | None) -> float:
+        """At least the root of the sum of their squares; inf where no more is known."""
+
 
 def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
     """The sums over records in memory, or over batches of them as an iterator yields them.
@@ -143,13 +146,13 @@ def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
     return added_up(data, lambda batch: family.sums(batch, clip=clip))
 
 
-def added_up(data: Any, sums: Callable[[Any], Sums]) -> Sums:
-    """The same, of whatever sums a batch has."""
+def added_up(data: Any, sums: Callable[[Any], Sums], *, empty: bool = False) -> Sums:
+    """The same, of whatever sums a batch has; none at all is allowed where `empty`."""
     batches: Iterable[Any] = data if isinstance(data, Iterator) else [data]
     made: Sums | None = None
     for batch in batches:
         each = sums(batch)
         made = each if made is None else made + each
-    if made is None or made.n == 0:
+    if made is None or (made.n == 0 and not empty):
         raise InvalidInput("data is empty; there is nothing to release")
     return made

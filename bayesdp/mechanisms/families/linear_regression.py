@@ -18,8 +18,8 @@ One record more or less, at a corner of the box, moves all of them by as much at
 d = p + 1 columns the moves of a replacement sum to d^2 + 2 d = p^2 + 4 p + 3, the sensitivity in
 general use (Ju, Awan, Gong and Rao 2022); but no replacement makes all of them at once, and
 `bayesdp.mechanisms.families.moment_moves` proves how much it does move in L1 norm: at most
-(p + 1)(p + 3)^2 / (2 (p + 2)), which is attained. Laplace noise pays for that; Gaussian noise, and
-truncated noise, for all of them.
+(p + 1)(p + 3)^2 / (2 (p + 2)), which is attained. Laplace noise pays for that; Gaussian noise for
+the largest L2 norm, proved there too; truncated noise for all of them.
 
 Rounding: each number is computed exactly and rounded once, to the nearest float, so neighbours are
 apart by at most 2^-52 of the largest value more; sensitivities include it.
@@ -39,6 +39,7 @@ is: copies are whole records, with predictors of their own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -51,7 +52,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields, regression_outputs
 from bayesdp.mechanisms.families.base import Floats, Number, Sums
 from bayesdp.mechanisms.families.linear_regression_draws import drawn
-from bayesdp.mechanisms.families.moment_moves import largest_replacement
+from bayesdp.mechanisms.families.moment_moves import largest_replacement, longest_replacement
 from bayesdp.mechanisms.families.moments import (
     MOST,
     check_vector,
@@ -166,6 +167,14 @@ class LinearRegression:
             return apart
         rounding = sum(rates, Fraction(0)) * Fraction(n, 2**52)
         return min(apart, largest_replacement(rates, len(self.bounds)) + rounding)
+
+    def joint_length(self, rates: Sequence[Fraction], n: int | None) -> float:
+        """The same in L2 norm, from the largest rate; inf where n is confidential."""
+        if n is None:
+            return math.inf
+        length = float(max(rates)) * math.sqrt(longest_replacement(len(self.bounds)))
+        rounding = math.hypot(*map(float, rates)) * n / 2**52
+        return (length + rounding) * (1 + 2.0**-48)
 
     def vector(self, statistic: Any, n: int | None) -> Floats:
         """The numbers along the last axis of an array, as they are."""

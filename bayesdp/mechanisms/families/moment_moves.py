@@ -1,4 +1,4 @@
-r"""How far a replaced record moves first and second moments in L1 norm, and it isn't the sum.
+r"""How far a replaced record moves first and second moments, together and not one by one.
 
 A record is z in [-1, 1]^d; replacing it by z' moves sums of z_j, of z_j^2, and of z_j z_k. What is
 wanted is the largest
@@ -30,6 +30,24 @@ sum_{j<k} (D_j M_k + M_j D_k) = A (2 d - A) - sum_j D_j M_j and sum_j D_j M_j = 
 With a = b = c = 1 the first gives d (d + 2)^2 / (2 (d + 1)), at z = (1, ..., 1) and z' =
 -(1, ..., 1) / (d + 1). The moves taken one by one sum to d (d + 2), which no replacement attains:
 z' = -z leaves all products as they are.
+
+In L2 norm
+----------
+With all rates 1, the squares sum to at most those of D_j, D_j M_j and (D_j M_k + M_j D_k) / 2, all
+of which increase in M_j; so M = 2 - D again, and z = (1, ..., 1) is as bad as any. With
+S = sum_j z'_j, Q = sum_j z'_j^2 and R = sum_j z'_j^4 the squared length is
+
+    sum_j (1 - z'_j)^2 + sum_j (1 - z'_j^2)^2 + sum_{j<k} (1 - z'_j z'_k)^2
+        = (d^2 + 3 d) / 2 + 1 - (S + 1)^2 + (R + Q^2) / 2.
+
+For a given S it is convex in z', and so largest at a vertex of the cube's slice, where all but one
+z'_j are -1 or 1. In that one, u, it is -(S + 1)^2 + u^4 + (d - 1) u^2 and a constant, convex for
+d >= 2: so u is at an end too. At a corner R = Q = d, and the squared length is
+(d + 1)^2 - (S + 1)^2: with S = -1 for an odd d, and S = 0 or -2 for an even one,
+
+    the largest squared length is (d + 1)^2 for odd d and d (d + 2) for even d,
+
+about half of the sum of the largest squares, 2 d^2 + 3 d. Other rates are at most the largest.
 """
 
 from __future__ import annotations
@@ -55,3 +73,8 @@ def largest_replacement(rates: Sequence[Fraction], d: int) -> Fraction:
         slope, bend = a + b * d, b / 2
     at = min(slope / (2 * bend), Fraction(2 * d))
     return slope * at - bend * at**2
+
+
+def longest_replacement(d: int) -> int:
+    """The largest squared L2 norm of a replaced record's moves, for d >= 2 columns; exact."""
+    return (d + 1) ** 2 if d % 2 else d * (d + 2)

@@ -1,0 +1,89 @@
+"""Linear regression from noisy moments: effective draws in time, and coverage of its intervals."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+import bayesdp as bdp
+from bayesdp.engines.draws import import_arviz
+from tests.benchmarks.measure import line
+
+DRAWS = 2000  # effective ones, of every coefficient
+REPLICATES = 500
+
+
+def table(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
+    """Records within (-1, 1): predictors that are correlated, uniform, and a response."""
+    common = rng.uniform(-0.5, 0.5, (n, 1))
+    x = common + rng.uniform(-0.5, 0.5, (n, p))
+    y = 0.1 + x @ (0.4 / np.arange(1, p + 1)) + rng.normal(0, 0.1, n)
+    return np.column_stack([x, np.clip(y, -1, 1)])
+
+
+def declared(p: int, epsilon: float, **known: Any) -> bdp.NoisyMoments:
+    names = [*(f"x{j}" for j in range(p)), "y"]
+    return bdp.NoisyMoments(dict.fromkeys(names, (-1.0, 1.0)), epsilon=epsilon, **known)
+
+
+def regression() -> None:
+    """10 covariates: the seconds that 2,000 effective draws take, of the worst coefficient."""
+    az, rng = import_arviz(), np.random.default_rng(1)
+    model = bdp.LinearRegression("y")
+    for n, epsilon, noise in (
+        (1000, 1.0, "laplace"),
+        (1000, 10.0, "laplace"),
+        (10**5, 1.0, "laplace"),
+        (1000, 1.0, "gaussian"),
+    ):
+        delta = 0.0 if noise == "laplace" else 1e-6
+        release = declared(10, epsilon, noise=noise, delta=delta).release(table(rng, n, 10))
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(release, draws=10, warmup=20, seed=1)  # compiles, or reads what was compiled
+        first = time.perf_counter() - start
+        start = time.perf_counter()
+        idata = model.fit(release, draws=800, warmup=600, seed=1)
+        took = time.perf_counter() - start
+        ess = float(az.ess(idata, var_names=["beta"])["beta"].min())
+        seconds = took * max(1.0, DRAWS / ess)
+        line(f"10 covariates, n = {n}, epsilon {epsilon:g}, {noise}",
+             f"{seconds:.1f} s", "of 10 s for 2,000 effective", seconds / 10, "1")  # fmt: skip
+        print(f"    {ess:.0f} effective of 3,200 in {took:.1f} s; loading before: {first:.1f} s")
+
+
+def coverage(replicates: int = REPLICATES) -> None:
+    """Of 95% intervals, through release and fit: two predictors that aren't normal, n = 1,000."""
+    truth = np.array([0.1, 0.4, 0.2])
+    for epsilon in (0.1, 1.0, 10.0):
+        covered, naive = np.zeros(3), []
+        for i in range(replicates):
+            records = table(np.random.default_rng([2, i]), 1000, 2)
+            release = declared(2, epsilon).release(records)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of one in hundreds
+                idata = bdp.LinearRegression("y").fit(
+                    release, draws=400, chains=2, warmup=300, seed=i
+                )
+            low, high = np.quantile(idata.posterior["beta"], [0.025, 0.975], axis=(0, 1))
+            covered += (low <= truth) & (truth <= high)
+            try:
+                wrong = bdp.LinearRegression("y").fit_naive(release, seed=i).posterior["beta"]
+            except bdp.InvalidInput:
+                continue
+            low, high = np.quantile(wrong, [0.025, 0.975], axis=(0, 1))
+            naive.append((low <= truth) & (truth <= high))
+        share = 100 * covered.mean() / replicates
+        line(f"coverage of coefficients, epsilon {epsilon:g}", f"{share:.1f} %",
+             "of 95 %", share / 95, "1")  # fmt: skip
+        each = ", ".join(f"{100 * c / replicates:.1f}" for c in covered)
+        print(f"    intercept and slopes: {each}; naive {_percent(naive)}, "
+              f"where it exists, {len(naive)} of {replicates}")  # fmt: skip
+
+
+def _percent(covered: list[np.ndarray]) -> str:
+    return f"{100 * np.mean(covered):.1f}" if covered else "-"
