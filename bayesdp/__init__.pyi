@@ -24,6 +24,7 @@ from .inference.beta_model import BetaModel as BetaModel
 from .inference.binomial import BinomialModel as BinomialModel
 from .inference.ergm import ErgmModel as ErgmModel
 from .inference.gaussian import GaussianModel as GaussianModel
+from .inference.log_linear import LogLinearModel as LogLinearModel
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .mechanisms import families as families
 from .mechanisms.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism

@@ -25,6 +25,7 @@ def inference_data(
     reason: str,
     model: Mapping[str, str],
     coords: Mapping[str, Any] | None = None,
+    dims: Mapping[str, list[str]] | None = None,
 ) -> az.InferenceData:
     """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
 
@@ -41,6 +42,8 @@ def inference_data(
         What the model says of itself: its family and parameters.
     coords : mapping of str to sequence, optional
         The dimensions that every variable has after its group, and their labels.
+    dims : mapping of str to list of str, optional
+        Each variable's own, where they haven't all of them.
     """
     group = ["group"] if release.by is not None else []
     own = dict(coords or {})
@@ -58,7 +61,7 @@ def inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
         dims={
             **observed_dims,
-            **{name: [*group, *own] for name in posterior},
+            **{name: [*group, *(dims or {}).get(name, own)] for name in posterior},
             **dict.fromkeys(constant, group),
         },
         coords=coordinates,
