@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 _STAGES = (0.2, 0.3, 0.5)  # of the warm-up: after each but the last, moves are scaled anew
 _MOST_JOINT = 2000  # released numbers whose covariance is inverted whole
 _NEWTON = 40
-_JOINTS = 4  # joint moves an iteration
+_JOINTS = 2  # joint moves an iteration
 _RARELY = 0.01  # joint moves accepted less often in a stage of the warm-up are left out
 _KNOWN = 100_000
 

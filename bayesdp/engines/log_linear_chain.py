@@ -180,7 +180,8 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
                 if model.owners[p] == t:
                     degrees += 1
                     squares += (u[p] - model.mean[p]) ** 2
-            tau[t] = slice_scale(tau[t], degrees, squares, model.scales[t])
+            for _ in range(3):  # cheap, and nearer to an independent draw
+                tau[t] = slice_scale(tau[t], degrees, squares, model.scales[t])
         if terms:
             _spread(model, tau, sd, precision)
         joined = smooth = 0.0

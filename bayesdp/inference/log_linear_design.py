@@ -125,7 +125,7 @@ def _beside(one: Floats, other: Floats) -> Floats:
 
 
 def _kron(one: Floats, other: Floats) -> Floats:
-    return np.kron(one, other)
+    return np.asarray(np.kron(one, other), dtype=np.float64)
 
 
 def _diagonal(blocks: Sequence[Floats]) -> Floats:

@@ -17,6 +17,7 @@ from tests.benchmarks.binomial import (
     start_up,
 )
 from tests.benchmarks.censored import censored, censored_engines
+from tests.benchmarks.log_linear import log_linear
 from tests.benchmarks.measure import results
 from tests.benchmarks.modips import modips, normal_copies, reproducing
 from tests.benchmarks.networks import beta_model, flipping, hidden_networks, networks
@@ -43,6 +44,7 @@ PARTS = (
     flipping,
     hidden_networks,
     censored_engines,
+    log_linear,
 )
 
 if __name__ == "__main__":
