@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.count_gibbs import inlined, kernel
 from bayesdp.engines.log_linear_moves import law, log_factorial
 
 LONGEST = 32  # leapfrog steps
-MOST = 1e12  # a rate that no table has
+MOST = 1e9  # a rate that no table has
 
 
 class Model(NamedTuple):
@@ -90,21 +90,41 @@ def rates_at(model, u, eta, rates):
     return log_whole
 
 
+@inlined
+def _rise(released, k, eta, x, known):
+    """log of the term of x + 1 over that of x, which falls in x."""
+    ratio = eta + log_factorial(x, known) - log_factorial(x + 1, known)
+    return ratio + law(released, k, x + 1) - law(released, k, x)
+
+
+@kernel
+def _mode(released, k, eta, start, known):
+    """The first x from which terms fall, by steps from `start` that double and then halve."""
+    low, high, step = start, start, 1
+    if _rise(released, k, eta, start, known) > 0:
+        while _rise(released, k, eta, high, known) > 0:
+            low, high, step = high, high + step, 2 * step
+    else:
+        while low >= 0 and _rise(released, k, eta, low, known) <= 0:
+            low, high, step = low - step, low, 2 * step
+        low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _rise(released, k, eta, middle, known) > 0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
 @kernel
 def summed_cell(released, k, eta, start, known):
-    """log sum_x exp(x eta - log x! + law(x)), the mean of x, and the mode, near to `start`.
+    """log sum_x exp(x eta - log x! + law(x)), the mean of x, and the mode, sought from `start`.
 
     The law is log-concave, so terms fall from the mode on faster than a geometric series.
     """
-    mode = start
+    mode = _mode(released, k, eta, start, known)
     top = mode * eta - log_factorial(mode, known) + law(released, k, mode)
-    for step in (1, -1):
-        while mode + step >= 0:
-            x = mode + step
-            one = x * eta - log_factorial(x, known) + law(released, k, x)
-            if not (one > top or top == -np.inf):
-                break
-            mode, top = x, one
     total, first = 1.0, 0.0
     for step in (1, -1):
         x, before = mode + step, 1.0

@@ -120,7 +120,7 @@ class LogLinearModel:
         draws: int = 1000,
         chains: int = 4,
         warmup: int = 1000,
-        thin: int = 1,
+        thin: int = 2,
         seed: int | None = None,
         cells: bool | None = None,
     ) -> az.InferenceData:
@@ -196,7 +196,7 @@ class LogLinearModel:
         draws: int = 1000,
         chains: int = 4,
         warmup: int = 1000,
-        thin: int = 1,
+        thin: int = 2,
         seed: int | None = None,
         cells: bool | None = None,
     ) -> az.InferenceData:

@@ -30,16 +30,16 @@ def marginals(n):
 
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 @pytest.mark.parametrize(
-    ("kind", "n", "engine"),
+    ("kind", "n", "engine", "prior"),
     [
-        (cells, None, "hmc"),
-        (cells, 25, "gibbs"),
-        (marginals, 25, "gibbs"),
-        pytest.param(marginals, None, "gibbs", marks=pytest.mark.slow),
-        pytest.param(cells, None, "gibbs", marks=pytest.mark.slow),
+        (cells, None, "hmc", 0.7),
+        (marginals, 25, "gibbs", None),
+        pytest.param(cells, 25, "gibbs", 0.7, marks=pytest.mark.slow),
+        pytest.param(cells, None, "gibbs", None, marks=pytest.mark.slow),
+        pytest.param(cells, None, "hmc", None, marks=pytest.mark.slow),
+        pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("prior", [0.7, None])
 def test_effects(kind, n, engine, prior):
     rng, mechanism = np.random.default_rng(5), kind(n)
     named = {axis.name: axis.categories for axis in AXES} if kind is cells else None
