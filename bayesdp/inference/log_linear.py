@@ -170,9 +170,7 @@ class LogLinearModel:
             If chains haven't mixed; or if a term's columns are in no released marginal together,
             so that hardly more than its prior is known of it.
         """
-        given: dict[str, Any] = {"draws": draws, "chains": chains, "warmup": warmup, "thin": thin}
-        for name, value in given.items():
-            check_at_least_one(name, value)
+        given = _checked(draws=draws, chains=chains, warmup=warmup, thin=thin)
         check_seed(seed)
         setting = fits.setting_of(self, release)
         run, reason = fits.chosen(engine, setting)
@@ -202,8 +200,7 @@ class LogLinearModel:
     ) -> az.InferenceData:
         """The posterior that takes noisy cells for real counts, for comparison; shaped as `fit`'s.
 
-        The average over copies, rounded, is taken for the true table. With n known, the counts'
-        own sum takes its place.
+        The average over copies, rounded, is taken for the true table, and its sum for n.
 
         Raises
         ------
@@ -211,13 +208,11 @@ class LogLinearModel:
             If a count is below 0 or in a structural zero, which nobody can take for real, or
             overlapping marginals were released, which are no table.
         """
+        given = _checked(draws=draws, chains=chains, warmup=warmup, thin=thin)
         check_seed(seed)
         setting = fits.setting_of(self, release)
         counts = fits.naive_counts(setting)
         plain = dataclasses.replace(setting, problem=fits.known_table(setting.problem, counts))
-        given: dict[str, Any] = {"draws": draws, "chains": chains, "warmup": warmup, "thin": thin}
-        for name, value in given.items():
-            check_at_least_one(name, value)
         from bayesdp.engines.log_linear import sample
 
         drawn = sample(plain.problem, summed=False, seed=seed, known=counts, **given)
@@ -292,6 +287,10 @@ class LogLinearModel:
             "intercept": json.dumps(list(self.intercept)),
         }
         return fits.named(drawn, release, setting, reason, about, cells)
+
+
+def _checked(**counts: Any) -> dict[str, Any]:
+    return {name: check_at_least_one(name, value) for name, value in counts.items()}
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -257,7 +257,8 @@ def test_engines_agree_on_a_table_that_none_can_list():
     with bdp.reproducible(3):
         release = bdp.publish(bdp.PerturbedHistogram(2.0, 24, axes=axes), counts)
     model = bdp.LogLinearModel("(a + b + c)^2")
-    one, other = (model.fit(release, engine=e, draws=1000, thin=4, seed=4) for e in ("hmc", "gibbs"))
+    options = {"draws": 1000, "thin": 4, "seed": 4}
+    one, other = (model.fit(release, engine=e, **options) for e in ("hmc", "gibbs"))
     assert "no problem" in one.attrs["verdict"]
     for name in ("beta", "tau"):
         for k in range(one.posterior[name].shape[-1]):
