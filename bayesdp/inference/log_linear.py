@@ -12,7 +12,6 @@ share one posterior. See `bayesdp.engines.log_linear_chain` for how it is sample
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import warnings
@@ -212,7 +211,7 @@ class LogLinearModel:
         check_seed(seed)
         setting = fits.setting_of(self, release)
         counts = fits.naive_counts(setting)
-        plain = dataclasses.replace(setting, problem=fits.known_table(setting.problem, counts))
+        plain = fits.known_table(setting, counts)
         from bayesdp.engines.log_linear import sample
 
         drawn = sample(plain.problem, summed=False, seed=seed, known=counts, **given)

@@ -216,10 +216,11 @@ def naive_counts(setting: Setting) -> NDArray[np.int64]:
     return np.asarray(counts[setting.noisy.released.places[:, 0]].astype(np.int64))
 
 
-def known_table(problem: Problem, counts: NDArray[np.int64]) -> Problem:
+def known_table(setting: Setting, counts: NDArray[np.int64]) -> Setting:
     """The same, where a total that is given is that of these counts."""
-    sizes = None if problem.sizes is None else [(int(counts.sum()), 1.0)]
-    return dataclasses.replace(problem, sizes=sizes)
+    sizes = None if setting.problem.sizes is None else [(int(counts.sum()), 1.0)]
+    problem = dataclasses.replace(setting.problem, sizes=sizes)
+    return dataclasses.replace(setting, problem=problem)
 
 
 def _of_cells(setting: Setting) -> bool:
