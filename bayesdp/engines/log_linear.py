@@ -207,12 +207,11 @@ def _one(
     thin: int,
     known: NDArray[np.int64] | None,
 ) -> tuple[Any, ...]:
-    """One chain from a start that is spread as the priors are, but near to the total."""
+    """One chain, from a start that is spread wider than the posterior, nearly."""
     rng = np.random.default_rng(seed)
     joints = 0 if model.summed else _JOINTS if known is None else -1
     tau = problem.scales * np.abs(rng.normal(0.5, 0.2, problem.scales.size))
     sd = np.where(problem.owners >= 0, np.append(tau, 0.0)[problem.owners], problem.sd)
-    u = middle
     tuning = problem.tuning(middle)[0]
     factor = np.linalg.cholesky(tuning.seen + np.diag(1 / sd**2))
     u = middle + 1.5 * linalg.solve_triangular(factor.T, rng.normal(size=u.size))

@@ -1,11 +1,10 @@
 r"""The chain of a log-linear model's coordinates u, scales tau and latent table x.
 
 An iteration is a sweep over x given u (`bayesdp.engines.log_linear_moves`); Hamiltonian Monte Carlo
-for u given x and tau; a slice sampler for each tau given u; and joint moves
-of u and x (`bayesdp.engines.log_linear_joint`). Given x, u moves by what a table tells of it;
-jointly, by what the noise allows. So one of the two goes far, whether the noise is small or large.
-Where each cell has noise of its own and Poisson counts, x is summed out instead, and u moves given
-the release.
+for u given x and tau; a slice sampler for each tau given u; and joint moves of u and x
+(`bayesdp.engines.log_linear_joint`). Given x, u moves by what a table tells of it; jointly, by what
+the noise allows. Where each cell has noise of its own and Poisson counts, x is summed out instead,
+and u moves given the release.
 """
 
 from __future__ import annotations
