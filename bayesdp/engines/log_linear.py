@@ -214,7 +214,7 @@ def _one(
     sd = np.where(problem.owners >= 0, np.append(tau, 0.0)[problem.owners], problem.sd)
     tuning = problem.tuning(middle)[0]
     factor = np.linalg.cholesky(tuning.seen + np.diag(1 / sd**2))
-    u = middle + 1.5 * linalg.solve_triangular(factor.T, rng.normal(size=u.size))
+    u = middle + 1.5 * linalg.solve_triangular(factor.T, rng.normal(size=middle.size))
     rates = problem.rates(u)
     if problem.sizes is None:
         x = rng.poisson(rates)
