@@ -28,6 +28,7 @@ from .inference.hierarchical_binomial import (
     HierarchicalBinomialModel as HierarchicalBinomialModel,
 )
 from .inference.linear_regression import LinearRegression as LinearRegression
+from .inference.log_linear import LogLinearModel as LogLinearModel
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .inference.observe import observe as observe
 from .inference.predictive import posterior_predictive as posterior_predictive

@@ -23,6 +23,7 @@ app = typer.Typer(
 app.add_typer(ledger_cli.app, name="ledger")
 
 Out = Annotated[Path, typer.Option(help="Where to write.")]
+_SHOWN = 60  # numbers of a posterior
 Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
 
 
@@ -284,4 +285,7 @@ def _print_comparison(result: Any) -> None:
 def _print_summary(idata: Any) -> None:
     from bayesdp.engines.draws import import_arviz
 
-    typer.echo(import_arviz().summary(idata).to_string())
+    table = import_arviz().summary(idata)
+    typer.echo(table.head(_SHOWN).to_string())
+    if len(table) > _SHOWN:
+        typer.echo(f"and {len(table) - _SHOWN:,} more, in the posterior")

@@ -30,6 +30,11 @@ def kernel(function: F) -> F:
         return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
 
 
+def inlined(function: F) -> F:
+    """Compiled into its callers, without reference counts: for functions of a few numbers."""
+    return numba.njit(nogil=True, forceinline=True, _nrt=False)(function)  # type: ignore[no-any-return]
+
+
 def sample_counts(
     base: Factored,
     mixtures: Sequence[Floats],

@@ -27,6 +27,7 @@ MODELS = {
     "gaussian": "gaussian.GaussianModel",
     "hierarchical_binomial": "hierarchical_binomial.HierarchicalBinomialModel",
     "linear_regression": "linear_regression.LinearRegression",
+    "log_linear": "log_linear.LogLinearModel",
     "multinomial": "multinomial.MultinomialModel",
 }
 """By their families."""

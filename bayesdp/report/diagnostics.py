@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import Sampling, problems, sampling_of_chains
-from bayesdp.inference.verdict import INDEPENDENT, HAMILTONIAN
+from bayesdp.inference.verdict import HAMILTONIAN, INDEPENDENT
 from bayesdp.report.inputs import attribute
 
 

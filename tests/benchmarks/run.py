@@ -23,6 +23,7 @@ from tests.benchmarks.binomial import (
     start_up,
 )
 from tests.benchmarks.censored import censored, censored_engines
+from tests.benchmarks.log_linear import log_linear
 from tests.benchmarks.measure import results
 from tests.benchmarks.modips import modips, normal_copies, reproducing
 from tests.benchmarks.networks import beta_model, flipping, hidden_networks, networks
@@ -56,6 +57,7 @@ PARTS = (
     normal_mean,
     regression,
     coverage,
+    log_linear,
 )
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import arviz as az
@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
+from bayesdp.mechanisms.cells import Axis
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
+pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit")  # few draws
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,10 +26,11 @@ class Case:
 
     model: Any
     release: Callable[[], bdp.Release]
-    variables: tuple[str, ...]
+    variables: Collection[str]
     dims: tuple[str, ...] = ()
-    scalars: tuple[str, ...] = ()
     engine: str = "exact"
+    why: str = "exist"
+    dims_of: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
 
 def counted() -> bdp.Release:
@@ -74,6 +77,13 @@ def table_groups() -> bdp.Release:
     return bdp.Release.of_groups({1: (large, [(12, 8, 10)]), 2: (small, [(1, 8, 1)])})
 
 
+def noisy_table(n: int | None = None) -> bdp.Release:
+    axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
+    relation = bdp.Neighbours.ADD_REMOVE if n is None else REPLACE
+    made = bdp.PerturbedHistogram(1.0, 4, relation, n, axes)
+    return bdp.Release.of(made, [(9, 7, 5, 8), (10, 3, 8, 9)])
+
+
 def answers() -> bdp.Release:
     return bdp.Release.of(bdp.RandomizedResponse(((3, 1), (1, 3)), n=4), [(0, 1, 1, 1)])
 
@@ -95,6 +105,7 @@ def noisy_moments_of_any_size() -> bdp.Release:
         return declared.release(np.column_stack([x, 3 - x + np.sin(40 * x)]))
 
 
+TABLE = {"beta": ("term",), "tau": ("scale",), "probability": ("cell",)}
 CASES = {
     "binomial, one count": Case(bdp.BinomialModel(), counted, ("p",)),
     "binomial, groups": Case(bdp.BinomialModel(prior=(0.5, 2.0)), counted_groups, ("p",)),
@@ -120,16 +131,22 @@ CASES = {
         noisy_moments,
         ("beta", "sigma"),
         ("coefficient",),
-        ("sigma",),
         "hmc",
+        dims_of={"sigma": ()},
     ),
     "regression, n unknown": Case(
         bdp.LinearRegression("y", n=range(20, 200)),
         noisy_moments_of_any_size,
         ("beta", "sigma", "n"),
         ("coefficient",),
-        ("sigma", "n"),
         "hmc",
+        dims_of={"sigma": (), "n": ()},
+    ),
+    "log-linear, cells": Case(
+        bdp.LogLinearModel("a*b"), noisy_table, TABLE, (), "hmc", "summed out", TABLE
+    ),
+    "log-linear, n public": Case(
+        bdp.LogLinearModel("a*b"), lambda: noisy_table(30), TABLE, (), "gibbs", "known", TABLE
     ),
 }
 few = pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
@@ -147,8 +164,7 @@ def test_the_shape_of_a_fit(case, method):
     idata = getattr(case.model, method)(release, draws=50, chains=3, seed=4)
     assert set(idata.posterior.data_vars) == set(case.variables)
     for name in case.variables:
-        draws = idata.posterior[name]
-        own = () if name in case.scalars else case.dims
+        draws, own = idata.posterior[name], case.dims_of.get(name, case.dims)
         assert draws.dims == ("chain", "draw", *(["group"] if release.by else []), *own)
         assert (draws.sizes["chain"], draws.sizes["draw"]) == (3, 50)
         if release.by:
@@ -167,7 +183,7 @@ def test_it_says_how_it_was_made(case):
     release = case.release()
     attrs = case.model.fit(release, draws=10, seed=1).attrs
     assert attrs["engine"] == case.engine
-    assert "exist" in attrs["engine_reason"]
+    assert case.why in attrs["engine_reason"]
     assert attrs["family"] == case.model.family
     assert attrs["release"] == release.fingerprint
     assert attrs["guarantee"] == str(release.guarantee)

@@ -1,0 +1,254 @@
+"""Run the chains of a log-linear model: start, tune, and collect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+
+from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_linear_chain import Tuning, chain
+from bayesdp.engines.log_linear_likelihood import Model
+from bayesdp.engines.log_linear_moves import TABLE, Released
+from bayesdp.errors import EngineFailed
+
+Floats = NDArray[np.float64]
+
+_STAGES = (0.2, 0.3, 0.5)  # of the warm-up: after each but the last, moves are scaled anew
+_MOST_JOINT = 2000  # released numbers whose covariance is inverted whole
+_NEWTON = 40
+_JOINTS = 2  # joint moves an iteration
+_RARELY = 0.01  # joint moves accepted less often in a stage of the warm-up are left out
+_KNOWN = 100_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a chain needs.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (cells, coordinates)
+    mean, sd : ndarray, shape (coordinates,)
+        The coordinates' prior, with sd where it is fixed.
+    owners : ndarray of int, shape (coordinates,)
+        The number of a coordinate's tau, or -1.
+    scales : ndarray
+        Of the half-normal priors of tau.
+    sizes : sequence of (int, float), optional
+        Possible totals and their probabilities; None for independent Poisson counts.
+    released : Released
+    noise : float
+        Variance of one released count about its own.
+    information : float
+        What it tells of that, a copy: the squared slope of its log law, on average.
+    """
+
+    columns: Floats
+    mean: Floats
+    sd: Floats
+    owners: NDArray[np.int64]
+    scales: Floats
+    sizes: Sequence[tuple[int, float]] | None
+    released: Released
+    noise: float
+    information: float
+
+    def model(self, *, summed: bool) -> Model:
+        """What kernels take."""
+        log_sizes = np.zeros(0)
+        if self.sizes is not None:
+            numbers = np.array([n for n, _ in self.sizes])
+            log_sizes = np.full(numbers.max() + 1, -np.inf)
+            weights = np.log([p for _, p in self.sizes])
+            log_sizes[numbers] = weights + special.gammaln(numbers + 1.0)
+        return Model(
+            np.ascontiguousarray(self.columns.T),
+            self.mean,
+            self.sd,
+            self.owners,
+            self.scales,
+            self.sizes is None,
+            summed,
+            self.sizes is None or len(self.sizes) > 1,
+            log_sizes,
+            special.gammaln(np.arange(_KNOWN) + 1.0),
+        )
+
+    def rates(self, u: Floats) -> Floats:
+        """Expected counts of the cells, with the total's mean where they are normalised."""
+        eta = self.columns @ u
+        if self.sizes is None:
+            return np.exp(np.minimum(eta, 30.0))
+        total = sum(n * p for n, p in self.sizes) / sum(p for _, p in self.sizes)
+        return np.asarray(special.softmax(eta) * max(total, 1.0))
+
+    def tuning(self, u: Floats) -> tuple[Tuning, Floats]:
+        """Scales of the moves at one value of u, and the release's slope there, both nearly."""
+        rates, x = self.rates(u), self.columns
+        released = self.released
+        weighted = rates[:, None] * x
+        full = x.T @ weighted
+        if self.sizes is not None:
+            middle = rates @ x
+            full -= np.outer(middle, middle) / rates.sum()
+            weighted = weighted - np.outer(rates / rates.sum(), middle)
+        numbers, marginals = len(released.observed), released.places.shape[1]
+        moved, expected = np.zeros((numbers, x.shape[1])), np.zeros(numbers)
+        for j in range(marginals):
+            np.add.at(moved, released.places[:, j], weighted)
+            np.add.at(expected, released.places[:, j], rates)
+        copies = released.observed.shape[1]
+        noise = self.noise / copies
+        if marginals == 1 or numbers > _MOST_JOINT:
+            weights = moved / (expected + noise)[:, None]
+        else:
+            covariance = np.diag(np.full(numbers, noise))
+            for i in range(marginals):
+                for j in range(marginals):
+                    pair = (released.places[:, i], released.places[:, j])
+                    np.add.at(covariance, pair, rates)
+            weights = linalg.solve(covariance, moved, assume_a="pos")
+        seen = moved.T @ weights
+        score = weights.T @ (released.observed.mean(axis=1) - expected)
+        tuning = Tuning(
+            np.ascontiguousarray(full),
+            np.ascontiguousarray((seen + seen.T) / 2),
+            moved.T @ moved * (copies * self.information),
+            rates if self.sizes is None else rates / rates.sum(),
+            self._widths(rates),
+        )
+        return tuning, score
+
+    def middle(self) -> Floats:
+        """A u near its posterior's mode, by Gauss and Newton's steps with normal noise."""
+        sd = np.where(self.owners >= 0, np.append(self.scales, 0.0)[self.owners] / 2, self.sd)
+        u = self.mean.copy()
+        if self.sizes is None:
+            copies, marginals = self.released.observed.shape[1], self.released.places.shape[1]
+            seen = max(self.released.observed.sum() / copies / marginals, 1.0)
+            u[0] = np.log(seen / len(self.columns))
+        for _ in range(_NEWTON):
+            tuning, score = self.tuning(u)
+            matrix = tuning.seen + np.diag(1 / sd**2)
+            step = linalg.solve(matrix, score - (u - self.mean) / sd**2, assume_a="pos")
+            u = u + step * min(1.0, 1 / max(np.abs(self.columns @ step).max(), 1e-12))
+            if np.abs(step).max() < 1e-3:
+                break
+        return u
+
+    def _widths(self, rates: Floats) -> NDArray[np.int64]:
+        """About 1.7 standard deviations of what a move changes, given all else."""
+        within = self.released.within
+        share = within.mean(axis=1)
+        reached = (within.shape[0], within.shape[0], share.sum(), (share**2).sum())
+        made = [
+            1.7 / np.sqrt(1 / np.maximum(rates, 1e-3) + numbers / self.noise) for numbers in reached
+        ]
+        return np.maximum(1, np.rint(made)).astype(np.int64)
+
+
+def sample(
+    problem: Problem,
+    *,
+    summed: bool,
+    draws: int,
+    chains: int,
+    warmup: int,
+    thin: int,
+    seed: int | None,
+    known: NDArray[np.int64] | None = None,
+) -> Draws:
+    """Draws of "u", shape (chains, draws, coordinates), of "tau" where one isn't fixed, and of "n".
+
+    With `known`, the table is this one, and only u and tau are drawn.
+
+    Raises
+    ------
+    EngineFailed
+        If a chain comes to where the likelihood is no number.
+    """
+    import numba
+
+    model = problem.model(summed=summed)
+    middle = problem.middle()
+    children = np.random.SeedSequence(seed).spawn(chains)
+    with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
+        found = list(
+            pool.map(
+                lambda s: _one(problem, model, middle, s, draws, warmup, thin, known), children
+            )
+        )
+    u, tau, totals, lp, rates = (np.stack(each) for each in zip(*found, strict=True))
+    if not np.all(np.isfinite(lp)):
+        raise EngineFailed("a chain came to where the likelihood is no number; tighten the priors")
+    posterior = {"u": u} | ({"tau": tau} if problem.scales.size else {})
+    if problem.sizes is not None and len(problem.sizes) > 1:
+        posterior["n"] = totals
+    stats = {"lp": lp, "acceptance_rate": rates[..., 0]}
+    if not summed:
+        stats["acceptance_rate_joint"] = rates[..., 1]
+    return Draws(posterior, stats, "hmc" if summed else "gibbs", {"numba": numba.__version__})
+
+
+def _one(
+    problem: Problem,
+    model: Model,
+    middle: Floats,
+    seed: np.random.SeedSequence,
+    draws: int,
+    warmup: int,
+    thin: int,
+    known: NDArray[np.int64] | None,
+) -> tuple[Any, ...]:
+    """One chain, from a start that is spread wider than the posterior, nearly."""
+    rng = np.random.default_rng(seed)
+    joints = 0 if model.summed else _JOINTS if known is None else -1
+    tau = problem.scales * np.abs(rng.normal(0.5, 0.2, problem.scales.size))
+    sd = np.where(problem.owners >= 0, np.append(tau, 0.0)[problem.owners], problem.sd)
+    tuning = problem.tuning(middle)[0]
+    factor = np.linalg.cholesky(tuning.seen + np.diag(1 / sd**2))
+    u = middle + 1.5 * linalg.solve_triangular(factor.T, rng.normal(size=middle.size))
+    rates = problem.rates(u)
+    if problem.sizes is None:
+        x = rng.poisson(rates)
+    else:
+        weights = np.array([p for _, p in problem.sizes])
+        total = rng.choice([n for n, _ in problem.sizes], p=weights / weights.sum())
+        x = rng.multinomial(total, rates / rates.sum())
+    x = _possible(x.astype(np.int64), problem.released) if known is None else known.copy()
+    log_steps = np.log([0.2, 0.2])
+    run: Any = chain
+    for k, share in enumerate(_STAGES):
+        tuning, last = problem.tuning(middle)[0], k == len(_STAGES) - 1
+        early = max(1, round(share * warmup))
+        plan = (early, draws, thin) if last else (early - early // 2, max(1, early // 2), 1)
+        found: tuple[Any, ...] = run(
+            model, problem.released, tuning, u, tau, x, log_steps, *plan, joints,
+            int(rng.integers(2**31)),
+        )  # fmt: skip
+        middle = found[0].mean(axis=0)
+        if not last and joints > 0 and found[-1][:, 1].mean() < _RARELY:
+            joints = 0
+    return found
+
+
+def _possible(x: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
+    """The table moved to where its law isn't zero, with the same total if there is room."""
+    if released.kind != TABLE:
+        return x
+    finite = released.table[released.places[:, 0]] > -np.inf
+    first = released.first[released.places[:, 0]]
+    low = first + finite.argmax(axis=1)
+    high = first + finite.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)
+    made = np.clip(x, low, high)
+    for c in range(x.size):
+        excess = int(made.sum() - x.sum())
+        made[c] -= min(max(excess, made[c] - high[c]), made[c] - low[c])
+    return np.asarray(made)

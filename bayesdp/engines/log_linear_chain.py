@@ -1,0 +1,225 @@
+r"""The chain of a log-linear model's coordinates u, scales tau and latent table x.
+
+An iteration is a sweep over x given u (`bayesdp.engines.log_linear_moves`); Hamiltonian Monte Carlo
+for u given x and tau; a slice sampler for each tau given u; and joint moves of u and x
+(`bayesdp.engines.log_linear_joint`). Given x, u moves by what a table tells of it; jointly, by what
+the noise allows. Where each cell has noise of its own and Poisson counts, x is summed out instead,
+and u moves given the release.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.log_linear_joint import joint
+from bayesdp.engines.log_linear_likelihood import (
+    factor,
+    log_likelihood,
+    log_prior,
+    rates_at,
+    solve,
+    solve_transposed,
+    steps,
+)
+from bayesdp.engines.log_linear_moves import count, law_of_all, log_factorial, sweep
+
+
+class Tuning(NamedTuple):
+    """What moves are scaled by: any values leave the posterior as it is.
+
+    Attributes
+    ----------
+    full, seen, noise : ndarray, shape (P, P)
+        Information on u in the table; in the release; and in the release if each count were its
+        expectation and noise alone.
+    reference : ndarray, shape (C,)
+        The cells' rates there.
+    widths : ndarray of int64, shape (4, C)
+    """
+
+    full: Any
+    seen: Any
+    noise: Any
+    reference: Any
+    widths: Any
+
+
+@kernel
+def _log_density_of_scale(phi, degrees, squares, scale):
+    """Of log tau."""
+    spread = math.exp(2 * phi)
+    return (1 - degrees) * phi - squares / (2 * spread) - spread / (2 * scale * scale)
+
+
+@kernel
+def slice_scale(tau, degrees, squares, scale):
+    """tau given the squares of its coordinates: a step of a slice sampler for its log."""
+    at = math.log(tau)
+    level = _log_density_of_scale(at, degrees, squares, scale) - np.random.exponential()
+    low = at - np.random.random()
+    high = low + 1.0
+    while _log_density_of_scale(low, degrees, squares, scale) > level:
+        low -= 1.0
+    while _log_density_of_scale(high, degrees, squares, scale) > level:
+        high += 1.0
+    while True:
+        new = low + np.random.random() * (high - low)
+        if _log_density_of_scale(new, degrees, squares, scale) >= level:
+            return math.exp(new)
+        if new < at:
+            low = new
+        else:
+            high = new
+
+
+@kernel
+def _spread(model, tau, sd, precision):
+    """Set the coordinates' prior sd and precision."""
+    for p in range(sd.size):
+        sd[p] = tau[model.owners[p]] if model.owners[p] >= 0 else model.sd[p]
+        precision[p] = 1 / (sd[p] * sd[p])
+
+
+@kernel
+def hamiltonian(model, released, u, x, sums, total, modes, sd, lower, step):
+    """Move u given all else, in coordinates where its law is nearly standard normal.
+
+    Returns the acceptance probability and the log-likelihood of the u that is kept.
+    """
+    size = u.size
+    eta, rates = np.empty(x.size), np.empty(x.size)
+    gradient, new, q = np.empty(size), u.copy(), np.empty(size)
+    here = log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradient)
+    energy = here + log_prior(model, u, sd)
+    upward = gradient - (u - model.mean) / (sd * sd)
+    solve(lower, upward)
+    for p in range(size):
+        q[p] = np.random.standard_normal()
+        energy -= q[p] * q[p] / 2
+    there, end = here, energy
+    for _ in range(steps(step)):
+        q += step / 2 * upward
+        move = q.copy()
+        solve_transposed(lower, move)
+        new += step * move
+        there = log_likelihood(model, released, new, x, sums, total, modes, eta, rates, gradient)
+        upward = gradient - (new - model.mean) / (sd * sd)
+        solve(lower, upward)
+        q += step / 2 * upward
+        end = there + log_prior(model, new, sd) - (q * q).sum() / 2
+        if not end > energy - 1000:  # also where it isn't a number
+            return 0.0, here
+    accepted = math.exp(min(0.0, end - energy))
+    if np.random.random() < accepted:
+        u[:] = new
+        return accepted, there
+    return accepted, here
+
+
+@kernel
+def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, joints, seed):
+    """Iterations from u, tau and x, which are changed in place, as are the steps in warm-up.
+
+    Parameters
+    ----------
+    model : Model
+    released : Released
+    tuning : Tuning
+    u, tau : ndarray
+    x : ndarray of int64
+    log_steps : ndarray, shape (2,)
+        Logs of the steps of `hamiltonian` and `joint`.
+    warmup, draws, thin : int
+        Iterations first, and a draw after every `thin` further ones.
+    joints : int
+        Joint proposals an iteration; where it is negative, x is known and stays.
+    seed : int
+
+    Returns
+    -------
+    The kept u, tau, totals, log densities, and mean acceptance probabilities of both; shapes
+    (draws, P), (draws, T), (draws,), (draws,), (draws, 2).
+    """
+    np.random.seed(seed)
+    size, cells, terms = u.size, x.size, tau.size
+    kept_u, kept_tau = np.empty((draws, size)), np.empty((draws, terms))
+    kept_n, kept_lp, kept_rates = np.zeros(draws), np.empty(draws), np.zeros((draws, 2))
+    sd, precision, sums = np.empty(size), np.empty(size), np.zeros(size)
+    eta, rates = np.empty(cells), np.empty(cells)
+    lower, seen = np.zeros((size, size)), np.zeros((size, size))
+    y, modes = np.zeros(released.observed.shape[0], dtype=np.int64), x.copy()
+    corners = np.zeros(6, dtype=np.int64)
+    count(released, x, y)
+    total = x.sum()
+    for n in range(warmup + draws * thin):
+        if n == 0 or terms:
+            _spread(model, tau, sd, precision)
+            factor(tuning.seen if model.summed else tuning.full, precision, lower)
+        if not model.summed and (n == 0 or joints >= 0):
+            rates_at(model, u, eta, rates)
+            if joints >= 0:
+                total = sweep(
+                    released, x, y, eta, total, model.free, model.log_sizes, model.known,
+                    tuning.widths, corners,
+                )  # fmt: skip
+            for p in range(size):
+                sums[p] = 0.0
+                for c in range(cells):
+                    sums[p] += model.columns[p, c] * x[c]
+        moved, here = hamiltonian(
+            model, released, u, x, sums, total, modes, sd, lower, math.exp(log_steps[0])
+        )
+        for t in range(terms):
+            degrees, squares = 0, 0.0
+            for p in range(size):
+                if model.owners[p] == t:
+                    degrees += 1
+                    squares += (u[p] - model.mean[p]) ** 2
+            for _ in range(3):  # cheap, and nearer to an independent draw
+                tau[t] = slice_scale(tau[t], degrees, squares, model.scales[t])
+        if terms:
+            _spread(model, tau, sd, precision)
+        joined = smooth = 0.0
+        if joints > 0 and (n == 0 or terms):
+            factor(tuning.noise, precision, seen)
+        for _ in range(joints):
+            one, other = joint(
+                model, released, u, x, y, tuning.reference, sd, seen, math.exp(log_steps[1])
+            )
+            joined += one / joints
+            smooth += (other if other >= 0 else 0.8) / joints
+        total = x.sum()
+        if n < warmup:
+            pace = (1 + n) ** -0.6
+            log_steps[0] = min(log_steps[0] + (moved - 0.8) * pace, 0.0)
+            log_steps[1] = min(log_steps[1] + (smooth - 0.8) * pace, 0.0)
+            continue
+        d = (n - warmup) // thin
+        kept_rates[d, 0] += moved / thin
+        kept_rates[d, 1] += joined / thin
+        if (n - warmup) % thin == thin - 1:
+            kept_u[d], kept_tau[d], kept_n[d] = u, tau, total
+            kept_lp[d] = here + log_prior(model, u, sd)
+            if not model.summed:
+                kept_lp[d] = _log_joint(model, released, u, x, y, sd, eta, rates)
+            for t in range(terms):
+                kept_lp[d] -= (tau[t] / model.scales[t]) ** 2 / 2
+    return kept_u, kept_tau, kept_n, kept_lp, kept_rates
+
+
+@kernel
+def _log_joint(model, released, u, x, y, sd, eta, rates):
+    """log Pr[released, x, u | sd], but for a constant."""
+    log_whole = rates_at(model, u, eta, rates)
+    found = law_of_all(released, y) + log_prior(model, u, sd)
+    if model.poisson:
+        found -= math.exp(log_whole)
+    else:
+        found += model.log_sizes[x.sum()]
+    for c in range(x.size):
+        found += x[c] * eta[c] - log_factorial(x[c], model.known)
+    return found
