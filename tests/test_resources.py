@@ -1,11 +1,13 @@
 """The wheel holds what it needs, and works where nothing else of the project is."""
 
+import shutil
 import subprocess
 import sys
 import venv
 import zipfile
 from pathlib import Path
 
+import lazy_loader
 import pytest
 
 from bayesdp import resources
@@ -27,7 +29,7 @@ def test_a_damaged_installation_says_so(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_wheel_installed_elsewhere_finds_both(tmp_path):
-    """Built, unpacked into an empty environment, and asked from another folder."""
+    """Built, unpacked beside what its import needs alone, and asked from another folder."""
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), ROOT],
         check=True,
@@ -40,6 +42,7 @@ def test_a_wheel_installed_elsewhere_finds_both(tmp_path):
     venv.create(tmp_path / "env", with_pip=False)
     (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
     zipfile.ZipFile(wheel).extractall(site)
+    shutil.copytree(Path(lazy_loader.__file__).parent, site / "lazy_loader")
     code = (
         "from bayesdp.resources import shipped; import bayesdp;"
         "print(bayesdp.__file__, (shipped('stan') / 'binomial.stan').is_file(),"

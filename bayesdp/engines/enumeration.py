@@ -7,7 +7,7 @@ posterior mass lies on a window of x that grows like sqrt(n), and only that is e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,14 +65,14 @@ class Cells:
 
 
 def enumerate_cells(
-    part: Part, prior: tuple[float, float], sizes: Iterable[tuple[int, float]]
+    parts: Sequence[Part], prior: tuple[float, float], sizes: Iterable[tuple[int, float]]
 ) -> Cells:
     """Enumerate the latent counts of one group.
 
     Parameters
     ----------
-    part : Part
-        Mechanism and outputs.
+    parts : sequence of Part
+        Mechanisms and outputs; several are of the same records.
     prior : tuple of two floats
         The beta prior of p.
     sizes : iterable of (n, probability)
@@ -85,7 +85,7 @@ def enumerate_cells(
     """
     windows, total = [], 0
     for n, probability in sizes:
-        low, high = _window_of(part, prior, n)
+        low, high = _window_of(parts, prior, n)
         windows.append((n, probability, low, high))
         total += high - low + 1
         if total > _MOST_CELLS:
@@ -93,7 +93,7 @@ def enumerate_cells(
                 f"the prior on n gives more than {_MOST_CELLS:,} pairs of a size and a count; "
                 "narrow it, or put its probability on fewer sizes"
             )
-    found = [_cells_within(part, prior, *each) for each in windows]
+    found = [_cells_within(parts, prior, *each) for each in windows]
     together = Cells(
         *(
             np.concatenate([getattr(cells, name) for cells in found])
@@ -105,23 +105,24 @@ def enumerate_cells(
     return _trimmed(together)
 
 
-def _log_law(part: Part, n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
-    copies = np.array(part.outputs)[:, None]
-    law = np.empty(x.size)
-    for start in range(0, x.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        law[block] = part.mechanism.logp(copies, Count(x[block], n)).sum(axis=0)
+def _log_law(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
+    law = np.zeros(x.size)
+    for part in parts:
+        copies = np.array(part.outputs)[:, None]
+        for start in range(0, x.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            law[block] += part.mechanism.logp(copies, Count(x[block], n)).sum(axis=0)
     return law
 
 
-def _window_of(part: Part, prior: tuple[float, float], n: int) -> tuple[int, int]:
+def _window_of(parts: Sequence[Part], prior: tuple[float, float], n: int) -> tuple[int, int]:
     """The first and the last count that matter."""
-    if n <= _DENSE or not part.mechanism.log_concave:
+    if n <= _DENSE or not all(part.mechanism.log_concave for part in parts):
         return 0, n
     a, b = prior
 
     def log_law(x: NDArray[np.int64]) -> NDArray[np.float64]:
-        return _log_law(part, n, x)
+        return _log_law(parts, n, x)
 
     def log_marginal(x: NDArray[np.int64]) -> NDArray[np.float64]:
         return beta_binomial_logpmf(x, n, a, b)
@@ -136,13 +137,18 @@ def _window_of(part: Part, prior: tuple[float, float], n: int) -> tuple[int, int
 
 
 def _cells_within(
-    part: Part, prior: tuple[float, float], n: int, probability: float, low: int, high: int
+    parts: Sequence[Part],
+    prior: tuple[float, float],
+    n: int,
+    probability: float,
+    low: int,
+    high: int,
 ) -> Cells:
     x = np.arange(low, high + 1)
     return Cells(
         x.astype(np.float64),
         (n - x).astype(np.float64),
-        _log_law(part, n, x) + np.log(probability),
+        _log_law(parts, n, x) + np.log(probability),
         beta_binomial_logpmf(x, n, *prior),
     )
 

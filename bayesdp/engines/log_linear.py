@@ -191,7 +191,7 @@ def sample(
     posterior = {"u": u} | ({"tau": tau} if problem.scales.size else {})
     if problem.sizes is not None and len(problem.sizes) > 1:
         posterior["n"] = totals
-    stats = {"lp": lp, "acceptance_rate": rates[..., 0]}
+    stats = {"lp": lp, "acceptance_rate": rates[..., 0], "diverging": rates[..., 2] > 0}
     if not summed:
         stats["acceptance_rate_joint"] = rates[..., 1]
     return Draws(posterior, stats, "hmc" if summed else "gibbs", {"numba": numba.__version__})

@@ -27,6 +27,8 @@ from bayesdp.engines.log_linear_likelihood import (
 )
 from bayesdp.engines.log_linear_moves import count, law_of_all, log_factorial, sweep
 
+_TARGET = 0.9  # acceptance; with less, some trajectories run into where rates explode
+
 
 class Tuning(NamedTuple):
     """What moves are scaled by: any values leave the posterior as it is.
@@ -141,13 +143,13 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
 
     Returns
     -------
-    The kept u, tau, totals, log densities, and mean acceptance probabilities of both; shapes
-    (draws, P), (draws, T), (draws,), (draws,), (draws, 2).
+    The kept u, tau, totals and log densities, shapes (draws, P), (draws, T), (draws,), (draws,);
+    and, shape (draws, 3), mean acceptance probabilities of both and how many trajectories diverged.
     """
     np.random.seed(seed)
     size, cells, terms = u.size, x.size, tau.size
     kept_u, kept_tau = np.empty((draws, size)), np.empty((draws, terms))
-    kept_n, kept_lp, kept_rates = np.zeros(draws), np.empty(draws), np.zeros((draws, 2))
+    kept_n, kept_lp, kept_rates = np.zeros(draws), np.empty(draws), np.zeros((draws, 3))
     sd, precision, sums = np.empty(size), np.empty(size), np.zeros(size)
     eta, rates = np.empty(cells), np.empty(cells)
     lower, seen = np.zeros((size, size)), np.zeros((size, size))
@@ -195,12 +197,13 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
         total = x.sum()
         if n < warmup:
             pace = (1 + n) ** -0.6
-            log_steps[0] = min(log_steps[0] + (moved - 0.8) * pace, 0.0)
+            log_steps[0] = min(log_steps[0] + (moved - _TARGET) * pace, 0.0)
             log_steps[1] = min(log_steps[1] + (smooth - 0.8) * pace, 0.0)
             continue
         d = (n - warmup) // thin
         kept_rates[d, 0] += moved / thin
         kept_rates[d, 1] += joined / thin
+        kept_rates[d, 2] += moved == 0.0  # the energy was off by 1000, or no number
         if (n - warmup) % thin == thin - 1:
             kept_u[d], kept_tau[d], kept_n[d] = u, tau, total
             kept_lp[d] = here + log_prior(model, u, sd)

@@ -28,6 +28,8 @@ from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial_naive import naive_posterior
 from bayesdp.inference.result import group_coordinate, inference_data
+from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
+from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.beta_binomial import check_prior
@@ -70,16 +72,18 @@ class BinomialModel:
         if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
-    def cells(self, release: Release) -> list[Cells]:
+    def cells(self, release: Releases) -> list[Cells]:
         """The latent counts that matter, one element a group; see `Cells`."""
-        return [enumerate_cells(part, self.prior, self._sizes_of(part)) for part in release.parts]
+        return [
+            enumerate_cells(parts, self.prior, self._sizes_of(parts)) for parts in parts_of(release)
+        ]
 
-    def posterior(self, release: Release) -> BetaMixture:
+    def posterior(self, release: Releases) -> BetaMixture:
         """The exact posterior of p.
 
         Parameters
         ----------
-        release : Release
+        release : Release, or several in a list
             Of one count. For groups, take one: `posterior(release["a"])`.
 
         Raises
@@ -88,16 +92,18 @@ class BinomialModel:
             If the release has groups; or if n is confidential and the model has no prior
             on it, or the other way round.
         """
-        return self._posteriors(_one_group(release))[0]
+        for each in releases_of(release):
+            _one_group(each)
+        return self._posteriors(release)[0]
 
-    def _posteriors(self, release: Release) -> list[BetaMixture]:
+    def _posteriors(self, release: Releases) -> list[BetaMixture]:
         a, b = self.prior
         return [
             BetaMixture(cells.weights, a + cells.successes, b + cells.failures)
             for cells in self.cells(release)
         ]
 
-    def log_evidence(self, release: Release) -> float:
+    def log_evidence(self, release: Releases) -> float:
         """log Pr[all outputs] under the model, exact, summed over groups."""
         return sum(cells.log_evidence for cells in self.cells(release))
 
@@ -114,7 +120,7 @@ class BinomialModel:
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Engine = "auto",
         draws: int = 4000,
@@ -127,8 +133,8 @@ class BinomialModel:
 
         Parameters
         ----------
-        release : Release
-            What was released; its manifest says how.
+        release : Release, or several in a list
+            What was released; its manifest says how. Several are of the same records.
         engine : {"auto", "exact", "augmentation", "pymc", "stan"}
             "auto" takes the exact one, which is always possible here. The others sample the
             same posterior: with NUTS, or with chains over the counts of records.
@@ -165,7 +171,8 @@ class BinomialModel:
         if engine in ("auto", "exact"):
             if engine == "auto":
                 reason = "the latent count can be summed out, so independent exact draws exist"
-            drawn = exact.sample(self._posteriors(release), scalar=release.by is None, **options)
+            scalar = releases_of(release)[0].by is None
+            drawn = exact.sample(self._posteriors(release), scalar=scalar, **options)
         elif engine == "pymc":
             from bayesdp.engines import pymc
 
@@ -177,7 +184,7 @@ class BinomialModel:
         elif engine == "augmentation":
             from bayesdp.inference.record_families import sample_proportions
 
-            parts = [(part, self._sizes_of(part)) for part in release.parts]
+            parts = [(part, self._sizes_of([part])) for part in only_one(release, engine).parts]
             drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
         else:
             raise InvalidInput(
@@ -187,7 +194,7 @@ class BinomialModel:
         # Of NUTS the report judges the chains, group by group.
         judged = {} if engine in ("pymc", "stan") else {"verdict": verdict_on(drawn)}
         about = {**self._about, **judged}
-        return inference_data(drawn, release, reason=reason, model=about)
+        return inference_data(drawn, *releases_of(release), reason=reason, model=about)
 
     def fit_naive(
         self,
@@ -214,14 +221,15 @@ class BinomialModel:
     def _about(self) -> dict[str, str]:
         return {"family": self.family, "prior": json.dumps(self.prior)}
 
-    def pymc_model(self, release: Release) -> pm.Model:
+    def pymc_model(self, release: Releases) -> pm.Model:
         """The model as a pm.Model, the latent counts summed out."""
         from bayesdp.engines.pymc_programs import binomial
 
-        groups = None if release.by is None else group_coordinate(release)
+        first = releases_of(release)[0]
+        groups = None if first.by is None else group_coordinate(first)
         return binomial(self.cells(release), self.prior, groups)
 
-    def stan_data(self, release: Release) -> dict[str, Any]:
+    def stan_data(self, release: Releases) -> dict[str, Any]:
         """Data of the Stan program `binomial`."""
         cells = self.cells(release)
         last = np.cumsum([c.successes.size for c in cells])
@@ -237,15 +245,17 @@ class BinomialModel:
             "prior_b": self.prior[1],
         }
 
-    def _sizes_of(self, part: Part) -> Sequence[tuple[int, float]]:
-        _check_counts(part.mechanism)
-        if part.mechanism.n is not None:
+    def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
+        for part in parts:
+            _check_counts(part.mechanism)
+        public = agreed_size(parts, None)
+        if public is not None:
             if self.n is not None:
                 raise InvalidInput(
-                    f"the model has a prior on n, but the release says n = {part.mechanism.n}; "
-                    "leave n out of the model"
+                    f"the model has a prior on n, but the release says n = {public}; leave n out "
+                    "of the model"
                 )
-            return [(part.mechanism.n, 1.0)]
+            return [(public, 1.0)]
         if self.n is None:
             raise InvalidInput(
                 "n is confidential in this release; give the model a prior on it, for example "
@@ -272,27 +282,3 @@ def _one_group(release: Release) -> Release:
             f"release[{release.groups[0]!r}], or use fit(), which takes them all"
         )
     return release
-
-
-def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
-    """The sizes with positive prior probability, and that probability."""
-    if isinstance(n, range):
-        if len(n) == 0 or min(n) < 0:
-            raise InvalidInput(
-                f"n is {n!r}; a range of sizes must be non-empty and start at 0 or more"
-            )
-        return [(size, 1.0 / len(n)) for size in n]
-    try:
-        probabilities = np.asarray(n, dtype=np.float64)
-    except (TypeError, ValueError):
-        probabilities = np.array(np.nan)
-    if (
-        probabilities.ndim != 1
-        or not np.all(probabilities >= 0)
-        or not abs(probabilities.sum() - 1) <= 1e-9
-    ):
-        raise InvalidInput(
-            "n must be a range of sizes, as range(500, 1501), or an array of probabilities whose "
-            "element k is Pr[n = k], non-negative and with sum 1"
-        )
-    return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]

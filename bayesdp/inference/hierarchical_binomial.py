@@ -26,6 +26,7 @@ from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial import BinomialModel
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.mechanisms.count import Count
@@ -79,7 +80,7 @@ class HierarchicalBinomialModel:
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Literal["auto", "marginal"] = "auto",
         draws: int = 2000,
@@ -92,8 +93,9 @@ class HierarchicalBinomialModel:
 
         Parameters
         ----------
-        release : Release
-            Of counts of ones, in two groups or more, with public sizes.
+        release : Release, or several in a list
+            Of counts of ones, in two groups or more, with public sizes; several are of the same
+            records.
         engine : {"auto", "marginal"}
             There is one: counts and proportions are always summed out.
         draws, chains, warmup : int
@@ -123,8 +125,8 @@ class HierarchicalBinomialModel:
         if engine not in ("auto", "marginal"):
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'marginal'")
         options = _checked(draws, chains, warmup, seed)
-        parts = _groups(release)
-        known = [_seen(part) for part in parts]
+        _check_groups(releases_of(release)[0])
+        known = [_seen(parts) for parts in parts_of(release)]
         reason = "asked for"
         if engine == "auto":
             reason = "counts and proportions sum out, so chains run over two numbers"
@@ -142,7 +144,8 @@ class HierarchicalBinomialModel:
         """The posterior that takes the copies for real data, pooled; shaped as `fit`'s."""
         options = _checked(draws, chains, warmup, seed)
         known = []
-        for part in _groups(release):
+        _check_groups(release)
+        for part in release.parts:
             alone = BinomialModel().naive_posterior(release[part.group])
             ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
             known.append((np.zeros(1), round(ones), round(size)))
@@ -151,7 +154,7 @@ class HierarchicalBinomialModel:
     def _fitted(
         self,
         known: Sequence[tuple[Floats, int, int]],
-        release: Release,
+        release: Releases,
         reason: str,
         options: dict[str, Any],
     ) -> az.InferenceData:
@@ -173,7 +176,7 @@ class HierarchicalBinomialModel:
             "verdict": verdict_on(drawn),
         }
         dims: dict[str, list[str]] = {"p": ["group"], "mean": [], "sd": []}
-        return inference_data(drawn, release, reason=reason, model=about, dims=dims)
+        return inference_data(drawn, *releases_of(release), reason=reason, model=about, dims=dims)
 
 
 def _checked(draws: Any, chains: Any, warmup: Any, seed: Any) -> dict[str, Any]:
@@ -184,34 +187,34 @@ def _checked(draws: Any, chains: Any, warmup: Any, seed: Any) -> dict[str, Any]:
     return {**found, "seed": seed}
 
 
-def _groups(release: Release) -> Sequence[Part]:
+def _check_groups(release: Release) -> None:
     if len(release.parts) < 2:
         raise InvalidInput(
             "the release has one group, and nothing to learn of how groups differ; use "
             "bdp.BinomialModel"
         )
-    return release.parts
 
 
-def _seen(part: Part) -> tuple[Floats, int, int]:
+def _seen(parts: Sequence[Part]) -> tuple[Floats, int, int]:
     """log Pr[outputs | x] where it isn't negligible, the first such x, and n."""
-    mechanism = part.mechanism
-    n = mechanism.n
+    n = agreed_size(parts, None)
     if n is None:
         raise InvalidInput(
             "n is confidential in this release, and the model takes known sizes; fit each group "
             "with bdp.BinomialModel(n=...)"
         )
-    try:
-        mechanism.check_statistic(Count(0, n))
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones among n "
-            "records; a HierarchicalBinomialModel takes what a BinomialModel does"
-        ) from error
-    x = np.arange(n + 1)
-    law = mechanism.logp(np.array(part.outputs)[:, None], Count(x, n)).sum(axis=0)
+    x, law = np.arange(n + 1), np.zeros(n + 1)
+    for part in parts:
+        mechanism = part.mechanism
+        try:
+            mechanism.check_statistic(Count(0, n))
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones "
+                "among n records; a HierarchicalBinomialModel takes what a BinomialModel does"
+            ) from error
+        law += mechanism.logp(np.array(part.outputs)[:, None], Count(x, n)).sum(axis=0)
     if not law.max() > -math.inf:
         raise InvalidInput("the outputs have probability zero under the model")
     matters = np.flatnonzero(law > law.max() - _NEGLIGIBLE)
-    return law[matters[0] : matters[-1] + 1], int(matters[0]), int(n)
+    return law[matters[0] : matters[-1] + 1], int(matters[0]), n

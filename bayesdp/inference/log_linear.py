@@ -25,8 +25,8 @@ from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import log_linear_fit as fits
-from bayesdp.inference.binomial import sizes_of_prior
 from bayesdp.inference.log_linear_formula import terms_of
+from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Release
 
 if TYPE_CHECKING:

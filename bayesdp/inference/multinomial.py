@@ -25,8 +25,8 @@ from bayesdp.engines.draws import check_seed
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import multinomial_engines as engines
-from bayesdp.inference.binomial import sizes_of_prior
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.release import Part, Release

@@ -28,6 +28,7 @@ from bayesdp.inference.noisy_cells import one_cell, reached
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.count_laws import mixture_tables
 from bayesdp.mechanisms.laws import negative_binomial
@@ -40,8 +41,8 @@ Sizes = Sequence[tuple[int, float]]
 
 TAKES = (
     "counts with noise on every cell (PerturbedHistogram, or a Laplace or Gaussian mechanism with "
-    "a dimension), categorical ConjugateRelease, modips copies of bdp.families.Categorical, and "
-    "RandomizedResponse"
+    "a dimension), DirichletMultinomialMechanism, categorical ConjugateRelease, modips copies of "
+    "bdp.families.Categorical, and RandomizedResponse"
 )
 _MOST_CELLS = 20_000_000
 _MOST_LISTED = 100_000
@@ -82,6 +83,11 @@ def is_conjugate(mechanism: Any) -> bool:
     return isinstance(mechanism, ConjugateRelease) and mechanism.family == "categorical"
 
 
+def is_copied(mechanism: Any) -> bool:
+    """Whether it makes Dirichlet-multinomial copies of a table."""
+    return isinstance(mechanism, DirichletMultinomialMechanism)
+
+
 def is_modips(mechanism: Any) -> bool:
     """Whether it makes modips copies of categorical records."""
     return isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Categorical)
@@ -96,6 +102,14 @@ def check_categories(mechanism: Any, k: int) -> None:
     """Raise InvalidInput unless the release is of counts of k categories."""
     if is_conjugate(mechanism):
         found = len(mechanism.prior)
+    elif is_copied(mechanism):
+        found = mechanism.cells
+        if mechanism.zeros:
+            raise InvalidInput(
+                f"the release has {len(mechanism.zeros)} structural zeros, where no record can be, "
+                "but a MultinomialModel gives every category a probability; release the table "
+                "without those cells, or combine the copies with bdp.combine"
+            )
     elif is_modips(mechanism):
         found = mechanism.family.k
     elif is_noise(mechanism):
@@ -117,11 +131,11 @@ def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | Non
     mechanism: Any = part.mechanism
     n = sizes[-1][0]
     outputs = np.array(part.outputs)
-    constant = 0.0
+    constant: Any = 0.0
     if is_noise(mechanism):
         cell = one_cell(mechanism)
         windows = _windows(cell, outputs, n)
-    elif is_conjugate(mechanism) and mechanism.method in _CONJUGATE:
+    elif is_copied(mechanism) or (is_conjugate(mechanism) and mechanism.method in _CONJUGATE):
         windows = [(0, n)] * len(alpha)
     else:
         return None
@@ -133,7 +147,8 @@ def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | Non
         if is_noise(mechanism):
             tables.append(table + cell.logp(outputs[:, i, None], x).sum(axis=0))
         else:
-            law, constant = _CONJUGATE[mechanism.method](mechanism, outputs[:, i], i, x)
+            made = _one_draw if is_copied(mechanism) else _CONJUGATE[mechanism.method]
+            law, constant = made(mechanism, outputs[:, i], i, x, base.sizes)
             tables.append(table + law)
     firsts = [first for first, _ in windows]
     whole = base.log_sizes + constant * len(outputs)
@@ -223,19 +238,28 @@ def _least_rare(output: Any, mechanism: Any, n: int) -> float:
 
 
 def _one_draw(
-    mechanism: ConjugateRelease, z: NDArray[Any], i: int, x: NDArray[np.int64]
-) -> tuple[Floats, float]:
-    size, total = float(mechanism.synthetic_size), sum(mechanism.prior) + mechanism.n
-    found = np.zeros(x.size)
+    mechanism: Any, z: NDArray[Any], i: int, x: NDArray[np.int64], n: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Dirichlet-multinomial copies; the constant is one for each of the sizes n."""
+    if is_copied(mechanism):
+        prior, size = mechanism.alpha, float(mechanism.size)
+    else:
+        prior, size = np.array(mechanism.prior), float(mechanism.synthetic_size)
+    weights = prior.sum() + n
+    total, found = float(np.median(weights)), np.zeros(x.size)
     for each in z.tolist():
         counts, odds, rest = (np.full(x.size, v) for v in (float(each), total, size))
-        found += negative_binomial(counts, np.asarray(mechanism.prior[i] + x), odds, rest)
-    whole = negative_binomial(*(np.array([v]) for v in (size, total, total, size)))
-    return found, -float(whole[0])
+        found += negative_binomial(counts, prior[i] + x, odds, rest)
+    counts, odds, rest = (np.full(n.size, v) for v in (size, total, size))
+    return found, -negative_binomial(counts, weights, odds, rest)
 
 
 def _many_draws(
-    mechanism: ConjugateRelease, z: NDArray[Any], i: int, x: NDArray[np.int64]
+    mechanism: ConjugateRelease,
+    z: NDArray[Any],
+    i: int,
+    x: NDArray[np.int64],
+    n: NDArray[np.int64],
 ) -> tuple[Floats, float]:
     size, total = mechanism.synthetic_size, sum(mechanism.prior) + mechanism.n
     law = z.sum() * np.log((mechanism.prior[i] + x) / total) - special.gammaln(z + 1.0).sum()
@@ -243,7 +267,11 @@ def _many_draws(
 
 
 def _parameter(
-    mechanism: ConjugateRelease, theta: NDArray[Any], i: int, x: NDArray[np.int64]
+    mechanism: ConjugateRelease,
+    theta: NDArray[Any],
+    i: int,
+    x: NDArray[np.int64],
+    n: NDArray[np.int64],
 ) -> tuple[Floats, float]:
     if np.any(theta == 0):
         raise InvalidInput(
@@ -260,4 +288,4 @@ _CONJUGATE = {
     "synthetic_many": _many_draws,
     "parameter_draw": _parameter,
 }
-"""Of one category: the law of all copies at x, and a constant for each copy."""
+"""Of one category: the law of all copies at x, and a constant for each copy; n are the sizes."""

@@ -23,7 +23,6 @@ from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import record_chains
-from bayesdp.inference.binomial import sizes_of_prior
 from bayesdp.inference.multinomial_response import Responses
 from bayesdp.inference.record_functions import (
     call,
@@ -34,6 +33,7 @@ from bayesdp.inference.record_functions import (
 )
 from bayesdp.inference.record_release import AdditiveLaw, law_of
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.release import Release

@@ -14,6 +14,7 @@ and a replacement 2 J where two possible cells differ in all marginals.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -163,7 +164,11 @@ class NoisyMarginals:
             If n is public and `neighbours` is add/remove, or the relation is not one of records.
         """
         made: Guarantee = self._asked(neighbours).guarantee(copies=copies, delta=delta)
-        return made
+        notes = list(made.assumptions[1:])  # the first: that its caller states the sensitivity
+        if self.n is not None:
+            notes.insert(1, "The number of records is public and not protected.")
+        source = f"bayesdp.mechanisms.noisy_marginals; {made.source}"
+        return dataclasses.replace(made, assumptions=tuple(notes), source=source)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """What holds when a record is removed: the same as when one is added."""

@@ -117,7 +117,7 @@ def test_the_window_loses_less_than_it_says(prior, share):
     n = 20_000
     mechanism = bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=4.0, copies=3)
     outputs = (int(share * n),) * 3
-    cells = enumerate_cells(Part(None, mechanism, outputs), prior, [(n, 1.0)])
+    cells = enumerate_cells([Part(None, mechanism, outputs)], prior, [(n, 1.0)])
     x = np.arange(n + 1)
     every = beta_binomial_logpmf(x, n, *prior) + sum(
         mechanism.logp(z, bdp.Count(x, n)) for z in outputs

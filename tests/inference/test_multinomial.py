@@ -27,8 +27,14 @@ def modips(bounding="inflated", noise="laplace", n=N, public=True):
     )
 
 
+def copied(n):
+    return bdp.DirichletMultinomialMechanism(n, 9, 3, (2.0, 1.5, 3.0))
+
+
 # A mechanism, two of its outputs, and what the model says of n.
 RELEASES = {
+    "copies": (copied(N), [(4, 0, 5), (2, 3, 4)], None),
+    "copies, n unknown": (copied(None), [(4, 0, 5), (2, 3, 4)], range(9, 13)),
     "one draw": (conjugate("synthetic_one"), [(4, 0, 5), (2, 3, 4)], None),
     "many draws": (conjugate("synthetic_many"), [(4, 0, 5), (2, 3, 4)], None),
     "parameter": (conjugate("parameter_draw"), [(0.25, 0.25, 0.5), (0.5, 0.125, 0.375)], None),
@@ -256,6 +262,9 @@ def test_bad_models_and_releases_are_refused(charest_release):
     with pytest.raises(bdp.InvalidInput, match="probability zero"):
         bdp.MultinomialModel(ALPHA, n=10**5).fit(hidden)
     response = bdp.Release.of(bdp.RandomizedResponse.kary(1.0, 4, n=2), [(0, 3)])
+    zeros = bdp.DirichletMultinomialMechanism(N, 9, 3, (2.0, 0.0, 3.0), zeros=(1,))
+    with pytest.raises(bdp.InvalidInput, match="1 structural zeros"):
+        bdp.MultinomialModel(ALPHA).fit(bdp.Release.of(zeros, [(4, 0, 5)]))
     with pytest.raises(bdp.InvalidInput, match="is of 4 categories"):
         model.fit(response)
 

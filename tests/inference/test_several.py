@@ -113,3 +113,45 @@ def test_evidence_is_that_of_the_product():
     expected = special.logsumexp(law) + np.log(s[1] - s[0])
     found = bdp.GaussianModel(prior=(0, 3), sd=SD).log_evidence(releases)
     assert found == pytest.approx(expected, abs=1e-5)
+
+
+COUNTED = bdp.BetaBinomialMechanism(30, 30, (6.0, 6.0))
+
+
+def test_laws_of_a_count_multiply():
+    """Of two mechanisms, one of which doesn't say n: against the sum over all counts."""
+    hidden = bdp.BetaBinomialMechanism(None, 12, (4.0, 4.0))
+    releases = [bdp.Release.of(COUNTED, [11, 17]), bdp.Release.of(hidden, [7])]
+    x = np.arange(31)
+    law = sum(
+        release.mechanism.logp(np.array(release.outputs)[:, None], bdp.Count(x, 30)).sum(axis=0)
+        for release in releases
+    )
+    weights = law + stats.betabinom.logpmf(x, 30, 2.0, 3.0)
+    model = bdp.BinomialModel(prior=(2.0, 3.0))
+    assert model.log_evidence(releases) == pytest.approx(special.logsumexp(weights), abs=1e-10)
+    shares = special.softmax(weights)
+    assert model.posterior(releases).mean() == pytest.approx(shares @ (2 + x) / 35, abs=1e-12)
+    idata = model.fit(releases, draws=50, seed=1)
+    assert idata.observed_data["outputs_2"].to_numpy().tolist() == [7]
+    with pytest.raises(bdp.InvalidInput, match="one release at a time"):
+        model.fit(releases, engine="augmentation")
+    potential = model.pymc_model(releases).compile_logp()
+    alone = model.pymc_model(releases[0]).compile_logp()
+    point = model.pymc_model(releases).initial_point()
+    assert potential(point) != alone(point)
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_groups_of_counts_too():
+    one = bdp.Release.of_groups({"a": (COUNTED, [11, 17]), "b": (COUNTED, [20, 25])})
+    two = [
+        bdp.Release.of_groups({"a": (COUNTED, [11]), "b": (COUNTED, [20])}),
+        bdp.Release.of_groups({"a": (COUNTED, [17]), "b": (COUNTED, [25])}),
+    ]
+    model = bdp.HierarchicalBinomialModel()
+    together, whole = (model.fit(r, draws=50, seed=1).posterior["p"] for r in (two, one))
+    assert np.allclose(together, whole, atol=1e-6)
+    assert bdp.BinomialModel().log_evidence(two) == pytest.approx(
+        bdp.BinomialModel().log_evidence(one), abs=1e-9
+    )

@@ -1,0 +1,33 @@
+"""What an analyst knows of the number of confidential records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+
+
+def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
+    """The sizes with positive prior probability, and that probability."""
+    if isinstance(n, range):
+        if len(n) == 0 or min(n) < 0:
+            raise InvalidInput(
+                f"n is {n!r}; a range of sizes must be non-empty and start at 0 or more"
+            )
+        return [(size, 1.0 / len(n)) for size in n]
+    try:
+        probabilities = np.asarray(n, dtype=np.float64)
+    except (TypeError, ValueError):
+        probabilities = np.array(np.nan)
+    if (
+        probabilities.ndim != 1
+        or not np.all(probabilities >= 0)
+        or not abs(probabilities.sum() - 1) <= 1e-9
+    ):
+        raise InvalidInput(
+            "n must be a range of sizes, as range(500, 1501), or an array of probabilities whose "
+            "element k is Pr[n = k], non-negative and with sum 1"
+        )
+    return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
