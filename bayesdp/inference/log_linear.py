@@ -102,8 +102,7 @@ class LogLinearModel:
         good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
         if not good or not is_number(pair[0]) or not math.isfinite(pair[0]):
             raise InvalidInput(
-                f"intercept is {pair!r}; it must be the mean and the standard deviation of a "
-                "normal distribution, for example (0, 10)"
+                f"intercept is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
             )
         _check_positive("intercept[1]", pair[1])
         if is_number(self.n):
@@ -121,6 +120,7 @@ class LogLinearModel:
         warmup: int = 1000,
         thin: int = 2,
         seed: int | None = None,
+        progress: bool = False,
         cells: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given the release.
@@ -130,9 +130,8 @@ class LogLinearModel:
         release : Release
             Of noisy marginals or noisy cells, without groups.
         engine : {"auto", "hmc", "gibbs"}
-            "hmc" sums the latent counts out, which is possible where each cell has noise of its own
-            and the number of records is Poisson; "gibbs" samples the latent table. "auto" takes
-            the first where it is possible.
+            "hmc" sums the latent counts out, where each cell has noise of its own and the number of
+            records is Poisson; "gibbs" samples the latent table. "auto" takes the first if it can.
         draws, chains : int
             Draws per chain.
         warmup : int
@@ -141,6 +140,8 @@ class LogLinearModel:
             Iterations a draw.
         seed : int, optional
             For reproducible draws.
+        progress : bool
+            Nothing is shown yet.
         cells : bool, optional
             Whether to keep "probability", each cell's. By default where there are at most 4,096.
 
@@ -276,12 +277,11 @@ class LogLinearModel:
     def _result(
         self, drawn: Draws, release: Release, setting: Any, reason: str, cells: bool | None
     ) -> az.InferenceData:
+        prior = dict(self.prior) if isinstance(self.prior, Mapping) else self.prior
         about = {
             "family": self.family,
             "formula": self.formula,
-            "prior": json.dumps(
-                dict(self.prior) if isinstance(self.prior, Mapping) else self.prior
-            ),
+            "prior": json.dumps(prior),
             "scale": json.dumps(self.scale),
             "intercept": json.dumps(list(self.intercept)),
         }
@@ -295,6 +295,6 @@ def _checked(**counts: Any) -> dict[str, Any]:
 def _check_positive(name: str, value: Any) -> None:
     if not is_number(value) or not 0 < value < math.inf:
         raise InvalidInput(
-            f"{name} is {value!r}; it must be positive and finite, since an improper prior may "
-            "leave the posterior improper: noisy counts can fit an infinite effect"
+            f"{name} is {value!r}; it must be positive and finite, as noisy counts can fit an "
+            "infinite effect"
         )

@@ -1,5 +1,6 @@
 """Analyses in TOML: every shipped one runs, and a wrong one says what is wrong."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -164,6 +165,8 @@ def test_every_public_model_and_synthesizer_of_tables_can_be_declared():
             assert made.__module__ == f"bayesdp.{room}.{module}"
             if room == "inference":
                 assert made.family == name
+                taken = {"engine", "draws", "chains", "warmup", "seed", "progress"}
+                assert taken <= set(inspect.signature(made.fit).parameters)
 
 
 @pytest.mark.parametrize(
