@@ -86,6 +86,28 @@ class GuaranteeEntry(_Strict):
     rho: float | None = None
 
 
+class LawClassEntry(_Strict):
+    """A class of laws of the data."""
+
+    name: str
+    parameters: list[tuple[str, Any]]
+
+
+class DistributionalEntry(_Strict):
+    """A distributional promise, which is about a class of laws and no neighbours."""
+
+    epsilon: float
+    delta: float
+    class_in_words: str
+    class_as_data: LawClassEntry
+    known_records: int
+    definition: str
+    level: str
+    strength: str
+    assumptions: list[str]
+    source: str
+
+
 class OutputsEntry(_Strict):
     """The file that holds the released values, and its SHA-256."""
 
@@ -106,7 +128,7 @@ class Manifest(_Strict):
     delta: float = Field(default=0.0, ge=0, lt=1)
     copies: int = Field(ge=1)
     parts: list[PartEntry] = Field(min_length=1)
-    guarantee: GuaranteeEntry | None
+    guarantee: GuaranteeEntry | DistributionalEntry | None
     outputs: OutputsEntry
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
-from bayesdp.mechanisms.base import Declared, Mechanism, joint_guarantee
+from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.guarantee import Guarantee, Strength
 
@@ -187,15 +187,24 @@ class Release:
         return iter(self.parts)
 
     @cached_property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> AnyGuarantee:
         """What all outputs together promise about the confidential data.
 
-        Composed over the groups by `joint_guarantee`; a seeded release promises nothing.
+        Composed over the groups by `joint_guarantee`; a seeded release promises nothing. Of an
+        exact statistic it is a `bdp.distributional.DistributionalGuarantee`.
         """
-        promise = joint_guarantee([part.mechanism for part in self.parts], self.copies, self.delta)
+        mechanisms = [part.mechanism for part in self.parts]
+        promise: AnyGuarantee = mechanisms[0].guarantee(copies=self.copies, delta=self.delta)
+        if len(mechanisms) > 1:
+            promise = joint_guarantee(mechanisms, self.copies, self.delta)
         if self.reproducible:
             note = "Drawn from a seeded generator, for tests and studies: no promise."
-            return dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,), rho=None)
+            nothing = dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,))
+            return (
+                dataclasses.replace(nothing, rho=None)
+                if isinstance(nothing, Guarantee)
+                else nothing
+            )
         if self.origin == "elsewhere":
             note = "The outputs were drawn elsewhere, exactly as the mechanism says."
             return dataclasses.replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from bayesdp._version import __version__
 from bayesdp.errors import InvalidInput, InvalidRelease
 from bayesdp.manifest import (
+    DistributionalEntry,
     GuaranteeEntry,
     Manifest,
     MechanismEntry,
@@ -21,6 +23,7 @@ from bayesdp.manifest import (
     parse_manifest,
 )
 from bayesdp.mechanisms.base import Mechanism
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.release import MANIFEST, OUTPUTS, Part, Release
 from bayesdp.storage import whole_folder
 
@@ -74,11 +77,16 @@ def _parquet(release: Release) -> bytes:
     return buffer.getvalue()
 
 
-def _promise(release: Release) -> GuaranteeEntry | None:
-    if release.reproducible or math.isinf(release.guarantee.epsilon):
+PromiseEntry = GuaranteeEntry | DistributionalEntry
+_CLOSE_OR_WORDS = {"epsilon", "rho", "assumptions", "source", "class_in_words"}
+
+
+def _promise(release: Release) -> PromiseEntry | None:
+    promise = release.guarantee
+    if release.reproducible or math.isinf(promise.epsilon):
         return None
-    fields = dataclasses.asdict(release.guarantee)
-    return GuaranteeEntry(**{**fields, "assumptions": list(release.guarantee.assumptions)})
+    entry = GuaranteeEntry if isinstance(promise, Guarantee) else DistributionalEntry
+    return entry.model_validate_json(json.dumps(dataclasses.asdict(promise)))
 
 
 def _manifest(release: Release, sha256: str) -> Manifest:
@@ -108,8 +116,7 @@ def _check_promise(release: Release, manifest: Manifest, folder: Path) -> None:
         written is None
         or true is None
         or not math.isclose(written.epsilon, true.epsilon, rel_tol=1e-9)
-        or (written.delta, written.neighbours, written.strength)
-        != (true.delta, true.neighbours, true.strength)
+        or written.model_dump(exclude=_CLOSE_OR_WORDS) != true.model_dump(exclude=_CLOSE_OR_WORDS)
         or _rho(written) < _rho(true) * (1 - 1e-9)
     ):
         raise InvalidRelease(
@@ -118,16 +125,20 @@ def _check_promise(release: Release, manifest: Manifest, folder: Path) -> None:
         )
 
 
-def _rho(entry: GuaranteeEntry) -> float:
-    return math.inf if entry.rho is None else entry.rho
+def _rho(entry: PromiseEntry) -> float:
+    rho: float | None = getattr(entry, "rho", None)
+    return math.inf if rho is None else rho
 
 
-def _short(entry: GuaranteeEntry | None) -> str:
+def _short(entry: PromiseEntry | None) -> str:
     if entry is None:
         return "nothing"
-    return (
-        f"epsilon = {entry.epsilon}, delta = {entry.delta} ({entry.neighbours}, {entry.strength})"
-    )
+    if isinstance(entry, DistributionalEntry):
+        law = entry.class_as_data
+        about = f"{entry.definition}, {entry.level}, {entry.known_records} known, {law}"
+    else:
+        about = entry.neighbours
+    return f"epsilon = {entry.epsilon}, delta = {entry.delta} ({about}, {entry.strength})"
 
 
 def _bytes_of(folder: Path, name: str) -> bytes:

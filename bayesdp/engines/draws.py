@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ class Draws:
     sample_stats: Mapping[str, NDArray[Any]]
     engine: str
     versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
+    """Return the seed and numbers of draws, chains and so on, or raise InvalidInput."""
+    found = {name: check_at_least_one(name, value) for name, value in counts.items()}
+    check_seed(seed)
+    return {**found, "seed": seed}
 
 
 def check_seed(seed: int | None) -> None:

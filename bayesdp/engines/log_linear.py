@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from scipy import linalg, special
 
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_linear_chain import Tuning, chain
+from bayesdp.engines.log_linear_coefficients import information
 from bayesdp.engines.log_linear_likelihood import Model
-from bayesdp.engines.log_linear_moves import TABLE, Released
+from bayesdp.engines.log_linear_moves import ANSWERS, COEFFICIENTS, NUMBERS, Released
 from bayesdp.errors import EngineFailed
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,7 @@ _STAGES = (0.2, 0.3, 0.5)  # of the warm-up: after each but the last, moves are 
 _MOST_JOINT = 2000  # released numbers whose covariance is inverted whole
 _NEWTON = 40
 _JOINTS = 2  # joint moves an iteration
+_JOINTS_OF_COEFFICIENTS = 10  # which leave the table nearly free
 _RARELY = 0.01  # joint moves accepted less often in a stage of the warm-up are left out
 _KNOWN = 100_000
 
@@ -44,10 +46,14 @@ class Problem:
     sizes : sequence of (int, float), optional
         Possible totals and their probabilities; None for independent Poisson counts.
     released : Released
+    centre : ndarray
+        What each number's copies say of its count, on average.
     noise : float
-        Variance of one released count about its own.
+        Variance of that about the count.
     information : float
-        What it tells of that, a copy: the squared slope of its log law, on average.
+        What all copies tell of it: the squared slope of their log law, on average.
+    pairs : ndarray of int, shape (pairs, 2)
+        Of a logistic model (`bayesdp.engines.log_linear_likelihood`).
     """
 
     columns: Floats
@@ -57,8 +63,10 @@ class Problem:
     scales: Floats
     sizes: Sequence[tuple[int, float]] | None
     released: Released
+    centre: Floats
     noise: float
     information: float
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     def model(self, *, summed: bool) -> Model:
         """What kernels take."""
@@ -79,11 +87,24 @@ class Problem:
             self.sizes is None or len(self.sizes) > 1,
             log_sizes,
             special.gammaln(np.arange(_KNOWN) + 1.0),
+            self.pairs,
         )
+
+    def log_rates(self, u: Floats) -> tuple[Floats, Floats]:
+        """Before they are normalised; and their derivatives, shape (cells, coordinates)."""
+        eta, x = self.columns @ u, self.columns
+        if len(self.pairs):
+            x = x.copy()
+            zero, one = self.pairs.T
+            log_odds, effect = eta[one] - eta[zero], x[one] - x[zero]
+            for cell in (zero, one):
+                eta[cell] -= np.logaddexp(0.0, log_odds)
+                x[cell] -= special.expit(log_odds)[:, None] * effect
+        return eta, x
 
     def rates(self, u: Floats) -> Floats:
         """Expected counts of the cells, with the total's mean where they are normalised."""
-        eta = self.columns @ u
+        eta, _ = self.log_rates(u)
         if self.sizes is None:
             return np.exp(np.minimum(eta, 30.0))
         total = sum(n * p for n, p in self.sizes) / sum(p for _, p in self.sizes)
@@ -91,7 +112,7 @@ class Problem:
 
     def tuning(self, u: Floats) -> tuple[Tuning, Floats]:
         """Scales of the moves at one value of u, and the release's slope there, both nearly."""
-        rates, x = self.rates(u), self.columns
+        rates, (_, x) = self.rates(u), self.log_rates(u)
         released = self.released
         weighted = rates[:, None] * x
         full = x.T @ weighted
@@ -99,13 +120,18 @@ class Problem:
             middle = rates @ x
             full -= np.outer(middle, middle) / rates.sum()
             weighted = weighted - np.outer(rates / rates.sum(), middle)
+        if released.kind == ANSWERS:
+            return self._answered(rates, weighted)
+        shares = rates if self.sizes is None else rates / rates.sum()
+        if released.kind == COEFFICIENTS:
+            seen, told, score = information(released, rates, weighted)
+            return Tuning(full, seen, told, shares, self._widths(rates)), score
         numbers, marginals = len(released.observed), released.places.shape[1]
         moved, expected = np.zeros((numbers, x.shape[1])), np.zeros(numbers)
         for j in range(marginals):
             np.add.at(moved, released.places[:, j], weighted)
             np.add.at(expected, released.places[:, j], rates)
-        copies = released.observed.shape[1]
-        noise = self.noise / copies
+        noise = self.noise
         if marginals == 1 or numbers > _MOST_JOINT:
             weights = moved / (expected + noise)[:, None]
         else:
@@ -116,23 +142,33 @@ class Problem:
                     np.add.at(covariance, pair, rates)
             weights = linalg.solve(covariance, moved, assume_a="pos")
         seen = moved.T @ weights
-        score = weights.T @ (released.observed.mean(axis=1) - expected)
+        score = weights.T @ (self.centre - expected)
         tuning = Tuning(
             np.ascontiguousarray(full),
             np.ascontiguousarray((seen + seen.T) / 2),
-            moved.T @ moved * (copies * self.information),
-            rates if self.sizes is None else rates / rates.sum(),
+            moved.T @ moved * self.information,
+            shares,
             self._widths(rates),
         )
         return tuning, score
+
+    def _answered(self, rates: Floats, weighted: Floats) -> tuple[Tuning, Floats]:
+        """The same where records answered."""
+        starts, cells, weights = (self.released.starts, self.released.cells, self.released.weights)
+        counts = self.released.observed[:, 0]
+        chance = np.add.reduceat(weights * rates[cells], starts[:-1])
+        moved = np.add.reduceat(weights[:, None] * weighted[cells], starts[:-1])
+        moved /= chance[:, None]
+        seen = moved.T @ (counts[:, None] * moved)
+        none = np.zeros((4, rates.size), dtype=np.int64)
+        return Tuning(seen, seen, seen, rates, none), moved.T @ counts
 
     def middle(self) -> Floats:
         """A u near its posterior's mode, by Gauss and Newton's steps with normal noise."""
         sd = np.where(self.owners >= 0, np.append(self.scales, 0.0)[self.owners] / 2, self.sd)
         u = self.mean.copy()
-        if self.sizes is None:
-            copies, marginals = self.released.observed.shape[1], self.released.places.shape[1]
-            seen = max(self.released.observed.sum() / copies / marginals, 1.0)
+        if self.sizes is None and self.released.kind != ANSWERS:
+            seen = max(self.centre.sum() / self.released.places.shape[1], 1.0)
             u[0] = np.log(seen / len(self.columns))
         for _ in range(_NEWTON):
             tuning, score = self.tuning(u)
@@ -151,7 +187,10 @@ class Problem:
         made = [
             1.7 / np.sqrt(1 / np.maximum(rates, 1e-3) + numbers / self.noise) for numbers in reached
         ]
-        return np.maximum(1, np.rint(made)).astype(np.int64)
+        widths = np.maximum(1, np.rint(made)).astype(np.int64)
+        if self.sizes is not None and len(self.sizes) > 1:  # so that a total reaches the next one
+            widths[0] = np.maximum(widths[0], np.diff(sorted(n for n, _ in self.sizes)).max())
+        return widths
 
 
 def sample(
@@ -209,7 +248,8 @@ def _one(
 ) -> tuple[Any, ...]:
     """One chain, from a start that is spread wider than the posterior, nearly."""
     rng = np.random.default_rng(seed)
-    joints = 0 if model.summed else _JOINTS if known is None else -1
+    often = _JOINTS_OF_COEFFICIENTS if problem.released.kind == COEFFICIENTS else _JOINTS
+    joints = 0 if model.summed else often if known is None else -1
     tau = problem.scales * np.abs(rng.normal(0.5, 0.2, problem.scales.size))
     sd = np.where(problem.owners >= 0, np.append(tau, 0.0)[problem.owners], problem.sd)
     tuning = problem.tuning(middle)[0]
@@ -241,12 +281,12 @@ def _one(
 
 def _possible(x: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
     """The table moved to where its law isn't zero, with the same total if there is room."""
-    if released.kind != TABLE:
+    if released.kind != NUMBERS or not released.table.shape[1]:
         return x
-    finite = released.table[released.places[:, 0]] > -np.inf
-    first = released.first[released.places[:, 0]]
-    low = first + finite.argmax(axis=1)
-    high = first + finite.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)
+    finite = released.table > -np.inf
+    first = released.first + finite.argmax(axis=1)
+    last = released.first + finite.shape[1] - 1 - finite[:, ::-1].argmax(axis=1)
+    low, high = first[released.places].max(axis=1), last[released.places].min(axis=1)
     made = np.clip(x, low, high)
     for c in range(x.size):
         excess = int(made.sum() - x.sum())

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.log_linear_coefficients import sweep_coefficients
 from bayesdp.engines.log_linear_joint import joint
 from bayesdp.engines.log_linear_likelihood import (
     factor,
@@ -25,7 +26,7 @@ from bayesdp.engines.log_linear_likelihood import (
     solve_transposed,
     steps,
 )
-from bayesdp.engines.log_linear_moves import count, law_of_all, log_factorial, sweep
+from bayesdp.engines.log_linear_moves import COEFFICIENTS, count, law_of_all, log_factorial, sweep
 
 _TARGET = 0.9  # acceptance; with less, some trajectories run into where rates explode
 
@@ -163,7 +164,9 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
             factor(tuning.seen if model.summed else tuning.full, precision, lower)
         if not model.summed and (n == 0 or joints >= 0):
             rates_at(model, u, eta, rates)
-            if joints >= 0:
+            if joints >= 0 and released.kind == COEFFICIENTS:
+                sweep_coefficients(released, x, y, eta, model.known, tuning.widths)
+            elif joints >= 0:
                 total = sweep(
                     released, x, y, eta, total, model.free, model.log_sizes, model.known,
                     tuning.widths, corners,

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.log_linear_coefficients import near_coefficients
 from bayesdp.engines.log_linear_levels import counts_at, levels_of
 from bayesdp.engines.log_linear_likelihood import (
     dot,
@@ -21,8 +22,9 @@ from bayesdp.engines.log_linear_likelihood import (
     solve,
     solve_transposed,
     steps,
+    to_columns,
 )
-from bayesdp.engines.log_linear_moves import count, law, law_of_all, slope
+from bayesdp.engines.log_linear_moves import COEFFICIENTS, count, law, law_of_all, slope
 
 
 @kernel
@@ -43,9 +45,12 @@ def _near(model, released, u, residual, total, reference, sd, eta, rates, upward
             y[released.places[c, j]] += size * rates[c] + each[c]
     found = log_prior(model, u, sd)
     slopes = np.empty(y.size)
-    for k in range(y.size):
-        found += law(released, k, y[k])
-        slopes[k] = slope(released, k, y[k])
+    if released.kind == COEFFICIENTS:
+        found += near_coefficients(released, y, slopes)
+    else:
+        for k in range(y.size):
+            found += law(released, k, y[k])
+            slopes[k] = slope(released, k, y[k])
     whole = 0.0
     for c in range(eta.size):
         towards = 0.0
@@ -55,6 +60,7 @@ def _near(model, released, u, residual, total, reference, sd, eta, rates, upward
         whole += each[c]
     if not model.poisson:
         each -= whole * rates
+    to_columns(model, eta, each)
     for p in range(u.size):
         upward[p] = dot(model.columns[p], each) - (u[p] - model.mean[p]) / (sd[p] * sd[p])
     return found

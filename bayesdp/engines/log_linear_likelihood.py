@@ -3,6 +3,15 @@ r"""The likelihood of a log-linear model's coordinates, from a latent table or w
     log rate of cell c = sum_p u_p columns[p, c],    u_p ~ Normal(mean_p, sd_p^2),
 
 sd_p fixed, or one tau ~ HalfNormal(scale) a term.
+
+In a logistic model cells come in pairs, of a binary response's 0 and 1 where all else is alike.
+The columns give log odds as they stand, the difference within a pair, and rates so that those of a
+pair have a sum that doesn't depend on the odds:
+
+    log rate of c = (what the columns give c) - log(1 + odds of its pair),
+
+whence how frequent a pair is and what its odds are have separate priors, and known counts of pairs
+tell nothing of the odds.
 """
 
 from __future__ import annotations
@@ -13,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesdp.engines.count_gibbs import inlined, kernel
-from bayesdp.engines.log_linear_moves import law, log_factorial
+from bayesdp.engines.log_linear_moves import ANSWERS, law, log_factorial
 
 LONGEST = 32  # leapfrog steps
 MOST = 1e9  # a rate that no table has
@@ -41,6 +50,8 @@ class Model(NamedTuple):
         log n! Pr[n], where the rates are normalised.
     known : ndarray
         log k!.
+    pairs : ndarray of int64, shape (pairs, 2)
+        The cells of 0 and of 1 that a logistic model has the odds of; without rows, none.
     """
 
     columns: Any
@@ -53,6 +64,7 @@ class Model(NamedTuple):
     free: bool
     log_sizes: Any
     known: Any
+    pairs: Any
 
 
 @kernel
@@ -77,6 +89,12 @@ def rates_at(model, u, eta, rates):
     for p in range(u.size):
         for c in range(eta.size):
             eta[c] += u[p] * model.columns[p, c]
+    for i in range(model.pairs.shape[0]):
+        zero, one = model.pairs[i, 0], model.pairs[i, 1]
+        log_odds = eta[one] - eta[zero]
+        taken = max(log_odds, 0.0) + math.log1p(math.exp(-abs(log_odds)))
+        eta[zero] -= taken
+        eta[one] -= taken
     best = 0.0 if model.poisson else eta.max()
     whole = 0.0
     for c in range(eta.size):
@@ -88,6 +106,16 @@ def rates_at(model, u, eta, rates):
             eta[c] -= log_whole
             rates[c] /= whole
     return log_whole
+
+
+@kernel
+def to_columns(model, eta, slopes):
+    """From slopes in the log rates to those in what the columns give, in place."""
+    for i in range(model.pairs.shape[0]):
+        zero, one = model.pairs[i, 0], model.pairs[i, 1]
+        taken = (slopes[zero] + slopes[one]) / (1.0 + math.exp(eta[zero] - eta[one]))
+        slopes[zero] += taken
+        slopes[one] -= taken
 
 
 @inlined
@@ -141,11 +169,33 @@ def summed_cell(released, k, eta, start, known):
 
 
 @kernel
+def summed_answers(released, rates, slopes):
+    """log Pr[answers | rates], records' true cells summed out; sets its slopes in log rates."""
+    found = 0.0
+    slopes[:] = 0.0
+    for a in range(released.starts.size - 1):
+        count, chance = released.observed[a, 0], 0.0
+        for i in range(released.starts[a], released.starts[a + 1]):
+            chance += released.weights[i] * rates[released.cells[i]]
+        if not chance > 0.0:
+            return -np.inf
+        found += count * math.log(chance)
+        for i in range(released.starts[a], released.starts[a + 1]):
+            c = released.cells[i]
+            slopes[c] += count / chance * released.weights[i] * rates[c]
+    return found
+
+
+@kernel
 def log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradient):
     """log Pr[x | u], or log Pr[released | u] with x summed out; sets its gradient."""
     log_whole = rates_at(model, u, eta, rates)
-    found = 0.0
-    if model.summed:
+    slopes, found, paired = np.empty(eta.size), 0.0, model.pairs.shape[0] > 0
+    if model.summed and released.kind == ANSWERS:
+        found = summed_answers(released, rates, slopes)
+        if not model.poisson:
+            slopes -= slopes.sum() * rates
+    elif model.summed:
         for c in range(eta.size):
             if not rates[c] < MOST:
                 return -np.inf
@@ -153,17 +203,24 @@ def log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradie
                 released, released.places[c, 0], eta[c], modes[c], model.known
             )
             found += one - rates[c]
-            rates[c] -= mean
-        weight = -1.0
+            slopes[c] = mean - rates[c]
     else:
         weight = 1.0 if model.poisson else float(total)
-        found = -math.exp(log_whole) if model.poisson else -total * log_whole
-    for p in range(u.size):
-        slope = dot(model.columns[p], rates)
-        if model.summed:
-            gradient[p] = -slope
+        if paired:
+            found = -math.exp(log_whole) if model.poisson else 0.0
         else:
-            gradient[p] = sums[p] - weight * slope
+            found = -math.exp(log_whole) if model.poisson else -total * log_whole
+        for c in range(eta.size):
+            slopes[c] = -weight * rates[c]
+            if paired:
+                slopes[c] += x[c]
+                found += x[c] * eta[c]
+    if paired:
+        to_columns(model, eta, slopes)
+    for p in range(u.size):
+        gradient[p] = dot(model.columns[p], slopes)
+        if not model.summed and not paired:
+            gradient[p] += sums[p]
             found += u[p] * sums[p]
     return found
 

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesdp.engines.count_gibbs import inlined, kernel
+from bayesdp.engines.log_linear_coefficients import law_of_coefficients, minimise
 
-LAPLACE, GAUSSIAN, TABLE = 0, 1, 2
+NUMBERS, ANSWERS, COEFFICIENTS = 0, 1, 2
 
 
 class Released(NamedTuple):
@@ -37,13 +38,29 @@ class Released(NamedTuple):
         Numbers of categories; what a category adds to a cell's number in the whole table.
     numbers : ndarray of int64
         A cell's place among the C from its number in the whole table; -1 for structural zeros.
-    kind : int
-        LAPLACE: -sum_m rate |z_m - y|. GAUSSIAN: -sum_m rate (z_m - y)^2. TABLE: `table`.
     observed : ndarray of float64, shape (K, copies)
-    rate : float
+    rate : ndarray of float64, shape (K, copies)
+        0 where a number has fewer copies than others.
+    gaussian : ndarray of bool, shape (K, copies)
+        Of a number that counts y the law is -sum_m rate |z_m - y|, squared where it is Gaussian.
     first : ndarray of int64, shape (K,)
         The count that a row of the table starts with; counts outside it are impossible.
     table : ndarray of float64, shape (K, widest)
+        Of laws that aren't of this kind, added to them; empty where there are none.
+    kind : int
+        NUMBERS: the above. ANSWERS: records' own, whose true cells are summed out and never
+        sampled. COEFFICIENTS: of a regression on the whole table
+        (`bayesdp.engines.log_linear_coefficients`), copies in the rows of `table`.
+    starts : ndarray of int64, shape (patterns + 1,)
+        Of ANSWERS, each pattern of which was observed `observed[a, 0]` times: where its entries
+        start in the next two.
+    cells : ndarray of int64
+    weights : ndarray of float64
+        Pr[pattern | cell] of these cells.
+    design : ndarray of float64, shape (C, coefficients)
+        Of COEFFICIENTS: a cell's predictors times 1 or -1, its response.
+    penalty, precision : float
+        The regression's, and the noise's.
     """
 
     places: Any
@@ -52,38 +69,47 @@ class Released(NamedTuple):
     sizes: Any
     strides: Any
     numbers: Any
-    kind: int
     observed: Any
-    rate: float
+    rate: Any
+    gaussian: Any
     first: Any
     table: Any
+    kind: int = NUMBERS
+    starts: Any = np.zeros(1, dtype=np.int64)
+    cells: Any = np.zeros(0, dtype=np.int64)
+    weights: Any = np.zeros(0)
+    design: Any = np.zeros((0, 0))
+    penalty: float = 0.0
+    precision: float = 0.0
 
 
 @inlined
 def law(released, k, y):
     """log Pr[what was released of count k | it is y], but for a constant."""
-    if released.kind == TABLE:
-        at = int(y) - released.first[k]
-        return released.table[k, at] if 0 <= at < released.table.shape[1] else -np.inf
     found = 0.0
+    if released.table.shape[1] > 0:
+        at = int(y) - released.first[k]
+        if at < 0 or at >= released.table.shape[1]:
+            return -np.inf
+        found = released.table[k, at]
     for m in range(released.observed.shape[1]):
         gap = released.observed[k, m] - y
-        found += abs(gap) if released.kind == LAPLACE else gap * gap
-    return -released.rate * found
+        found -= released.rate[k, m] * (gap * gap if released.gaussian[k, m] else abs(gap))
+    return found
 
 
 @inlined
 def slope(released, k, y):
     """The derivative of `law` at any number y, nearly: moves are guided by it, whatever it is."""
-    if released.kind == TABLE:
+    found = 0.0
+    if released.table.shape[1] > 0:
         near = math.floor(y)
         step = law(released, k, near + 1) - law(released, k, near)
         return step if abs(step) < 1e6 else 0.0
-    found = 0.0
     for m in range(released.observed.shape[1]):
         gap = released.observed[k, m] - y
-        found += np.sign(gap) if released.kind == LAPLACE else 2 * gap
-    return released.rate * found
+        found += released.rate[k, m] * (2 * gap if released.gaussian[k, m] else np.sign(gap))
+    return found
 
 
 @inlined
@@ -104,6 +130,10 @@ def count(released, x, y):
 
 @kernel
 def law_of_all(released, y):
+    if released.kind == COEFFICIENTS:
+        w = released.table[0].copy()
+        minimise(released.design, released.penalty, y, w)
+        return law_of_coefficients(released.table, released.precision, w)
     found = 0.0
     for k in range(y.size):
         found += law(released, k, y[k])

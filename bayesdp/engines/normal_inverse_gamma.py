@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import optimize, special
 
+from bayesdp.engines.mixture import check_level
 from bayesdp.engines.normal_mixture import normal_logpdf
 
 Floats = NDArray[np.float64]
+
+_FURTHEST = 40.0  # standard deviations of a component, at the start of a search
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,29 @@ class NormalInverseGammaMixture:
         ]
         return np.array(found).reshape(flat.shape)[()]
 
+    def interval_mu(self, level: float = 0.95) -> tuple[float, float]:
+        """Equal-tailed credible interval of mu.
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is not strictly between 0 and 1.
+        """
+        reach = _FURTHEST * np.sqrt(self.scales / (self.shape * self.size))
+        low, high = float(np.min(self.means - reach)), float(np.max(self.means + reach))
+        return _equal_tailed(self.cdf_mu, level, low, high)
+
+    def interval_sigma(self, level: float = 0.95) -> tuple[float, float]:
+        """Equal-tailed credible interval of sigma.
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is not strictly between 0 and 1.
+        """
+        ends = np.sqrt([np.min(self.scales), np.max(self.scales)])
+        return _equal_tailed(self.cdf_sigma, level, float(ends[0]), float(ends[1]), positive=True)
+
     def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
         """Independent draws of "mu" and "sigma", and the log density with their components'."""
         cumulative = np.cumsum(self.weights)
@@ -83,3 +110,24 @@ class NormalInverseGammaMixture:
         lp += (self.shape - 1) * np.log(precision) - scale * precision
         lp += np.log(2.0) + 1.5 * np.log(precision)
         return {"mu": mu, "sigma": sigma}, lp + normal_logpdf(mu, mean, sigma / np.sqrt(self.size))
+
+
+def _equal_tailed(
+    cdf: Callable[[ArrayLike], Floats],
+    level: float,
+    low: float,
+    high: float,
+    positive: bool = False,
+) -> tuple[float, float]:
+    """Both ends of an interval, by bracketing each between `low` and `high` or further out."""
+    tail = check_level(level) / 2
+
+    def quantile(q: float) -> float:
+        first, last = low, high
+        while cdf(first) > q:
+            first = first / 2 if positive else 2 * first - last
+        while cdf(last) < q:
+            last = 2 * last if positive else 2 * last - first
+        return float(optimize.brentq(lambda x: float(cdf(x)) - q, first, last, rtol=1e-12))
+
+    return quantile(tail), quantile(1 - tail)

@@ -203,10 +203,7 @@ def sample(
     draws, chains, warmup : int
     seed : int or None
     """
-    scaled = np.concatenate([np.exp(law - law.max()) for law in laws])
-    ends = np.cumsum([law.size for law in laws])
-    first, size = np.array(firsts, dtype=np.float64), np.array(sizes, dtype=np.float64)
-    given = (scaled, ends, first, size, np.array(prior))
+    given = _given(laws, firsts, sizes, prior)
     kept, p = [], []
     for child in np.random.SeedSequence(seed).spawn(chains):
         rng = np.random.default_rng(child)
@@ -222,6 +219,38 @@ def sample(
         kept.append(found)
         p.append(proportions)
     return np.stack(kept), np.stack(p)
+
+
+def _given(
+    laws: list[Floats], firsts: list[int], sizes: list[int], prior: tuple[float, float, float]
+) -> tuple[Floats, Any, Floats, Floats, Floats]:
+    """What `log_target` takes, laws divided by their largest values."""
+    scaled = np.concatenate([np.exp(law - law.max()) for law in laws])
+    ends = np.cumsum([law.size for law in laws])
+    first, size = np.array(firsts, dtype=np.float64), np.array(sizes, dtype=np.float64)
+    return scaled, ends, first, size, np.array(prior)
+
+
+@kernel
+def _log_targets(
+    points: Floats, laws: Floats, ends: Any, firsts: Floats, sizes: Floats, prior: Floats
+) -> Floats:
+    found = np.empty(points.shape[0])
+    for i in range(points.shape[0]):
+        found[i] = log_target(points[i, 0], points[i, 1], laws, ends, firsts, sizes, prior)
+    return found
+
+
+def log_targets(
+    points: Floats,
+    laws: list[Floats],
+    firsts: list[int],
+    sizes: list[int],
+    prior: tuple[float, float, float],
+) -> Floats:
+    """The log density, up to its constant, at points (u, v), shape (points, 2); see `sample`."""
+    found: Floats = _log_targets(np.ascontiguousarray(points), *_given(laws, firsts, sizes, prior))
+    return found
 
 
 def _start(given: Any, rng: np.random.Generator) -> Floats:

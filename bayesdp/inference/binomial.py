@@ -20,20 +20,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
 from bayesdp.engines import exact
-from bayesdp.engines.draws import check_seed
+from bayesdp.engines.draws import check_sampling, check_seed
 from bayesdp.engines.enumeration import Cells, enumerate_cells
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial_naive import naive_posterior
+from bayesdp.inference.binomial_weights import (
+    check_weights,
+    naive_of_weights,
+    weighted_cells,
+)
 from bayesdp.inference.result import group_coordinate, inference_data
-from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
-from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.several import (
+    Releases,
+    agreed_size,
+    one_group,
+    only_one,
+    parts_of,
+    releases_of,
+)
+from bayesdp.inference.sizes import check_counts, sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
-from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.beta_binomial import check_prior
-from bayesdp.mechanisms.count import Count
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -55,6 +64,10 @@ class BinomialModel:
         Prior on the number of confidential records, where the release doesn't say it: a
         range of equally likely sizes, or an array whose element k is Pr[n = k]. Applies to
         every group.
+    weights : mapping of float to int, or of group labels to such mappings, optional
+        Where noise was added to a weighted count of ones: how many records have each weight, known
+        constants, as {1.0: 120, 2.5: 40}. p is that of records of any weight; where it isn't one,
+        release a count for each. See `bayesdp.inference.binomial_weights`.
 
     Raises
     ------
@@ -64,6 +77,7 @@ class BinomialModel:
 
     prior: tuple[float, float] = (1.0, 1.0)
     n: Any = field(default=None, compare=False)
+    weights: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "binomial"
 
@@ -71,12 +85,18 @@ class BinomialModel:
         object.__setattr__(self, "prior", check_prior(self.prior))
         if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", check_weights(self.weights, n=self.n))
 
     def cells(self, release: Releases) -> list[Cells]:
         """The latent counts that matter, one element a group; see `Cells`."""
-        return [
-            enumerate_cells(parts, self.prior, self._sizes_of(parts)) for parts in parts_of(release)
-        ]
+        return [self._cells(parts) for parts in parts_of(release)]
+
+    def _cells(self, parts: Sequence[Part]) -> Cells:
+        if self.weights is None:
+            return enumerate_cells(parts, self.prior, self._sizes_of(parts))
+        agreed_size(parts, None)
+        return weighted_cells(parts, self.prior, self.weights)
 
     def posterior(self, release: Releases) -> BetaMixture:
         """The exact posterior of p.
@@ -93,7 +113,7 @@ class BinomialModel:
             on it, or the other way round.
         """
         for each in releases_of(release):
-            _one_group(each)
+            one_group(each)
         return self._posteriors(release)[0]
 
     def _posteriors(self, release: Releases) -> list[BetaMixture]:
@@ -110,12 +130,13 @@ class BinomialModel:
     def naive_posterior(self, release: Release) -> BetaMixture:
         """The posterior that takes the copies for real data: all their records pooled.
 
-        Wrong, and shown beside the right one because it is what one gets by analysing the
-        released files as if they were the confidential one.
+        Wrong, and shown beside the right one, as what one gets by analysing the released files.
         """
-        return self._naive_posteriors(_one_group(release))[0]
+        return self._naive_posteriors(one_group(release))[0]
 
     def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
+        if self.weights is not None:
+            return [naive_of_weights(part, self.prior, self.weights) for part in release.parts]
         return [naive_posterior(part, self.prior) for part in release.parts]
 
     def fit(
@@ -152,8 +173,7 @@ class BinomialModel:
         arviz.InferenceData
             posterior variable "p" (with a dimension "group" where there are groups),
             sample_stats, observed_data (the outputs), constant_data (the mechanism's
-            public parameters), and attrs: engine and why, versions, guarantee, and but for NUTS
-            a "verdict".
+            public parameters), and attrs: engine and why, versions, guarantee, "verdict".
 
         Raises
         ------
@@ -161,10 +181,13 @@ class BinomialModel:
             If an argument is out of range or the model doesn't fit the release.
         MissingDependency, EngineFailed
             If an engine isn't installed or stops.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
         reason = "asked for"
@@ -191,9 +214,7 @@ class BinomialModel:
                 f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
                 "'stan'"
             )
-        # Of NUTS the report judges the chains, group by group.
-        judged = {} if engine in ("pymc", "stan") else {"verdict": verdict_on(drawn)}
-        about = {**self._about, **judged}
+        about = {**self._about, "verdict": verdict_on(drawn)}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about)
 
     def fit_naive(
@@ -204,7 +225,7 @@ class BinomialModel:
         chains: int = 4,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
+        """Draw from `naive_posterior`, for comparison; shaped as `fit`'s."""
         check_seed(seed)
         drawn = exact.sample(
             self._naive_posteriors(release),
@@ -219,7 +240,8 @@ class BinomialModel:
 
     @property
     def _about(self) -> dict[str, str]:
-        return {"family": self.family, "prior": json.dumps(self.prior)}
+        about = {"family": self.family, "prior": json.dumps(self.prior)}
+        return about if self.weights is None else {**about, "weights": repr(self.weights)}
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """The model as a pm.Model, the latent counts summed out."""
@@ -246,8 +268,10 @@ class BinomialModel:
         }
 
     def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
+        if self.weights is not None:
+            raise InvalidInput("engine is 'augmentation', which has no weights; use 'exact'")
         for part in parts:
-            _check_counts(part.mechanism)
+            check_counts(part.mechanism)
         public = agreed_size(parts, None)
         if public is not None:
             if self.n is not None:
@@ -263,22 +287,3 @@ class BinomialModel:
             )
         sizes: Sequence[tuple[int, float]] = self.n
         return sizes
-
-
-def _check_counts(mechanism: Mechanism) -> None:
-    try:
-        mechanism.check_statistic(Count(0, mechanism.n or 1))
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones among n "
-            "records, so a BinomialModel has no law for it"
-        ) from error
-
-
-def _one_group(release: Release) -> Release:
-    if len(release.parts) > 1:
-        raise InvalidInput(
-            f"this release has {len(release.parts)} groups; take one, for example "
-            f"release[{release.groups[0]!r}], or use fit(), which takes them all"
-        )
-    return release

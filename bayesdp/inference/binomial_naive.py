@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import is_exact, value_of
 from bayesdp.release import Part
 
 
@@ -17,6 +18,12 @@ def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
     InvalidInput
         If what was released are no 0/1 records.
     """
+    a, b = prior
+    if is_exact(part.mechanism) and part.mechanism.n is not None:
+        ones = float(value_of(part))
+        return BetaMixture(
+            np.ones(1), np.array([a + ones]), np.array([b + part.mechanism.n - ones])
+        )
     records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
     records = records["value"] if "value" in (records.dtype.names or ()) else records
     if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
@@ -25,5 +32,4 @@ def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
             "nobody can take them for real data: there is no naive posterior"
         )
     ones = float(records.sum())
-    a, b = prior
     return BetaMixture(np.ones(1), np.array([a + ones]), np.array([b + records.size - ones]))

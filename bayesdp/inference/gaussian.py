@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines import exact
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_sampling, check_seed
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import gaussian_mean, gaussian_pair
+from bayesdp.inference.exact_release import is_exact, posterior_given
 from bayesdp.inference.gaussian_mean import MeanPosterior, known_mean, posterior_of_mean
 from bayesdp.inference.gaussian_pair import PairPosterior, known_pair, posterior_of_pair
 from bayesdp.inference.gaussian_release import (
@@ -152,16 +153,18 @@ class GaussianModel:
     def _posteriors(self, release: Releases) -> Sequence[MeanPosterior | PairPosterior]:
         found: list[MeanPosterior | PairPosterior] = []
         for parts in parts_of(release):
-            n = agreed_size(parts, self.n)
-            if self.sd is None:
-                pairs = [seen_pair(part, n, self.statistic) for part in parts]
-                found.append(
-                    posterior_of_pair(gaussian_pair.seen_together(pairs), self.prior or ())
-                )
+            n, exact = agreed_size(parts, self.n), [p for p in parts if is_exact(p.mechanism)]
+            each = seen_pair if self.sd is None else seen_mean
+            seen: list[Any] = [each(p, n, self.statistic) for p in parts if p not in exact]
+            if exact:
+                model = n, self.statistic, self.sd, self.prior
+                found.append(posterior_given(exact, seen, *model))
+            elif self.sd is None:
+                pair = gaussian_pair.seen_together(seen)
+                found.append(posterior_of_pair(pair, self.prior or ()))
             else:
-                means = [seen_mean(part, n, self.statistic) for part in parts]
-                seen = gaussian_mean.seen_together(means)
-                found.append(posterior_of_mean(seen, self.sd, self._normal_prior))
+                mean = gaussian_mean.seen_together(seen)
+                found.append(posterior_of_mean(mean, self.sd, self._normal_prior))
         return found
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
@@ -241,9 +244,7 @@ class GaussianModel:
         UserWarning
             If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         reason = "asked for"
         if engine in ("auto", "exact"):

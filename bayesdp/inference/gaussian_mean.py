@@ -28,6 +28,8 @@ from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
+from bayesdp.mechanisms.families.grid_laws import log_given_cell
+from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part
@@ -110,6 +112,27 @@ def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
         return np.asarray(np.sum(each, axis=0))
 
     return Seen(n, family.bounds, float(tau), _no_kinks, log_law)
+
+
+def seen_through_cells(part: Part, mechanism: ModipsGrid, family: Gaussian) -> Seen:
+    """From copies by SDD: the mean decides the cells' probabilities, a cell the copy.
+
+    These are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells of width h, which
+    varies no faster in the mean than a normal density of variance sd^2 / (power n), or where h is
+    wider than that than the step from one cell to the next.
+    """
+    given = log_given_cell(mechanism, np.array(part.outputs), mechanism.model.edges)
+    precision = mechanism.power * int(mechanism.n or 0) / float(family.sd or 0) ** 2
+    width = float(np.diff(mechanism.model.edges).max())
+    scale = min(precision**-0.5, 1 / (precision * width))
+
+    def log_law(means: Floats) -> Floats:
+        cells = mechanism.log_cells(np.clip(means, *family.bounds)[:, None])
+        return np.asarray(
+            np.sum([special.logsumexp(cells + each, axis=1) for each in given], axis=0)
+        )
+
+    return Seen(int(mechanism.n or 0), family.bounds, scale, _no_kinks, log_law)
 
 
 def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:

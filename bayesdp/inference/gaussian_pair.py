@@ -34,7 +34,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _FAR = 45.0  # log of what is negligible beside the largest
 _COARSE = 48  # points a side of a search for where the posterior is
 _MOST_LOG = 300.0  # of a variance whose powers are numbers
-_MOST_PIECES = (60, 40)  # of the mean, and of the logarithm of the variance
+_MOST_PIECES = (24, 16)  # of the mean, and of the logarithm of the variance
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def posterior_of_pair(seen: SeenPair, prior: tuple[float, ...]) -> PairPosterior
     middle = math.exp(sum(u_ends) / 2)
     furthest = narrow * math.cosh(max(t_ends, key=abs))
     lengths = (
-        min(seen.scales[0], math.sqrt(middle / (k + n))) / furthest,
-        min(seen.scales[1] / math.exp(u_ends[1]), 1.5 / math.sqrt(shape)),
+        3 * min(seen.scales[0], math.sqrt(middle / (k + n))) / furthest,
+        2 * min(seen.scales[1] / math.exp(u_ends[1]), 1.5 / math.sqrt(shape)),
     )
     v_kinks = np.log(seen.kinks[1][seen.kinks[1] > 0])
     t_kinks = np.arcsinh((seen.kinks[0] - m0) / narrow)

@@ -32,7 +32,7 @@ from scipy import special
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian_pair import SeenPair
 from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
+from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas_each
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.release import Part
@@ -42,6 +42,7 @@ Floats = NDArray[np.float64]
 _SHORT, _SHORT_WEIGHTS = np.polynomial.legendre.leggauss(4)
 _FAR = 45.0  # log of what is negligible beside the largest
 _STEP = 0.7  # standard deviations between equally spaced nodes, whose error is below 1e-17
+_TOGETHER = 8  # sigmas, whose likely thetas are nearly the same
 _TINY = 1e-6  # scales of noise: a variance below which hardly any noisy one is
 _NEAR = np.array([0.0, 1, 2, 4, 7, 11, 16, 24])  # scales of noise, between which it is smooth
 
@@ -58,16 +59,19 @@ class _Copy:
         Nodes, spaced equally in their logarithm.
     step : float
         Their spacing.
-    thetas, likelihoods : list of ndarray
-        For each sigma, nodes of theta and log of what they say of the records, times the spacing;
-        none where all records are between the bounds.
+    thetas, likelihoods : ndarray, shape (sigmas, thetas), or None
+        Nodes of theta and log of what they say of the records, times their spacing; none where
+        all records are between the bounds.
+    least : float
+        Likelihoods below it are negligible.
     """
 
     y: Floats
     sigmas: Floats
     step: float
-    thetas: list[Floats]
-    likelihoods: list[Floats]
+    thetas: Floats | None = None
+    likelihoods: Floats | None = None
+    least: float = -math.inf
 
 
 def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> SeenPair:
@@ -143,15 +147,19 @@ def _prepared(mechanism: ModipsSBS, family: Gaussian, y: Floats) -> _Copy:
     low, high = family.bounds
     inner = y if mechanism.bounding == "truncated" else y[(y > low) & (y < high)]
     sigmas, step = _sigmas(mechanism, y, inner)
-    thetas: list[Floats] = []
-    likelihoods: list[Floats] = []
-    if mechanism.bounding == "truncated" or inner.size < y.size:
-        for sigma in sigmas.tolist():
-            known = dataclasses.replace(family, sd=sigma)
-            theta, likelihood = likely_thetas(known, mechanism, y[None])
-            thetas.append(theta)
-            likelihoods.append(likelihood[0])
-    return _Copy(y, sigmas, step, thetas, likelihoods)
+    if mechanism.bounding == "inflated" and inner.size == y.size:
+        return _Copy(y, sigmas, step)
+    thetas, likelihoods = likely_thetas_each(family, mechanism, y, sigmas)
+    # Whatever the statistic, noise doesn't make up for records that are less likely than that.
+    reaches = [(each.ends[1] or 0) - (each.ends[0] or 0) for each in mechanism.parts]
+    falls = [
+        float(each.noise.log_pmf(0) - each.noise.log_pmf(reach))
+        for each, reach in zip(mechanism.parts, reaches, strict=True)
+    ]
+    top, largest = likelihoods.max(axis=1), float(mechanism.parts[1].bounds[1])  # type: ignore[index]
+    least = float(top[sigmas**2 <= largest].max()) - _FAR - sum(falls)
+    kept = top >= least
+    return _Copy(y, sigmas[kept], step, thetas[kept], likelihoods[kept], least)
 
 
 def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, float]:
@@ -180,23 +188,23 @@ def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, flo
 def _given_sigma(mechanism: ModipsSBS, family: Gaussian, copy: _Copy, s: Floats) -> Floats:
     """log p(y | s, sigma), shape (means, sigmas)."""
     n, size = int(mechanism.n or 0), mechanism.size
-    found = np.empty((s.size, copy.sigmas.size))
     known = dataclasses.replace(family, sd=family.bounds[1] - family.bounds[0])
     alone = dataclasses.replace(mechanism, family=known, scales=mechanism.scales[:1])
-    of_theta = Blurred(known, alone, s)
-    for i, sigma in enumerate(copy.sigmas.tolist()):
-        sd = sigma if copy.thetas else sigma * math.sqrt(1 + n / size)
-        blurred = of_theta.of_family(dataclasses.replace(family, sd=sd))
-        if copy.thetas:
-            law = blurred.log_density(copy.thetas[i]) + copy.likelihoods[i]
-            found[:, i] = special.logsumexp(law, axis=1)
-        else:
-            found[:, i] = blurred.log_density(np.array([copy.y.mean()]))[:, 0]
-    if not copy.thetas:
-        squares = np.sum((copy.y - copy.y.mean()) ** 2)
-        constant = (size - 1) * HALF_LOG_2PI + math.log(size) / 2
-        found -= constant + (size - 1) * np.log(copy.sigmas) + squares / (2 * copy.sigmas**2)
-    return found
+    of_theta, sigmas = Blurred(known, alone, s), copy.sigmas[:, None, None]
+    if copy.thetas is not None and copy.likelihoods is not None:
+        rows = []
+        for k in range(0, copy.sigmas.size, _TOGETHER):
+            block = slice(k, k + _TOGETHER)
+            likely = np.any(copy.likelihoods[block] >= copy.least, axis=0)
+            law = of_theta.at(sigmas[block]).log_density(copy.thetas[block, None, likely])
+            rows.append(special.logsumexp(law + copy.likelihoods[block, None, likely], axis=2))
+        return np.concatenate(rows).T
+    blurred = of_theta.at(sigmas * math.sqrt(1 + n / size))
+    found = blurred.log_density(np.array([copy.y.mean()]))[..., 0].T
+    squares = np.sum((copy.y - copy.y.mean()) ** 2)
+    constant = (size - 1) * HALF_LOG_2PI + math.log(size) / 2
+    constant = constant + (size - 1) * np.log(copy.sigmas) + squares / (2 * copy.sigmas**2)
+    return np.asarray(found - constant)
 
 
 def _sigma_given_variance(mechanism: ModipsSBS, sigmas: Floats, v: Floats) -> Floats:

@@ -13,8 +13,11 @@ from scipy import special
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import checked_value, is_exact
+from bayesdp.inference.fitting import instead
 from bayesdp.inference.gaussian_mean import (
     Seen,
+    seen_through_cells,
     seen_through_conjugate,
     seen_through_copies,
     seen_through_noise,
@@ -26,6 +29,7 @@ from bayesdp.inference.noisy_cells import one_cell
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part, Release
@@ -35,10 +39,11 @@ Floats = NDArray[np.float64]
 _WARN_OUTSIDE = 0.01
 
 TAKES = (
-    "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian), "
+    "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian, by "
+    "'sbs' or 'sdd'), "
     "Gaussian ConjugateRelease, and a noisy mean or sum, or with sd unknown mean and variance or "
     "sum and sum of squares, by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
-    "DiscreteGaussianMechanism"
+    "DiscreteGaussianMechanism, or such numbers exactly by bdp.distributional.ExactStatistic"
 )
 
 
@@ -63,7 +68,7 @@ def size_of(part: Part, n: int | None) -> int:
     return int(public if public is not None else n)  # type: ignore[arg-type]
 
 
-def family_of(mechanism: ModipsSBS) -> Gaussian:
+def family_of(mechanism: ModipsSBS | ModipsGrid) -> Gaussian:
     """The family of modips copies, if this package has the law of their statistic."""
     if not isinstance(mechanism.family, Gaussian):
         raise unlike(mechanism)
@@ -79,7 +84,7 @@ def unlike(mechanism: Any) -> InvalidInput:
     """That the model has no law for a mechanism."""
     return InvalidInput(
         f"the release's mechanism {mechanism.name!r} doesn't randomise what a GaussianModel can "
-        f"read; it takes {TAKES}"
+        f"read; it takes {TAKES}; {instead(mechanism)}"
     )
 
 
@@ -120,6 +125,14 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
                 "leave sd out of the model if the numbers are a mean and a variance"
             )
         return seen_through_noise(part, mechanism, size, size if statistic == "sum" else 1.0)  # type: ignore[arg-type]
+    if isinstance(mechanism, ModipsGrid):
+        if mechanism.method != "sdd":
+            raise InvalidInput(
+                f"the copies are by {mechanism.method!r}, whose law is intractable; analyse each "
+                "copy as data and combine the results with bdp.combine"
+            )
+        size_of(part, n)
+        return seen_through_cells(part, mechanism, family_of(mechanism))
     if isinstance(mechanism, ModipsSBS):
         family = family_of(mechanism)
         size_of(part, n)
@@ -167,6 +180,9 @@ def bounds_of(part: Part) -> tuple[float, float] | None:
 
 def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
     """Number of records and their mean, if the copies' records, or the numbers, were the real."""
+    if is_exact(part.mechanism):
+        size = size_of(part, n)
+        return size, float(checked_value(part, None)) / (size if statistic == "sum" else 1)
     seen = seen_mean(part, n, statistic)
     if getattr(part.mechanism, "size", None):
         records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
@@ -183,20 +199,24 @@ def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, f
     InvalidInput
         If noise has left a variance that isn't positive.
     """
-    seen = seen_pair(part, n, statistic)
+    if is_exact(part.mechanism):
+        size = size_of(part, n)
+        checked_value(part, 2)
+    else:
+        size = seen_pair(part, n, statistic).n
     if isinstance(part.mechanism, ModipsSBS):
         records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
         return int(records.size), float(records.mean()), float(records.var(ddof=1))
     mean, variance = np.mean(part.outputs, axis=0).tolist()
     if statistic == "sum":
-        mean, squares = mean / seen.n, variance
-        variance = (squares - seen.n * mean**2) / (seen.n - 1)
+        mean, squares = mean / size, variance
+        variance = (squares - size * mean**2) / (size - 1)
     if variance <= 0:
         raise InvalidInput(
             "the noisy numbers are those of no records: their variance isn't positive, so there "
             "is no naive posterior"
         )
-    return seen.n, mean, variance
+    return size, mean, variance
 
 
 def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:

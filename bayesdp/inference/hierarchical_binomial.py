@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.checks import is_number
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial import BinomialModel
+from bayesdp.inference.fitting import instead
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -124,13 +125,17 @@ class HierarchicalBinomialModel:
         """
         if engine not in ("auto", "marginal"):
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'marginal'")
-        options = _checked(draws, chains, warmup, seed)
-        _check_groups(releases_of(release)[0])
-        known = [_seen(parts) for parts in parts_of(release)]
+        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        known = self.known(release)
         reason = "asked for"
         if engine == "auto":
             reason = "counts and proportions sum out, so chains run over two numbers"
         return self._fitted(known, release, reason, options)
+
+    def known(self, release: Releases) -> list[tuple[Floats, int, int]]:
+        """Of each group log Pr[outputs | x] where it matters, the first such x, and n."""
+        _check_groups(releases_of(release)[0])
+        return [_seen(parts) for parts in parts_of(release)]
 
     def fit_naive(
         self,
@@ -142,7 +147,7 @@ class HierarchicalBinomialModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """The posterior that takes the copies for real data, pooled; shaped as `fit`'s."""
-        options = _checked(draws, chains, warmup, seed)
+        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         known = []
         _check_groups(release)
         for part in release.parts:
@@ -179,14 +184,6 @@ class HierarchicalBinomialModel:
         return inference_data(drawn, *releases_of(release), reason=reason, model=about, dims=dims)
 
 
-def _checked(draws: Any, chains: Any, warmup: Any, seed: Any) -> dict[str, Any]:
-    found = {"draws": draws, "chains": chains, "warmup": warmup}
-    for name, value in found.items():
-        check_at_least_one(name, value)
-    check_seed(seed)
-    return {**found, "seed": seed}
-
-
 def _check_groups(release: Release) -> None:
     if len(release.parts) < 2:
         raise InvalidInput(
@@ -211,7 +208,7 @@ def _seen(parts: Sequence[Part]) -> tuple[Floats, int, int]:
         except InvalidInput as error:
             raise InvalidInput(
                 f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones "
-                "among n records; a HierarchicalBinomialModel takes what a BinomialModel does"
+                f"among n records; {instead(mechanism)}"
             ) from error
         law += mechanism.logp(np.array(part.outputs)[:, None], Count(x, n)).sum(axis=0)
     if not law.max() > -math.inf:

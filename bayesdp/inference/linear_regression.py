@@ -1,4 +1,4 @@
-r"""Linear regression from noisy moments of bounded columns.
+r"""Linear regression from noisy moments of bounded columns, or from perturbed coefficients.
 
     x ~ N(mu, Sigma),    y | x ~ N(c_0 + c'x, sigma^2),    z_k | records ~ mechanism, k = 1..M,
 
@@ -12,6 +12,10 @@ Bernstein and Sheldon (2019) approximate the same posterior by a normal law of s
 Given s the posterior of the regression doesn't depend on the law of the predictors. That they are
 normal, with a vague prior, says which s are likely where noise leaves it open, and no more: with
 predictors of two values, say, little is lost.
+
+Perturbed coefficients of the ridge regression depend on the records through the same moments, so
+they have the same chain (`bayesdp.inference.regression_coefficients`). They say less: of the
+predictors' spread and of sigma hardly anything, so those priors matter.
 
 Predictors that are left out are left out with their moments: the posterior is that given the
 noisy numbers of the chosen columns alone. What the others' numbers would say of the true moments of
@@ -29,12 +33,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numba
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.linear_regression_release import Read, known_moments, read
+from bayesdp.inference.linear_regression_read import Read, known_moments
+from bayesdp.inference.linear_regression_release import read
 from bayesdp.inference.regression_chain import sample_moments
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
 from bayesdp.release import Release
@@ -51,7 +56,7 @@ _REASON = (
 
 @dataclass(frozen=True)
 class LinearRegression:
-    """Inference about a linear regression from noisy moments.
+    """Inference about a linear regression from noisy moments or perturbed coefficients.
 
     Parameters
     ----------
@@ -127,7 +132,7 @@ class LinearRegression:
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Engine = "auto",
         draws: int = 1000,
@@ -140,8 +145,9 @@ class LinearRegression:
 
         Parameters
         ----------
-        release : Release
-            Of `bdp.NoisyMoments`, any number of copies; its manifest says how.
+        release : Release, or several in a list
+            Of `bdp.NoisyMoments`, any number of copies; its manifest says how. Several are of the
+            same records, by the same bounds. Or one of `bdp.PerturbedCoefficients`.
         engine : {"auto", "hmc"}
             There is one: Hamiltonian Monte Carlo of the moments. The first fit on a machine
             compiles it, in about 15 seconds, and keeps it.
@@ -174,12 +180,10 @@ class LinearRegression:
         UserWarning
             If chains haven't mixed.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         if engine not in ("auto", "hmc"):
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'hmc'")
-        given = self._read(release)
+        given = self.read(release)
         with _bar(progress) as step:
             found = sample_moments(
                 given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed, progress=step
@@ -203,12 +207,11 @@ class LinearRegression:
         Raises
         ------
         InvalidInput
-            As `fit`; or if the noisy moments are those of no records, which is common.
+            As `fit`; or if the noisy moments are those of no records, which is common, or
+            coefficients alone were released.
         """
-        for name, value in (("draws", draws), ("chains", chains)):
-            check_at_least_one(name, value)
-        check_seed(seed)
-        given = self._read(release)
+        check_sampling(seed, draws=draws, chains=chains)
+        given = self.read(release)
         moments = known_moments(given.hidden)
         n, mean, rows = (np.broadcast_to(x, (chains, draws, *x.shape)) for x in moments)
         posterior = given.coefficients(n, mean, rows, np.random.default_rng(seed))
@@ -218,7 +221,8 @@ class LinearRegression:
         drawn = Draws(posterior, stats, "exact", {"numpy": np.__version__})
         return self._result(drawn, release, given, "naive: takes the noisy moments for true")
 
-    def _read(self, release: Release) -> Read:
+    def read(self, release: Releases) -> Read:
+        """What the model reads of a release, checked."""
         return read(
             release,
             response=self.response,
@@ -228,7 +232,9 @@ class LinearRegression:
             sizes=self.n,
         )
 
-    def _result(self, drawn: Draws, release: Release, given: Read, reason: str) -> az.InferenceData:
+    def _result(
+        self, drawn: Draws, release: Releases, given: Read, reason: str
+    ) -> az.InferenceData:
         about = {
             "family": self.family,
             "response": self.response,
@@ -238,7 +244,7 @@ class LinearRegression:
         }
         return inference_data(
             drawn,
-            release,
+            *releases_of(release),
             reason=reason,
             model=about,
             coords={"coefficient": list(given.names)},

@@ -1,67 +1,34 @@
-"""What a linear regression reads from a release, and how its draws get the columns' own units."""
+"""What a linear regression reads from noisy moments, of one release or several."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, repeat
 from typing import Any
 
 import numpy as np
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitting import instead
+from bayesdp.inference.linear_regression_coefficients import is_of_coefficients, of_coefficients
+from bayesdp.inference.linear_regression_read import (
+    INTERCEPT,
+    Read,
+    check_fine,
+    possible_sizes,
+    priors_of,
+)
 from bayesdp.inference.regression_moments import Floats
 from bayesdp.inference.regression_start import Hidden
+from bayesdp.inference.several import Releases, agreed_size, releases_of
 from bayesdp.mechanisms.families.linear_regression import LinearRegression as Family
-from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression
-from bayesdp.mechanisms.families.moments import MOST
-from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
-from bayesdp.release import Release
-
-INTERCEPT = "intercept"
-_FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continuous
-
-
-@dataclass(frozen=True)
-class Read:
-    """The noisy moments of the columns that a regression is of, the response last.
-
-    Attributes
-    ----------
-    hidden : Hidden
-    prior : tuple
-        (m0, k, a, b) in its standard form.
-    names : tuple of str
-        Of the coefficients.
-    ends : ndarray, shape (columns, 2)
-        The columns' bounds.
-    """
-
-    hidden: Hidden
-    prior: tuple[Any, ...]
-    names: tuple[str, ...]
-    ends: Floats
-
-    def coefficients(
-        self, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
-    ) -> dict[str, Floats]:
-        """A draw of "beta" and "sigma" for each moments of records, in the columns' own units.
-
-        `rows` are those of a matrix S whose S'S is the scatter.
-        """
-        y = len(self.ends) - 1
-        c0, c, sd = drawn_regression(self.prior, n, mean, rows, y, list(range(y)), rng)
-        middle, half = self.ends.mean(axis=1), (self.ends[:, 1] - self.ends[:, 0]) / 2
-        slopes = half[-1] * c / half[:-1]
-        intercept = middle[-1] + half[-1] * c0 - slopes @ middle[:-1]
-        beta = np.concatenate([intercept[..., None], slopes], axis=-1)
-        return {"beta": beta, "sigma": half[-1] * sd}
 
 
 def read(
-    release: Release,
+    release: Releases,
     *,
     response: str,
     predictors: Sequence[str] | None,
@@ -69,15 +36,56 @@ def read(
     predictors_prior: Any,
     sizes: range | None,
 ) -> Read:
-    """What is known of the moments, checked.
+    """What is known of the moments, checked; several releases are of the same records.
 
     Raises
     ------
     InvalidInput
-        If the release isn't of noisy moments, or of other columns, or its n, its lattice or the
-        priors don't fit.
+        If a release isn't of noisy moments, or of other columns, or its n, its lattice or the
+        priors don't fit; or if several differ in n or in a column's bounds.
     """
-    mechanism = release.mechanism
+    releases = releases_of(release)
+    if coefficients := [each for each in releases if is_of_coefficients(each.mechanism)]:
+        if len(releases) > 1:
+            raise InvalidInput(
+                f"there are {len(releases)} releases, and one is of coefficients, which are fitted "
+                "by themselves; give that one alone"
+            )
+        return of_coefficients(
+            coefficients[0], response, predictors, prior, predictors_prior, sizes
+        )
+    mechanisms = [_check_mechanism(each.mechanism) for each in releases]
+    chosen = [*_predictors(mechanisms, response, predictors), response]
+    ends = _common_bounds(mechanisms, chosen)
+    p = len(chosen) - 1
+    public = agreed_size([each.parts[0] for each in releases], None)
+    first, last = possible_sizes(public, sizes, p + 2)
+    outputs, noisy_n = [], []
+    for each, made in zip(releases, mechanisms, strict=True):
+        table = np.array(each.outputs, dtype=np.float64).T
+        values = dict(zip(_keys(made.columns, made.n is not None), table, strict=True))
+        outputs.append([values[key] for key in _keys(chosen, True)])
+        noisy_n.append(values.get(()))
+    copies = [len(each.outputs) for each in releases]
+    checked, arrays = priors_of(prior, predictors_prior, p)
+    hidden = Hidden(
+        seen=(
+            np.ascontiguousarray(np.concatenate(outputs, axis=1)),
+            np.repeat([made.scale for made in mechanisms], copies),
+            np.repeat([made.noise == "gaussian" for made in mechanisms], copies),
+            0.0,
+        ),
+        prior=arrays,
+        noisy_n=np.zeros(sum(copies)) if public is not None else np.concatenate(noisy_n),  # type: ignore[arg-type]
+        first=first,
+        last=last,
+    )
+    constant = sum(map(_log_constant, mechanisms, copies, noisy_n, repeat(hidden)))
+    constant -= math.log(last - first + 1)
+    return Read(hidden, checked, (INTERCEPT, *chosen[:-1]), ends, constant)
+
+
+def _check_mechanism(mechanism: Any) -> NoisyMomentsMechanism:
     if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Family):
         raise InvalidInput(
             "the release is of modips copies of regression records, whose law is intractable: a "
@@ -87,54 +95,65 @@ def read(
     if not isinstance(mechanism, NoisyMomentsMechanism):
         raise InvalidInput(
             f"the release's mechanism {mechanism.name!r} doesn't randomise what a LinearRegression "
-            f"can read; it takes noisy moments, as bdp.NoisyMoments releases them"
+            f"can read; it takes noisy moments, as bdp.NoisyMoments releases them, and perturbed "
+            f"coefficients, as bdp.PerturbedCoefficients does; {instead(mechanism)}"
         )
-    columns = mechanism.columns
-    if response not in columns:
-        raise InvalidInput(f"response is {response!r}; the release's columns are {list(columns)}")
+    check_fine(mechanism)
+    return mechanism
+
+
+def _predictors(
+    mechanisms: Sequence[NoisyMomentsMechanism], response: str, predictors: Sequence[str] | None
+) -> tuple[str, ...]:
+    for made in mechanisms:
+        columns = made.columns
+        if response not in columns:
+            raise InvalidInput(
+                f"response is {response!r}; the release's columns are {list(columns)}"
+            )
+        if predictors is None and set(columns) != set(mechanisms[0].columns):
+            raise InvalidInput(
+                f"the releases have the columns {list(mechanisms[0].columns)} and {list(columns)}; "
+                "say which predictors to take of those that all have"
+            )
+        unknown = [name for name in predictors or () if name not in columns]
+        if unknown:
+            raise InvalidInput(
+                f"predictors has {unknown}; the release's columns are {list(columns)}"
+            )
     if predictors is None:
-        predictors = tuple(name for name in columns if name != response)
-    unknown = [name for name in predictors if name not in columns]
-    if unknown:
-        raise InvalidInput(f"predictors has {unknown}; the release's columns are {list(columns)}")
+        predictors = [name for name in mechanisms[0].columns if name != response]
     if INTERCEPT in predictors:
         raise InvalidInput(
             f"a predictor is called {INTERCEPT!r}, as the regression's constant is; release it "
             "under another name"
         )
-    if mechanism.granularity > mechanism.scale * _FINE:
-        raise InvalidInput(
-            f"the release's granularity {mechanism.granularity!r} is coarser than scale 2^-16, "
-            f"and its law is taken as continuous here; release with granularity=None"
-        )
-    chosen = [*predictors, response]
-    p = len(predictors)
-    first, last = _sizes(mechanism.n, sizes, p + 2)
-    table = np.array(release.outputs, dtype=np.float64).T
-    public = mechanism.n is not None
-    values = dict(zip(_keys(columns, public), table, strict=True))
-    outputs = np.array([values[key] for key in _keys(chosen, True)])
-    checked = check_prior(prior, p)
-    m, r, nu, psi = check_predictors_prior(predictors_prior, p)
-    m0, k, a, b = checked
-    hidden = Hidden(
-        seen=(outputs, mechanism.scale, mechanism.noise == "gaussian"),
-        prior=(
-            np.full(p + 1, m0),
-            np.full(p + 1, k),
-            np.array([a, b]),
-            np.full(p, m),
-            np.array([r, nu]),
-            np.full(p, psi),
-        ),
-        noisy_n=np.zeros(len(release.outputs)) if public else values[()].copy(),
-        first=first,
-        last=last,
-    )
-    ends = dict(mechanism.bounds)
-    return Read(
-        hidden, checked, (INTERCEPT, *predictors), np.array([ends[name] for name in chosen])
-    )
+    return tuple(predictors)
+
+
+def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence[str]) -> Floats:
+    """Of the chosen columns: moments are of columns rescaled by them."""
+    first, *others = [dict(made.bounds) for made in mechanisms]
+    for ends in others:
+        if wrong := [name for name in chosen if ends[name] != first[name]]:
+            name = wrong[0]
+            raise InvalidInput(
+                f"the releases bound {name!r} by {first[name]} and {ends[name]}, so that their "
+                "moments are of different numbers; fit one of them"
+            )
+    return np.array([first[name] for name in chosen])
+
+
+def _log_constant(
+    mechanism: NoisyMomentsMechanism, copies: int, noisy_n: Floats | None, hidden: Hidden
+) -> float:
+    """The noise's, on its lattice; and of a noisy n, where n is known, its law."""
+    numbers = hidden.seen[0].shape[0]
+    found = numbers * copies * float(mechanism.parts[-1].noise.log_pmf(0))
+    if noisy_n is None:
+        return float(found)
+    at = np.zeros(copies) if hidden.first < hidden.last else noisy_n - hidden.first
+    return float(found + mechanism.parts[0].noise.log_pmf(at).sum())
 
 
 def _keys(names: Sequence[str], public_n: bool) -> list[Any]:
@@ -146,54 +165,3 @@ def _keys(names: Sequence[str], public_n: bool) -> list[Any]:
 
 def _pair(names: tuple[str, str]) -> frozenset[str]:
     return frozenset(names)
-
-
-def _sizes(public: int | None, sizes: range | None, least: int) -> tuple[int, int]:
-    """The smallest and the largest number of records that there may be."""
-    if public is not None:
-        if sizes is not None:
-            raise InvalidInput(
-                f"the model has n = {sizes!r}, but the release says n = {public}; leave n out of "
-                "the model"
-            )
-        if public < least:
-            raise InvalidInput(
-                f"the release has n = {public} records, fewer than the {least} that moments of "
-                f"{least - 1} columns have a density for; take fewer predictors"
-            )
-        return public, public
-    if sizes is None:
-        return least, MOST
-    if sizes[-1] < least:
-        raise InvalidInput(
-            f"n is {sizes!r}; moments of {least - 1} columns have a density for {least} records or "
-            "more: take larger numbers or fewer predictors"
-        )
-    return max(sizes[0], least), sizes[-1]
-
-
-def known_moments(hidden: Hidden) -> tuple[Floats, Floats, Floats]:
-    """n, the mean and rows of the noisy moments, as if they were the records' own.
-
-    Raises
-    ------
-    InvalidInput
-        If no records have such moments.
-    """
-    noisy, d = hidden.seen[0].mean(axis=1), hidden.columns
-    n = float(hidden.first)
-    if hidden.first < hidden.last:
-        n = float(np.rint(hidden.noisy_n.mean()))
-    second = np.diag(noisy[d : 2 * d])
-    j, k = np.triu_indices(d, 1)
-    second[j, k] = second[k, j] = noisy[2 * d :]
-    try:
-        if not hidden.first <= n <= hidden.last:
-            raise np.linalg.LinAlgError
-        root = np.linalg.cholesky(second - np.outer(noisy[:d], noisy[:d]) / n)
-    except np.linalg.LinAlgError as error:
-        raise InvalidInput(
-            "the noisy numbers are those of no records: n or the matrix of moments isn't "
-            "positive, so there is no naive posterior"
-        ) from error
-    return np.array(n), noisy[:d] / n, np.array(root.T, dtype=np.float64)

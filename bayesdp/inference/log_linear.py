@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_sampling, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import log_linear_fit as fits
 from bayesdp.inference.log_linear_formula import terms_of
+from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Release
 
@@ -112,7 +113,7 @@ class LogLinearModel:
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Engine = "auto",
         draws: int = 1000,
@@ -127,8 +128,8 @@ class LogLinearModel:
 
         Parameters
         ----------
-        release : Release
-            Of noisy marginals or noisy cells, without groups.
+        release : Release, or several in a list
+            Of noisy marginals or cells of one table, without groups; several of the same records.
         engine : {"auto", "hmc", "gibbs"}
             "hmc" sums the latent counts out, where each cell has noise of its own and the number of
             records is Poisson; "gibbs" samples the latent table. "auto" takes the first if it can.
@@ -141,7 +142,7 @@ class LogLinearModel:
         seed : int, optional
             For reproducible draws.
         progress : bool
-            Nothing is shown yet.
+            Nothing is shown.
         cells : bool, optional
             Whether to keep "probability", each cell's. By default where there are at most 4,096.
 
@@ -153,8 +154,7 @@ class LogLinearModel:
             counts are Poisson); "tau" with the dimension "scale" (terms as in the formula) where
             not all are given; "probability" with the dimension "cell". A last category's effect is
             minus the sum of the others'. Also sample_stats, observed_data (the outputs),
-            constant_data (the mechanism's public parameters), and attrs: engine and why, versions,
-            guarantee, "verdict".
+            constant_data (the mechanism's parameters), and attrs, with a "verdict".
 
         Raises
         ------
@@ -170,8 +170,7 @@ class LogLinearModel:
             If chains haven't mixed; or if a term's columns are in no released marginal together,
             so that hardly more than its prior is known of it.
         """
-        given = _checked(draws=draws, chains=chains, warmup=warmup, thin=thin)
-        check_seed(seed)
+        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
         setting = fits.setting_of(self, release)
         run, reason = fits.chosen(engine, setting)
         if setting.unseen:
@@ -184,7 +183,7 @@ class LogLinearModel:
             )
         from bayesdp.engines.log_linear import sample
 
-        drawn = sample(setting.problem, summed=run == "hmc", seed=seed, **given)
+        drawn = sample(setting.problem, summed=run == "hmc", **given)
         return self._result(drawn, release, setting, reason, cells)
 
     def fit_naive(
@@ -208,14 +207,13 @@ class LogLinearModel:
             If a count is below 0 or in a structural zero, which nobody can take for real, or
             overlapping marginals were released, which are no table.
         """
-        given = _checked(draws=draws, chains=chains, warmup=warmup, thin=thin)
-        check_seed(seed)
+        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
         setting = fits.setting_of(self, release)
-        counts = fits.naive_counts(setting)
+        counts = fits.naive_counts(setting.noisy)
         plain = fits.known_table(setting, counts)
         from bayesdp.engines.log_linear import sample
 
-        drawn = sample(plain.problem, summed=False, seed=seed, known=counts, **given)
+        drawn = sample(plain.problem, summed=False, known=counts, **given)
         reason = "naive: takes the noisy counts for real ones"
         return self._result(drawn, release, plain, reason, cells)
 
@@ -231,7 +229,7 @@ class LogLinearModel:
         idata : arviz.InferenceData
             Of `fit`, with "probability".
         release : Release
-            What was fitted.
+            What was fitted, or one of several.
         seed : int, optional
 
         Returns
@@ -258,7 +256,7 @@ class LogLinearModel:
         idata : arviz.InferenceData
             Of `fit`, with "probability".
         release : Release
-            What was fitted.
+            What was fitted, or one of several.
         columns : sequence of str
             The marginal's, in the order of the dimensions that come back.
 
@@ -275,7 +273,7 @@ class LogLinearModel:
         return fits.marginal(idata, fits.setting_of(self, release), columns)
 
     def _result(
-        self, drawn: Draws, release: Release, setting: Any, reason: str, cells: bool | None
+        self, drawn: Draws, release: Releases, setting: Any, reason: str, cells: bool | None
     ) -> az.InferenceData:
         prior = dict(self.prior) if isinstance(self.prior, Mapping) else self.prior
         about = {
@@ -286,10 +284,6 @@ class LogLinearModel:
             "intercept": json.dumps(list(self.intercept)),
         }
         return fits.named(drawn, release, setting, reason, about, cells)
-
-
-def _checked(**counts: Any) -> dict[str, Any]:
-    return {name: check_at_least_one(name, value) for name, value in counts.items()}
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -22,8 +22,10 @@ from bayesdp.inference.log_linear_design import (
     not_identified,
 )
 from bayesdp.inference.log_linear_formula import Term, name_of_term, terms_of
-from bayesdp.inference.log_linear_release import NoisyTable, noisy_table
+from bayesdp.inference.log_linear_release import NoisyTable
+from bayesdp.inference.log_linear_several import noisy_tables
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.cells import shape_of
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
@@ -69,13 +71,14 @@ class Setting:
     scaled: tuple[str, ...]
 
 
-def setting_of(model: LogLinearModel, release: Release) -> Setting:
-    """Read a release for a model, or raise InvalidInput where they don't fit together."""
-    _ = release.mechanism  # which refuses groups
-    part = release.parts[0]
-    sizes = _sizes_of(model, part)
+def setting_of(model: LogLinearModel, release: Releases) -> Setting:
+    """Read releases for a model, or raise InvalidInput where they don't fit together."""
+    for each in releases_of(release):
+        _ = each.mechanism  # which refuses groups
+    parts = parts_of(release)[0]
+    sizes = sizes_of(model, parts)
     largest = None if sizes is None else max(n for n, _ in sizes)
-    noisy = noisy_table(part, model.categories, model.zeros, largest)
+    noisy = noisy_tables(parts, model.categories, model.zeros, largest)
     sizes_of_axes = {axis.name: axis.size for axis in noisy.axes}
     terms = terms_of(model.formula, list(sizes_of_axes))
     terms = tuple(t for t in terms if all(sizes_of_axes[name] > 1 for name in t))
@@ -94,15 +97,16 @@ def setting_of(model: LogLinearModel, release: Release) -> Setting:
         mean, sd = np.append(model.intercept[0], mean), np.append(model.intercept[1], sd)
     problem = Problem(
         columns, mean, sd.astype(np.float64), owners.astype(np.int64),
-        np.full(len(own), float(model.scale)), sizes, noisy.released, noisy.noise,
-        noisy.information,
+        np.full(len(own), float(model.scale)), sizes, noisy.released, noisy.centre,
+        noisy.noise, noisy.information,
     )  # fmt: skip
     unseen = tuple(map(name_of_term, not_identified(terms, noisy.marginals)))
     return Setting(noisy, design, problem, unseen, tuple(name_of_term(terms[k]) for k in own))
 
 
-def _sizes_of(model: LogLinearModel, part: Part) -> Sequence[tuple[int, float]] | None:
-    public = part.mechanism.n
+def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] | None:
+    """What the releases say of n, or else the model; None where neither does."""
+    public = agreed_size(parts, None)
     if public is not None and model.n is not None:
         raise InvalidInput(
             f"the model has n, but the release says n = {public}; leave n out of the model"
@@ -146,7 +150,7 @@ def chosen(engine: str, setting: Setting) -> tuple[str, str]:
 
 def named(
     drawn: Draws,
-    release: Release,
+    release: Releases,
     setting: Setting,
     reason: str,
     about: Mapping[str, str],
@@ -181,7 +185,7 @@ def named(
         coords["cell"] = cell_labels(setting.noisy.axes, setting.noisy.possible)
     return inference_data(
         Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
-        release,
+        *releases_of(release),
         reason=reason,
         model={**about, "verdict": verdict},
         coords=coords,
@@ -198,14 +202,14 @@ def _probabilities(u: Floats, design: Design) -> Floats:
     return np.asarray(eta)
 
 
-def naive_counts(setting: Setting) -> NDArray[np.int64]:
+def naive_counts(noisy: NoisyTable) -> NDArray[np.int64]:
     """The released cells as if they were the table."""
-    if not _of_cells(setting):
+    if not _of_cells(noisy):
         raise InvalidInput(
             "several marginals were released, which are no table, and with noise they contradict "
             "each other: there is no naive posterior; use fit()"
         )
-    counts = np.rint(setting.noisy.released.observed.mean(axis=1))
+    counts = np.rint(noisy.centre)
     if np.any(counts < 0):
         raise InvalidInput(
             f"{int(np.sum(counts < 0))} released counts are below 0, so nobody can take them for "
@@ -213,7 +217,7 @@ def naive_counts(setting: Setting) -> NDArray[np.int64]:
         )
     if not counts.any():
         raise InvalidInput("all released counts are 0: there is no naive posterior; use fit()")
-    return np.asarray(counts[setting.noisy.released.places[:, 0]].astype(np.int64))
+    return np.asarray(counts[noisy.released.places[:, 0]].astype(np.int64))
 
 
 def known_table(setting: Setting, counts: NDArray[np.int64]) -> Setting:
@@ -223,10 +227,8 @@ def known_table(setting: Setting, counts: NDArray[np.int64]) -> Setting:
     return dataclasses.replace(setting, problem=problem)
 
 
-def _of_cells(setting: Setting) -> bool:
-    return len(setting.noisy.marginals) == 1 and len(setting.noisy.marginals[0]) == len(
-        setting.noisy.axes
-    )
+def _of_cells(noisy: NoisyTable) -> bool:
+    return len(noisy.marginals) == 1 and len(noisy.marginals[0]) == len(noisy.axes)
 
 
 def marginal(idata: az.InferenceData, setting: Setting, columns: Sequence[str]) -> xr.DataArray:

@@ -21,7 +21,9 @@ _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[^\W\d]\w*)|(\d+)|(\*\*|[-+:*^().]))")
 _NOTATION = 'for example "age + sex + age:sex", "age*sex" or "(age + sex + job)^2"'
 
 
-def terms_of(formula: str, columns: Sequence[str] | None = None) -> tuple[Term, ...]:
+def terms_of(
+    formula: str, columns: Sequence[str] | None = None, *, every: bool = True
+) -> tuple[Term, ...]:
     """The terms of a formula, without the intercept: lower orders first, as written within one.
 
     Parameters
@@ -29,6 +31,8 @@ def terms_of(formula: str, columns: Sequence[str] | None = None) -> tuple[Term, 
     formula : str
     columns : sequence of str, optional
         The table's. Without, only the notation is checked, and "." stands for nothing.
+    every : bool
+        Whether each column must have a term.
 
     Raises
     ------
@@ -44,7 +48,7 @@ def terms_of(formula: str, columns: Sequence[str] | None = None) -> tuple[Term, 
         raise parser.wrong("an operator")
     ordered = sorted((t for t in found if t), key=len)
     if columns is not None:
-        _check_terms(formula, ordered, columns)
+        _check_terms(formula, ordered, columns, every)
     return tuple(_in_order(term, columns) for term in ordered)
 
 
@@ -57,14 +61,17 @@ def _in_order(term: frozenset[str], columns: Sequence[str] | None) -> Term:
     return tuple(sorted(term, key=list(columns).index if columns else None))
 
 
-def _check_terms(formula: str, terms: list[frozenset[str]], columns: Sequence[str]) -> None:
+def _check_terms(
+    formula: str, terms: list[frozenset[str]], columns: Sequence[str], every: bool
+) -> None:
     named = frozenset[str]().union(*terms)
     if unknown := sorted(named - set(columns)):
         raise InvalidInput(
             f"formula has {', '.join(map(repr, unknown))}, but the table's columns are "
             f"{list(columns)}; names with other signs than letters, digits and _ go in `backticks`"
         )
-    if absent := [name for name in columns if frozenset([name]) not in terms]:
+    absent = [name for name in columns if frozenset([name]) not in terms]
+    if every and absent:
         raise InvalidInput(
             f"formula is {formula!r}, without the column{'s' if len(absent) > 1 else ''} "
             f"{', '.join(map(repr, absent))}, which would make all categories there equally "

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.log_linear_moves import GAUSSIAN, LAPLACE, TABLE, Released
+from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitting import instead
 from bayesdp.inference.multinomial_release import is_noise
 from bayesdp.inference.noisy_cells import one_cell
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
@@ -24,6 +25,7 @@ TAKES = (
     "NoisyMarginals (bdp.LogLinearSynthesizer), and counts with noise on every cell of a table "
     "(PerturbedHistogram, or a Laplace or Gaussian mechanism with a dimension)"
 )
+_ROWS = ("observed", "rate", "gaussian", "first", "table")
 _MOST_CELLS = 1 << 22
 _MOST_TABLED = 20_000_000
 
@@ -40,10 +42,12 @@ class NoisyTable:
     marginals : tuple of tuple of str
         The released ones' columns; all columns where cells were released.
     released : Released
+    centre : ndarray
+        Of each number the average of its copies.
     noise : float
-        Variance of the noise of one number, nearly.
+        Variance of that, by noise, nearly.
     information : float
-        The mean squared slope of its log law, nearly.
+        The mean squared slope of its copies' log law, nearly.
     independent : bool
         Whether each cell has noise of its own, whose law is log-concave.
     """
@@ -52,6 +56,7 @@ class NoisyTable:
     possible: NDArray[np.bool_]
     marginals: tuple[tuple[str, ...], ...]
     released: Released
+    centre: NDArray[np.float64]
     noise: float
     information: float
     independent: bool
@@ -81,18 +86,19 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
     if not is_noise(mechanism):
         raise InvalidInput(
             f"the release's mechanism {mechanism.name!r} doesn't add noise to a table's counts; a "
-            f"LogLinearModel takes {TAKES}. For synthetic tables, fit your own estimator to each "
-            "copy and combine the results by bdp.combine"
+            f"LogLinearModel takes {TAKES}; {instead(mechanism)}. For other synthetic tables, fit "
+            "your own estimator to each copy and combine the results by bdp.combine"
         )
-    axes = _axes_of(mechanism, categories)
+    axes = axes_of(mechanism, categories, mechanism.dimension)
     possible = _check_zeros(zeros, axes)
     cell = one_cell(mechanism)
     kept = np.flatnonzero(possible.ravel())
     observed = np.array(part.outputs, dtype=np.float64).T[kept]
     law = _law_of_cells(cell, observed, largest)
-    released = _released(axes, possible, [tuple(range(len(axes)))], law)
+    released = released_of(axes, possible, [tuple(range(len(axes)))], law)
     every = (tuple(axis.name for axis in axes),)
-    return NoisyTable(axes, possible, every, released, *_variance(cell), cell.log_concave)
+    centre, variance = observed.mean(axis=1), _variance(cell, observed.shape[1])
+    return NoisyTable(axes, possible, every, released, centre, *variance, cell.log_concave)
 
 
 def _of_marginals(made: NoisyMarginals, part: Part, categories: Any, zeros: Any) -> NoisyTable:
@@ -102,26 +108,23 @@ def _of_marginals(made: NoisyMarginals, part: Part, categories: Any, zeros: Any)
     _check_cells(made.axes)
     laplace = made.noise == "laplace"
     rate = 1 / made.scale if laplace else 0.5 / made.scale**2
-    law = {
-        "kind": LAPLACE if laplace else GAUSSIAN,
-        "observed": np.array(part.outputs, dtype=np.float64).T,
-        "rate": rate,
-    }
-    released = _released(made.axes, made.possible, made.places, law)
+    law = closed(np.array(part.outputs, dtype=np.float64).T, rate, laplace=laplace)
+    released = released_of(made.axes, made.possible, made.places, law)
     moving = np.zeros(len(released.observed), dtype=bool)
     moving[released.places] = True
     if not moving.all():  # counts of structural zeros alone say nothing
-        released = released._replace(
-            observed=np.ascontiguousarray(released.observed[moving]),
-            places=(np.cumsum(moving) - 1)[released.places],
-        )
-    variance = _variance_of(laplace, made.scale)
+        kept = {name: getattr(released, name)[moving] for name in _ROWS}
+        places = (np.cumsum(moving) - 1)[released.places]
+        released = released._replace(places=places, **kept)
+    centre = released.observed.mean(axis=1)
+    variance = _variance_of(laplace, made.scale, released.observed.shape[1])
     columns = {frozenset(part) for part in made.marginals}
     whole = columns == {frozenset(axis.name for axis in made.axes)}
-    return NoisyTable(made.axes, made.possible, made.marginals, released, *variance, whole)
+    return NoisyTable(made.axes, made.possible, made.marginals, released, centre, *variance, whole)
 
 
-def _axes_of(mechanism: Any, categories: Any) -> tuple[Axis, ...]:
+def axes_of(mechanism: Any, categories: Any, cells: int) -> tuple[Axis, ...]:
+    """What the release's cells are, by itself or by `categories`, or InvalidInput."""
     own = getattr(mechanism, "axes", None)
     if own is not None:
         if categories is not None:
@@ -131,12 +134,12 @@ def _axes_of(mechanism: Any, categories: Any) -> tuple[Axis, ...]:
     if not isinstance(categories, Mapping) or not categories:
         raise InvalidInput(
             f"categories is {categories!r}, and the release doesn't say what its "
-            f"{mechanism.dimension} cells are; give each column's, in the order of the cells with "
+            f"{cells} cells are; give each column's, in the order of the cells with "
             'the last moving fastest, for example {"age": ["young", "old"], "sex": ["f", "m"]}'
         )
     axes = tuple(Axis(name, categories=given) for name, given in categories.items())
     _check_cells(axes)
-    checked = check_axes(axes, mechanism.dimension)
+    checked = check_axes(axes, cells)
     return checked or axes
 
 
@@ -164,16 +167,16 @@ def _check_zeros(zeros: Any, axes: tuple[Axis, ...]) -> NDArray[np.bool_]:
     return ~mask.reshape(shape)
 
 
-def _released(
+def released_of(
     axes: tuple[Axis, ...], possible: NDArray[np.bool_], places: Any, law: Mapping[str, Any]
 ) -> Released:
-    """Each possible cell's place in each marginal."""
+    """Each possible cell's place in each marginal, and what `law` says of these."""
     shape = shape_of(axes)
     levels = np.argwhere(possible)
     columns, start = [], 0
     for part in places:
         sizes = [shape[k] for k in part]
-        whole = len(places) == 1 and len(part) == len(axes) and "observed" in law
+        whole = len(places) == 1 and tuple(part) == tuple(range(len(axes)))
         if whole and len(law["observed"]) == len(levels):  # one a possible cell, in its order
             columns.append(np.arange(len(levels)))
         else:
@@ -190,11 +193,12 @@ def _released(
         sizes=np.array(shape, dtype=np.int64),
         strides=np.array(strides, dtype=np.int64),
         numbers=numbers.astype(np.int64),
-        kind=law["kind"],
         observed=np.ascontiguousarray(law["observed"]),
-        rate=float(law.get("rate", 0.0)),
+        rate=law["rate"],
+        gaussian=law["gaussian"],
         first=law.get("first", np.zeros(count, dtype=np.int64)),
         table=law.get("table", np.zeros((count, 0))),
+        kind=law.get("kind", NUMBERS),
     )
 
 
@@ -210,7 +214,7 @@ def _law_of_cells(
     zero_only = laplace and cell.bounding == "inflated" and cell.ends == (0, None)
     if (cell.bounds is None or zero_only) and cell.step <= 1:
         rate = 1 / cell.scale if laplace else 0.5 / cell.scale**2
-        return {"kind": LAPLACE if laplace else GAUSSIAN, "observed": observed, "rate": rate}
+        return closed(observed, rate, laplace=laplace)
     if largest is None:
         raise InvalidInput(
             "the release's noise is bounded or rounded, and any number of records is possible; "
@@ -232,18 +236,25 @@ def _law_of_cells(
     if not np.all(np.any(table > -np.inf, axis=1)):
         raise InvalidInput("the outputs have probability zero under the model's n")
     first = np.full(len(observed), x[0], dtype=np.int64)
-    return {"kind": TABLE, "observed": observed, "table": table, "first": first}
+    return {**closed(observed[:, :0], 0.0, laplace=laplace), "table": table, "first": first}
 
 
-def _variance(cell: AdditiveNoise) -> tuple[float, float]:
-    return _variance_of(isinstance(cell.noise, LaplaceNoise), cell.scale)
+def closed(observed: NDArray[np.float64], rate: float, *, laplace: bool) -> dict[str, Any]:
+    """Laws of noisy numbers, shape (K, copies), as `released_of` takes them."""
+    observed = np.ascontiguousarray(observed)
+    rates, gaussian = np.full(observed.shape, rate), np.full(observed.shape, not laplace)
+    return {"observed": observed, "rate": rates, "gaussian": gaussian}
 
 
-def _variance_of(laplace: bool, scale: float) -> tuple[float, float]:
-    """Of discrete noise its variance, and its information: of Laplace's twice the inverse.
+def _variance(cell: AdditiveNoise, copies: int) -> tuple[float, float]:
+    return _variance_of(isinstance(cell.noise, LaplaceNoise), cell.scale, copies)
+
+
+def _variance_of(laplace: bool, scale: float, copies: int) -> tuple[float, float]:
+    """The variance of the copies' average, and all copies' information: Laplace's is twice as much.
 
     The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (cosh(1 / scale) - 1).
     """
     variance = 1 / (math.cosh(min(1 / scale, 500.0)) - 1) if laplace else scale**2
     variance = max(variance, 1e-2)
-    return variance, (2 if laplace else 1) / variance
+    return variance / copies, copies * (2 if laplace else 1) / variance

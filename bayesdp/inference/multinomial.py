@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.count_vectors import CountPosterior
-from bayesdp.engines.draws import check_seed
+from bayesdp.engines.draws import check_sampling, check_seed
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import multinomial_engines as engines
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
@@ -83,12 +84,12 @@ class MultinomialModel:
         elif self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
-    def counts(self, release: Release) -> CountPosterior:
+    def counts(self, release: Releases) -> CountPosterior:
         """The exact posterior of the latent counts.
 
         Parameters
         ----------
-        release : Release
+        release : Release, or several in a list
             For groups, take one: `counts(release["a"])`.
 
         Raises
@@ -96,15 +97,16 @@ class MultinomialModel:
         InvalidInput
             If the release has groups, the model doesn't fit it, or there is no exact posterior.
         """
-        _ = release.mechanism  # which refuses groups
-        return self._counts(release.parts[0])
+        for each in releases_of(release):
+            _ = each.mechanism  # which refuses groups
+        return self._counts(parts_of(release)[0])
 
-    def posterior(self, release: Release, category: int) -> BetaMixture:
+    def posterior(self, release: Releases, category: int) -> BetaMixture:
         """The exact posterior of one category's probability.
 
         Parameters
         ----------
-        release : Release
+        release : Release, or several in a list
             Without groups.
         category : int
             From 0 to k - 1.
@@ -123,23 +125,23 @@ class MultinomialModel:
         rest = sum(self.prior) - a
         return BetaMixture(weights, np.asarray(a + x), np.asarray(rest + (n - x)))
 
-    def log_evidence(self, release: Release) -> float:
+    def log_evidence(self, release: Releases) -> float:
         """log Pr[all outputs] under the model, exact, summed over groups."""
-        return sum(self._counts(part).log_evidence for part in release.parts)
+        return sum(self._counts(parts).log_evidence for parts in parts_of(release))
 
-    def _counts(self, part: Part) -> CountPosterior:
-        found = engines.exact_counts(part, self.prior, self._sizes_of(part))
+    def _counts(self, parts: Sequence[Part]) -> CountPosterior:
+        found = engines.exact_counts(parts, self.prior, self.sizes_of(parts))
         if found is None:
             raise InvalidInput(
-                f"mechanism {part.mechanism.name!r} at this size has no exact posterior: its law "
-                "isn't a product over the categories, and there are too many counts to list them "
+                f"mechanism {parts[0].mechanism.name!r} at this size has no exact posterior: its "
+                "law isn't a product over the categories, and there are too many counts to list "
                 "all; use fit(), which samples it"
             )
         return found
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Engine = "auto",
         draws: int = 4000,
@@ -152,8 +154,9 @@ class MultinomialModel:
 
         Parameters
         ----------
-        release : Release
-            What was released; its manifest says how.
+        release : Release, or several in a list
+            What was released; its manifest says how. Several are of the same records; where they
+            are randomized responses, with the records in one order.
         engine : {"auto", "exact", "gibbs", "marginal", "augmentation", "pymc", "stan"}
             "auto" takes the exact one where there is one; else NUTS by PyMC where the latent
             counts are summed out, which is so for randomized response; else Gibbs sampling of the
@@ -189,10 +192,8 @@ class MultinomialModel:
         UserWarning
             If chains haven't mixed.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
-        parts = [(part, self._sizes_of(part)) for part in release.parts]
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        parts = [(each, self.sizes_of(each)) for each in parts_of(release)]
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         run, reason = engines.chosen(engine, parts, self.prior)
         if run == "exact":
@@ -229,7 +230,7 @@ class MultinomialModel:
         return self._result(drawn, release, "naive: takes the copies for real data")
 
     def _naive_counts(self, part: Part) -> NDArray[np.float64]:
-        self._sizes_of(part)
+        self.sizes_of([part])
         outputs = np.array(part.outputs)
         if isinstance(part.mechanism, RandomizedResponse):
             counts = np.bincount(outputs.ravel(), minlength=len(self.prior))
@@ -243,23 +244,27 @@ class MultinomialModel:
             )
         return np.asarray(counts, dtype=np.float64)
 
-    def _result(self, drawn: Any, release: Release, reason: str) -> az.InferenceData:
+    def _result(self, drawn: Any, release: Releases, reason: str) -> az.InferenceData:
         about = {
             "family": self.family,
             "prior": json.dumps(self.prior),
             "verdict": verdict_on(drawn),
         }
         coords = {"category": np.arange(len(self.prior))}
-        return inference_data(drawn, release, reason=reason, model=about, coords=coords)
+        return inference_data(
+            drawn, *releases_of(release), reason=reason, model=about, coords=coords
+        )
 
     def stan_data(self, release: Release) -> dict[str, Any]:
         """Data of the Stan program `multinomial_response`, of a randomized response's release."""
         _ = release.mechanism
-        return engines.response_data(release.parts[0], self.prior)
+        return engines.response_data(release.parts, self.prior)
 
-    def _sizes_of(self, part: Part) -> Sizes:
-        engines.check_fit(part, len(self.prior))
-        public = part.mechanism.n
+    def sizes_of(self, parts: Sequence[Part]) -> Sizes:
+        """The possible numbers of records of a group and their probabilities."""
+        for part in parts:
+            engines.check_fit(part, len(self.prior))
+        public = agreed_size(parts, None)
         if public is not None:
             if self.n is not None:
                 raise InvalidInput(

@@ -18,7 +18,8 @@ from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.release import Part
 
 Prior = tuple[float, ...]
-Parts = Sequence[tuple[Part, law.Sizes]]
+Parts = Sequence[tuple[Sequence[Part], law.Sizes]]
+"""Of each group the parts, one a release, and the possible numbers of records."""
 
 _REASONS = {
     "exact": "the latent counts' exact posterior can be drawn from, so independent draws exist",
@@ -31,25 +32,42 @@ _REASONS = {
 def check_fit(part: Part, k: int) -> None:
     """Raise InvalidInput unless the release is of k categories, in a way there is a law for."""
     if isinstance(part.mechanism, RandomizedResponse):
-        responses(part, k)
+        responses([part], k)
     else:
         law.check_categories(part.mechanism, k)
 
 
-def exact_counts(part: Part, prior: Prior, sizes: law.Sizes) -> CountPosterior | None:
+def are_responses(parts: Sequence[Part]) -> bool:
+    """Whether they are answers of randomized responses, and not counts.
+
+    Raises
+    ------
+    InvalidInput
+        If some are and some aren't.
+    """
+    each = {isinstance(part.mechanism, RandomizedResponse) for part in parts}
+    if len(each) > 1:
+        raise InvalidInput(
+            "some of the releases are answers of each record, by randomized response, and some are "
+            "counts; a MultinomialModel takes several of one kind or of the other, not both"
+        )
+    return each.pop()
+
+
+def exact_counts(parts: Sequence[Part], prior: Prior, sizes: law.Sizes) -> CountPosterior | None:
     """The latent counts' exact posterior, where there is one."""
-    if isinstance(part.mechanism, RandomizedResponse):
-        return listed_binary(responses(part, len(prior)), prior)
-    return law.factored(part, prior, sizes) or law.listed(part, prior, sizes)
+    if are_responses(parts):
+        return listed_binary(responses(parts, len(prior)), prior)
+    return law.factored(parts, prior, sizes) or law.listed(parts, prior, sizes)
 
 
 def chosen(engine: str, parts: Parts, prior: Prior) -> tuple[str, str]:
     """The engine and why, or InvalidInput if it can't sample this posterior."""
-    responding = all(isinstance(part.mechanism, RandomizedResponse) for part, _ in parts)
+    responding = sum(are_responses(each) for each, _ in parts) == len(parts)
     if engine == "auto":
-        if any(law.too_wide(part, sizes) for part, sizes in parts):
+        if any(law.too_wide(each, len(prior), sizes) for each, sizes in parts):
             return "augmentation", _REASONS["augmentation"]
-        exact = all(exact_counts(*each[:1], prior, each[1]) is not None for each in parts)
+        exact = all(exact_counts(each, prior, sizes) is not None for each, sizes in parts)
         engine = "exact" if exact else "pymc" if responding else "gibbs"
         return engine, _REASONS[engine]
     if engine not in ("exact", "gibbs", "marginal", "augmentation", "pymc", "stan"):
@@ -96,15 +114,15 @@ def sample_gibbs(
     options = {"draws": draws, "chains": chains, "warmup": warmup}
     seeds = np.random.SeedSequence(seed).spawn(len(parts) + 1)
     rng = np.random.default_rng(seeds[-1])
-    if isinstance(parts[0][0].mechanism, RandomizedResponse):
+    if are_responses(parts[0][0]):
         return _gibbs_of_responses(_responses(parts, prior), prior, rng, options)
     import numba
 
     from bayesdp.engines.count_gibbs import sample_counts
 
     found, log_p = [], np.zeros(chains * draws)
-    for (part, sizes), child in zip(parts, seeds, strict=False):
-        base, mixture = _product(part, prior, sizes)
+    for (each, sizes), child in zip(parts, seeds, strict=False):
+        base, mixture = _product(each, prior, sizes)
         tables = mixture.tables if mixture else ()
         one = int(child.generate_state(1)[0] >> 1)
         counts = sample_counts(base, tables, seed=one, **options)
@@ -175,7 +193,13 @@ def sample_augmented(parts: Parts, prior: Prior, **options: Any) -> Draws:
     """Chains over theta and the counts, by moves of batches of records."""
     from bayesdp.inference.record_families import draws_of, sample_categories
 
-    return draws_of(sample_categories(parts, prior, **options), "theta", None)
+    if any(len(each) > 1 for each, _ in parts):
+        raise InvalidInput(
+            "data augmentation takes one release at a time; narrow the prior on n, so that the "
+            "latent counts can be summed over, or fit one release"
+        )
+    one = [(each[0], sizes) for each, sizes in parts]
+    return draws_of(sample_categories(one, prior, **options), "theta", None)
 
 
 CHAINS = {
@@ -186,16 +210,19 @@ CHAINS = {
 """Engines that take (parts, prior, draws, chains, warmup, seed)."""
 
 
-def _product(part: Part, prior: Prior, sizes: law.Sizes) -> tuple[Factored, law.Mixed | None]:
-    base = law.factored(part, prior, sizes)
+def _product(
+    parts: Sequence[Part], prior: Prior, sizes: law.Sizes
+) -> tuple[Factored, law.Mixed | None]:
+    base = law.factored(parts, prior, sizes)
     if base is not None:
         return base, None
-    if not law.is_modips(part.mechanism):
+    if not any(law.is_modips(part.mechanism) for part in parts):
+        name = parts[0].mechanism.name
         raise InvalidInput(
-            f"mechanism {part.mechanism.name!r} has no law in products over the categories, which "
-            "Gibbs sampling needs; take another method of release, or fewer records"
+            f"mechanism {name!r} has no law in products over the categories, which Gibbs sampling "
+            "needs; take another method of release, or fewer records"
         )
-    mixture = law.mixed(part, prior, sizes)
+    mixture = law.mixed(parts, prior, sizes)
     return mixture.base, mixture
 
 
@@ -224,9 +251,9 @@ def sample_nuts(
     return Draws({"theta": theta}, drawn.sample_stats, drawn.engine, drawn.versions)
 
 
-def response_data(part: Part, prior: Prior) -> dict[str, Any]:
+def response_data(parts: Sequence[Part], prior: Prior) -> dict[str, Any]:
     """Data of the Stan program `multinomial_response`."""
-    seen = responses(part, len(prior))
+    seen = responses(parts, len(prior))
     return {
         "k": len(prior),
         "P": seen.counts.size,
@@ -237,7 +264,7 @@ def response_data(part: Part, prior: Prior) -> dict[str, Any]:
 
 
 def _responses(parts: Parts, prior: Prior) -> list[Responses]:
-    return [responses(part, len(prior)) for part, _ in parts]
+    return [responses(each, len(prior)) for each, _ in parts]
 
 
 def _dirichlet(

@@ -24,6 +24,9 @@ from scipy import special
 
 from bayesdp.engines.count_vectors import Factored, Listed
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import exact_windows, hidden_counts, is_exact
+from bayesdp.inference.fitting import instead
+from bayesdp.inference.multinomial_laws import CONJUGATE, one_draw
 from bayesdp.inference.noisy_cells import one_cell, reached
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.conjugate import ConjugateRelease
@@ -32,6 +35,7 @@ from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechani
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.count_laws import mixture_tables
 from bayesdp.mechanisms.laws import negative_binomial
+from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part
@@ -42,7 +46,7 @@ Sizes = Sequence[tuple[int, float]]
 TAKES = (
     "counts with noise on every cell (PerturbedHistogram, or a Laplace or Gaussian mechanism with "
     "a dimension), DirichletMultinomialMechanism, categorical ConjugateRelease, modips copies of "
-    "bdp.families.Categorical, and RandomizedResponse"
+    "bdp.families.Categorical by 'sbs' or 'sdd', exact counts, and RandomizedResponse"
 )
 _MOST_CELLS = 20_000_000
 _MOST_LISTED = 100_000
@@ -56,7 +60,7 @@ class Mixed:
     Attributes
     ----------
     base : Factored
-        The prior.
+        The prior, and the laws that are products.
     tables : sequence of ndarray
         One a copy, shape (k, counts from the base's firsts on, points): logs.
     log_scale : float
@@ -93,6 +97,12 @@ def is_modips(mechanism: Any) -> bool:
     return isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Categorical)
 
 
+def is_grid(mechanism: Any) -> bool:
+    """Whether it makes copies of categorical records around a cell of a grid, of known law."""
+    grid = isinstance(mechanism, ModipsGrid) and mechanism.method == "sdd"
+    return grid and isinstance(mechanism.family, Categorical)
+
+
 def is_noise(mechanism: Any) -> bool:
     """Whether it adds noise to every cell of a vector."""
     return isinstance(mechanism, AdditiveNoise) and mechanism.dimension is not None
@@ -110,14 +120,16 @@ def check_categories(mechanism: Any, k: int) -> None:
                 "but a MultinomialModel gives every category a probability; release the table "
                 "without those cells, or combine the copies with bdp.combine"
             )
-    elif is_modips(mechanism):
+    elif is_modips(mechanism) or is_grid(mechanism):
         found = mechanism.family.k
-    elif is_noise(mechanism):
+    elif is_noise(mechanism) or (
+        is_exact(mechanism) and mechanism.whole and mechanism.dimension is not None
+    ):
         found = mechanism.dimension
     else:
         raise InvalidInput(
             f"the release's mechanism {mechanism.name!r} doesn't randomise counts of categories; "
-            f"a MultinomialModel takes {TAKES}"
+            f"a MultinomialModel takes {TAKES}; {instead(mechanism)}"
         )
     if found != k:
         raise InvalidInput(
@@ -126,61 +138,86 @@ def check_categories(mechanism: Any, k: int) -> None:
         )
 
 
-def factored(part: Part, alpha: Sequence[float], sizes: Sizes) -> Factored | None:
-    """The latent counts' posterior where it is a product given their sum, else None."""
-    mechanism: Any = part.mechanism
-    n = sizes[-1][0]
-    outputs = np.array(part.outputs)
-    constant: Any = 0.0
-    if is_noise(mechanism):
-        cell = one_cell(mechanism)
-        windows = _windows(cell, outputs, n)
-    elif is_copied(mechanism) or (is_conjugate(mechanism) and mechanism.method in _CONJUGATE):
-        windows = [(0, n)] * len(alpha)
-    else:
+def factored(
+    parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes, *, whole: bool = False
+) -> Factored | None:
+    """The latent counts' posterior where it is a product given their sum, else None.
+
+    With `whole` over all counts, else over those that noise reaches the outputs from.
+    """
+    if not all(_is_product(part.mechanism) for part in parts):
         return None
+    n = sizes[-1][0]
+    windows = [(0, n)] * len(alpha) if whole else _windows(parts, len(alpha), n)
     _check_cells(sum(last - first + 1 for first, last in windows))
     base = prior_of(alpha, sizes, windows)
-    tables = []
-    for i, ((first, last), table) in enumerate(zip(windows, base.tables, strict=True)):
-        x = np.arange(first, last + 1)
-        if is_noise(mechanism):
-            tables.append(table + cell.logp(outputs[:, i, None], x).sum(axis=0))
-        else:
-            made = _one_draw if is_copied(mechanism) else _CONJUGATE[mechanism.method]
-            law, constant = made(mechanism, outputs[:, i], i, x, base.sizes)
-            tables.append(table + law)
-    firsts = [first for first, _ in windows]
-    whole = base.log_sizes + constant * len(outputs)
-    return Factored(firsts, tables, base.sizes, whole)
+    tables, log_sizes = [table.copy() for table in base.tables], base.log_sizes
+    for part in parts:
+        made: Any = part.mechanism
+        outputs, constant = np.array(part.outputs), np.zeros(1)
+        known = exact_windows(part) if is_exact(made) else []
+        for i, (first, last) in enumerate(windows):
+            x = np.arange(first, last + 1)
+            if known:
+                tables[i] += hidden_counts(x, known[i])
+                continue
+            if is_noise(made):
+                tables[i] += one_cell(made).logp(outputs[:, i, None], x).sum(axis=0)
+                continue
+            law = one_draw if is_copied(made) else CONJUGATE[made.method]
+            found, constant = law(made, outputs[:, i], i, x, base.sizes)
+            tables[i] += found
+        log_sizes = log_sizes + constant * len(outputs)
+    return Factored([first for first, _ in windows], tables, base.sizes, log_sizes)
 
 
-def too_wide(part: Part, sizes: Sizes) -> bool:
+def _is_product(mechanism: Any) -> bool:
+    """Whether its law is a product over the categories."""
+    drawn = is_conjugate(mechanism) and mechanism.method in CONJUGATE
+    return is_noise(mechanism) or is_copied(mechanism) or is_exact(mechanism) or drawn
+
+
+def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
     """Whether there is noise on every cell, and more counts than can be looked at one by one."""
-    mechanism: Any = part.mechanism
-    if not is_noise(mechanism):
+    if not all(is_noise(part.mechanism) for part in parts):
         return False
-    windows = _windows(one_cell(mechanism), np.array(part.outputs), sizes[-1][0])
+    windows = _windows(parts, k, sizes[-1][0])
     return sum(last - first + 1 for first, last in windows) > _MOST_CELLS
 
 
-def _windows(cell: AdditiveNoise, outputs: NDArray[Any], n: int) -> list[tuple[int, int]]:
-    return [reached(cell, column, (0, n)) for column in outputs.T]
+def _windows(parts: Sequence[Part], k: int, n: int) -> list[tuple[int, int]]:
+    """The counts of each category that all releases' outputs can come from."""
+    found = [(0, n)] * k
+    for part in parts:
+        if is_noise(part.mechanism):
+            cell, columns = one_cell(part.mechanism), np.array(part.outputs).T
+            found = [reached(cell, z, w) for z, w in zip(columns, found, strict=True)]
+        elif is_exact(part.mechanism):
+            known = zip(exact_windows(part), found, strict=True)
+            found = [(max(int(a), c), min(int(b), d)) for (a, b), (c, d) in known]
+    if any(first > last for first, last in found):
+        raise InvalidInput("the outputs have probability zero under the model's prior")
+    return found
 
 
-def mixed(part: Part, alpha: Sequence[float], sizes: Sizes) -> Mixed:
-    """The latent counts' posterior from modips copies."""
-    mechanism: Any = part.mechanism
-    n, k = sizes[-1][0], len(alpha)
-    base = prior_of(alpha, sizes, [(0, n)] * k)
-    rare = 64 + math.ceil(max(_least_rare(z, mechanism, n) for z in part.outputs))
-    tables, log_scale = [], 0.0
-    for z in part.outputs:
-        found, log_step = mixture_tables(
-            z, mechanism.family.prior, mechanism.size, mechanism.parts, n, rare
+def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
+    """The latent counts' posterior from modips copies, and from other releases of them."""
+    n = sizes[-1][0]
+    seen: list[Any] = [part for part in parts if is_modips(part.mechanism)]
+    copies = [(z, part.mechanism) for part in seen for z in part.outputs]
+    others = [part for part in parts if not is_modips(part.mechanism)]
+    base = factored(others, alpha, sizes, whole=True)
+    if base is None:
+        names = sorted({part.mechanism.name for part in others})
+        raise InvalidInput(
+            f"mechanisms {names} have no laws in products over the categories, which Gibbs "
+            "sampling needs; take other methods of release, or fewer records"
         )
-        cells = len(part.outputs) * sum(table.size for table in found)
-        _check_cells(cells)
+    rare = 64 + math.ceil(max(_least_rare(z, made, n) for z, made in copies))
+    tables, log_scale = [], 0.0
+    for z, made in copies:
+        found, log_step = mixture_tables(z, made.family.prior, made.size, made.parts, n, rare)
+        _check_cells(len(copies) * sum(table.size for table in found))
         best = np.sum([table.max(axis=0) for table in found], axis=0)
         kept = best > best.max() - 745.0  # a bound that no counts exceed
         tables.append(np.stack([table[:, kept] for table in found]))
@@ -188,9 +225,9 @@ def mixed(part: Part, alpha: Sequence[float], sizes: Sizes) -> Mixed:
     return Mixed(base, tables, log_scale)
 
 
-def listed(part: Part, alpha: Sequence[float], sizes: Sizes) -> Listed | None:
+def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Listed | None:
     """The same by listing all vectors of counts, of any mechanism; None where they are many."""
-    mechanism, k = part.mechanism, len(alpha)
+    k = len(alpha)
     if sum(math.comb(n + k - 1, k - 1) for n, _ in sizes) > _MOST_LISTED:
         return None
     rows, weights = [], []
@@ -200,8 +237,9 @@ def listed(part: Part, alpha: Sequence[float], sizes: Sizes) -> Listed | None:
             counts = np.zeros((1, k), dtype=np.int64)
         law = dirichlet_multinomial_logpmf(counts, n, alpha) if n else np.zeros(1)
         law = law + math.log(probability)
-        for output in part.outputs:
-            law = law + mechanism.logp(np.array(output), counts)
+        for part in parts:
+            for output in part.outputs:
+                law = law + part.mechanism.logp(np.array(output), counts)
         rows.append(counts)
         weights.append(law)
     return Listed(np.concatenate(rows), np.concatenate(weights))
@@ -235,57 +273,3 @@ def _least_rare(output: Any, mechanism: Any, n: int) -> float:
     counts = np.rint(z * (n / max(z.sum(), 1))).astype(np.int64)
     alpha = np.asarray(mechanism.family.prior) + counts
     return -float(dirichlet_multinomial_logpmf(z, mechanism.size, alpha))
-
-
-def _one_draw(
-    mechanism: Any, z: NDArray[Any], i: int, x: NDArray[np.int64], n: NDArray[np.int64]
-) -> tuple[Floats, Floats]:
-    """Dirichlet-multinomial copies; the constant is one for each of the sizes n."""
-    if is_copied(mechanism):
-        prior, size = mechanism.alpha, float(mechanism.size)
-    else:
-        prior, size = np.array(mechanism.prior), float(mechanism.synthetic_size)
-    weights = prior.sum() + n
-    total, found = float(np.median(weights)), np.zeros(x.size)
-    for each in z.tolist():
-        counts, odds, rest = (np.full(x.size, v) for v in (float(each), total, size))
-        found += negative_binomial(counts, prior[i] + x, odds, rest)
-    counts, odds, rest = (np.full(n.size, v) for v in (size, total, size))
-    return found, -negative_binomial(counts, weights, odds, rest)
-
-
-def _many_draws(
-    mechanism: ConjugateRelease,
-    z: NDArray[Any],
-    i: int,
-    x: NDArray[np.int64],
-    n: NDArray[np.int64],
-) -> tuple[Floats, float]:
-    size, total = mechanism.synthetic_size, sum(mechanism.prior) + mechanism.n
-    law = z.sum() * np.log((mechanism.prior[i] + x) / total) - special.gammaln(z + 1.0).sum()
-    return np.asarray(law), math.lgamma(size + 1)
-
-
-def _parameter(
-    mechanism: ConjugateRelease,
-    theta: NDArray[Any],
-    i: int,
-    x: NDArray[np.int64],
-    n: NDArray[np.int64],
-) -> tuple[Floats, float]:
-    if np.any(theta == 0):
-        raise InvalidInput(
-            "a released probability is 0, rounded from one that wasn't: its density is 0 or "
-            "infinite; release it with more digits"
-        )
-    shape = mechanism.prior[i] + x
-    law = (shape - 1) * np.log(theta).sum() - theta.size * special.gammaln(shape)
-    return np.asarray(law), math.lgamma(sum(mechanism.prior) + mechanism.n)
-
-
-_CONJUGATE = {
-    "synthetic_one": _one_draw,
-    "synthetic_many": _many_draws,
-    "parameter_draw": _parameter,
-}
-"""Of one category: the law of all copies at x, and a constant for each copy; n are the sizes."""

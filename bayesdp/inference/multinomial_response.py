@@ -9,7 +9,9 @@ alike count together, and their number, not that of the records, is what a likel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,27 +47,29 @@ class Responses:
     where: NDArray[np.int64]
 
 
-def responses(part: Part, k: int) -> Responses:
-    """The patterns of answers of a release.
+def responses(parts: Sequence[Part], k: int) -> Responses:
+    """The patterns of answers of one release, or of several of the same records in one order.
 
     Raises
     ------
     InvalidInput
-        If it is of another number of categories, or an answer can't be.
+        If one is of another number of categories, or an answer can't be.
     """
-    mechanism = part.mechanism
-    if not isinstance(mechanism, RandomizedResponse) or mechanism.k != k:
-        raise InvalidInput(
-            f"prior has {k} numbers, but the release is of {getattr(mechanism, 'k', 'no')} "
-            "categories; give one number a category"
-        )
-    return patterns_of(mechanism, np.array(part.outputs))
+    for part in parts:
+        if not isinstance(part.mechanism, RandomizedResponse) or part.mechanism.k != k:
+            raise InvalidInput(
+                f"prior has {k} numbers, but the release is of "
+                f"{getattr(part.mechanism, 'k', 'no')} categories; give one number a category"
+            )
+    return patterns_of([(part.mechanism, np.array(part.outputs)) for part in parts])
 
 
-def patterns_of(mechanism: RandomizedResponse, answers: NDArray[np.int64]) -> Responses:
-    """The patterns of answers, shape (copies, n); InvalidInput where one can't be."""
+def patterns_of(seen: Sequence[tuple[Any, NDArray[np.int64]]]) -> Responses:
+    """The patterns of answers, shape (copies, n) each; InvalidInput where one can't be."""
+    answers = np.concatenate([each for _, each in seen])
     patterns, where, counts = np.unique(answers, axis=1, return_inverse=True, return_counts=True)
-    columns = mechanism.matrix[:, patterns].prod(axis=1)
+    matrices = [made.matrix for made, each in seen for _ in each]
+    columns = np.prod([m[:, row] for m, row in zip(matrices, patterns, strict=True)], axis=0)
     if not np.all(columns.max(axis=0) > 0):
         raise InvalidInput("the outputs have probability zero under the model's prior")
     return Responses(counts, columns, where.ravel())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitting import instead
 from bayesdp.mechanisms.base import NetworkMechanism
 from bayesdp.networks.evidence import Evidence, together
 from bayesdp.networks.network import Network
@@ -21,7 +22,7 @@ def evidence_in(release: Release) -> Evidence:
     if not isinstance(mechanism, NetworkMechanism):
         raise InvalidInput(
             f"the release's mechanism {mechanism.name!r} doesn't randomise a graph, so a model of "
-            "graphs has no law for it"
+            f"graphs has no law for it; {instead(mechanism)}"
         )
     return together([mechanism.evidence(output) for output in release.outputs])
 

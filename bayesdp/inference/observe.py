@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.pymc import import_pymc
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import is_exact, log_density_of
 from bayesdp.inference.observed_integers import log_sum_of, log_table_of
 from bayesdp.inference.observed_numbers import log_law_of
 from bayesdp.release import Release
@@ -46,10 +47,11 @@ def observe(
           one, the variable called "statistic".
 
         Its unit is the mechanism's: the number that noise was added to, or the vector; of copies
-        of binary records how many were ones; of randomized responses each record's category, or
-        one distribution for all of them; of modips copies of Gaussian records their mean, or
-        where their sd is unknown ``pm.math.stack([mean, variance])`` with divisor n - 1. Of a
-        release with groups, these in the order of `release.groups`, along the first axis.
+        of binary records how many were ones; of Poisson-gamma copies each area's events; of
+        randomized responses each record's category, or one distribution for all of them; of modips
+        copies of Gaussian records their mean, or where their sd is unknown
+        ``pm.math.stack([mean, variance])`` with divisor n - 1. Of a release with groups, these in
+        the order of `release.groups`, along the first axis.
     n : int, optional
         The number of confidential records, where the law depends on it and the release doesn't
         say it.
@@ -89,14 +91,18 @@ def observe(
         )
     name = _free(model, name)
     latent = _found(model, statistic)
+    whole = latent.dtype.startswith(("int", "uint", "bool"))
+    exact = all(is_exact(part.mechanism) for each in releases for part in each.parts)
     if _is_unnamed(latent, model):
-        if not latent.dtype.startswith(("int", "uint", "bool")):
+        if not whole and exact and len(releases) == 1:
+            return pymc.Potential(name, log_density_of(releases[0].parts, latent))
+        if not whole:
             raise InvalidInput(
                 "statistic is a continuous distribution without a name; name it, as "
                 "pm.Normal('statistic', mu, sd), so that it is sampled"
             )
         law = log_sum_of([each.parts for each in releases], latent, n)
-    elif latent.dtype.startswith(("int", "uint", "bool")):
+    elif whole:
         law = sum(log_table_of(each.parts, latent, n) for each in releases)
     else:
         tags = [name if i == 0 else f"{name}_{i + 1}" for i in range(len(releases))]

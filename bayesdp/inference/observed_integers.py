@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.noisy_cells import one_cell, reached
+from bayesdp.inference.exact_release import is_exact
+from bayesdp.inference.observed_elements import (
+    Element,
+    Ends,
+    area_elements,
+    exact_elements,
+    noisy_elements,
+    unlike,
+)
 from bayesdp.mechanisms.count import Count
 from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Ends = tuple[float, float]
 
-TAKES = (
-    "noise on a number or on each of a vector (LaplaceMechanism, GaussianMechanism and their "
-    "discrete forms, PerturbedHistogram), counts of ones (BetaBinomialMechanism, Bernoulli "
-    "ConjugateRelease, modips copies of bdp.families.Bernoulli), RandomizedResponse, and modips "
-    "copies of bdp.families.Gaussian"
-)
-_SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise; see `observe`
 _MOST = 5_000_000
-
-
-@dataclass(frozen=True)
-class Element:
-    """One integer.
-
-    Attributes
-    ----------
-    reached : callable
-        The smallest and the largest that the outputs can come from, of those within two ends.
-    logp : callable
-        log Pr[all outputs | x], of integers x.
-    weight : int
-        How many such there are.
-    """
-
-    reached: Callable[[Ends], tuple[float, float]]
-    logp: Callable[[Integers], Floats]
-    weight: int = 1
 
 
 def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> Any:
@@ -80,10 +61,10 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
             "once must be of the same"
         )
     if not alike and law.ndim != len(shape):
-        raise _wrong_shape(law, shape)
+        raise wrong_shape(law, shape)
     low, high = (np.broadcast_to(end, shape).ravel() for end in _support(law))
     rows = list(zip(*(each[0] for each in found), strict=True))
-    values, table = _tabled(rows, list(zip(low, high, strict=True)))
+    values, table = tabled(rows, list(zip(low, high, strict=True)))
     if alike:
         weights = np.array([row[0].weight for row in rows])
         return (weights * pt.logsumexp(pm.logp(law, values) + table, axis=0)).sum()
@@ -98,8 +79,8 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
 
     elements, shape = _elements(parts, n, alike=False)
     if statistic.ndim != len(shape):
-        raise _wrong_shape(statistic, shape)
-    values, table = _tabled([(each,) for each in elements], [(-math.inf, math.inf)] * len(elements))
+        raise wrong_shape(statistic, shape)
+    values, table = tabled([(each,) for each in elements], [(-math.inf, math.inf)] * len(elements))
     x, columns = statistic.flatten(), np.arange(len(elements))
     rows = pt.clip(x - values[0], 0, len(values) - 1)
     last = np.array([v[np.isfinite(t)][-1] for v, t in zip(values.T, table.T, strict=True)])
@@ -107,20 +88,13 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
     return pt.switch(inside, pt.constant(table)[rows, columns], -np.inf).sum()
 
 
-def unlike(mechanism: Any) -> InvalidInput:
-    """That there is no law of its statistic."""
-    return InvalidInput(
-        f"the release's mechanism {mechanism.name!r} has no law here of a statistic of that kind; "
-        f"bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"
-    )
-
-
 def shape_of(parts: Sequence[Part], own: tuple[int, ...]) -> tuple[int, ...]:
     """The statistic's, of one group's own: groups first."""
     return own if parts[0].group is None else (len(parts), *own)
 
 
-def _wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
+def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
+    """That the statistic isn't of the shape of what was randomised."""
     return InvalidInput(
         f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
     )
@@ -139,24 +113,28 @@ def _elements(
         found = _answers(parts[0], alike=alike)
         return found, (len(found),)
     each: list[Element] = []
+    own: tuple[int, ...] = ()
     for part in parts:
-        each += _noisy(part) if isinstance(part.mechanism, AdditiveNoise) else [_count(part, n)]
-    dimension = mechanism.dimension if isinstance(mechanism, AdditiveNoise) else None
-    return each, shape_of(parts, () if dimension is None else (dimension,))
+        mechanism = part.mechanism
+        if isinstance(mechanism, PoissonGammaMechanism):
+            each += (found := _free_areas(part))
+            own = (len(found),)
+        elif isinstance(mechanism, AdditiveNoise) or is_exact(mechanism):
+            each += exact_elements(part) if is_exact(mechanism) else noisy_elements(part)
+            own = () if mechanism.dimension is None else (mechanism.dimension,)
+        else:
+            each += [_count(part, n)]
+    return each, shape_of(parts, own)
 
 
-def _noisy(part: Part) -> list[Element]:
+def _free_areas(part: Part) -> list[Element]:
     mechanism: Any = part.mechanism
-    cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
-    outputs = np.array(part.outputs)
-
-    def element(z: NDArray[Any]) -> Element:
-        return Element(
-            lambda ends: reached(cell, z, ends, _SCALES),
-            lambda x: cell.logp(z[:, None], x).sum(axis=0),
+    if (total := mechanism.total) is not None:
+        raise InvalidInput(
+            f"the copies have a fixed total, {total}, which ties their areas together, and there "
+            "is no law of one area's events; fit bdp.PoissonModel, or release with fixed=False"
         )
-
-    return [element(column) for column in outputs.reshape(len(outputs), -1).T]
+    return area_elements(part)
 
 
 def _count(part: Part, n: int | None) -> Element:
@@ -197,7 +175,7 @@ def _answers(part: Part, *, alike: bool) -> list[Element]:
     return [element(z, int(w)) for z, w in zip(answers, counts, strict=True)]
 
 
-def _tabled(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
+def tabled(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
     """Integers that matter and the log of their laws, a column each; -inf below the last ones."""
     windows = []
     for row, within in zip(rows, ends, strict=True):

@@ -12,9 +12,11 @@ from bayesdp.engines.pymc import import_pymc
 from bayesdp.engines.pymc_gaussian import copies_logp
 from bayesdp.engines.pymc_noise import noise_logp
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian_nuts import observed
 from bayesdp.inference.noisy_cells import one_cell
-from bayesdp.inference.observed_integers import shape_of, unlike
+from bayesdp.inference.observed_elements import unlike
+from bayesdp.inference.observed_integers import shape_of, wrong_shape
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.noise import AdditiveNoise
@@ -34,12 +36,12 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
     tag : str
         What names of latent variables end in, where there must be some.
     """
+    if is_exact(parts[0].mechanism):
+        raise sampled()
     grouped = parts[0].group is not None
     shape = shape_of(parts, _own_shape(parts[0].mechanism))
     if statistic.ndim != len(shape):
-        raise InvalidInput(
-            f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
-        )
+        raise wrong_shape(statistic, shape)
     law: Any = 0.0
     for g, part in enumerate(parts):
         s, name = (statistic[g], f"{tag}_{g}") if grouped else (statistic, tag)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import check_seed, import_arviz
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.binomial_weights import weights_of
 from bayesdp.inference.gaussian_release import size_of
 from bayesdp.inference.result import group_coordinate
 from bayesdp.mechanisms.conjugate import ConjugateRelease
@@ -138,6 +139,9 @@ def _outputs(
 
 
 def _binomial(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
+    if model.weights is not None:
+        each = weights_of(model.weights, part.group)
+        return float(sum(w * rng.binomial(k, theta["p"]) for w, k in each))
     n = _known(part)
     ones = int(rng.binomial(n, theta["p"]))
     try:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import record_chains
 from bayesdp.inference.multinomial_response import Responses
@@ -204,9 +204,7 @@ class RecordModel:
         UserWarning
             If chains haven't mixed.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         if engine not in ("auto", "augmentation"):
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'augmentation'")
         mechanism = release.mechanism

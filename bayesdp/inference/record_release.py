@@ -102,7 +102,7 @@ def _(mechanism: AdditiveNoise, outputs: Any) -> AdditiveLaw:
 
 @law_of.register
 def _(mechanism: RandomizedResponse, outputs: Any) -> Responses:
-    return patterns_of(mechanism, np.asarray(outputs))
+    return patterns_of([(mechanism, np.asarray(outputs))])
 
 
 @law_of.register

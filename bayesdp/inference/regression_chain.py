@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,7 +25,8 @@ from bayesdp.inference.regression_start import Hidden, first_point, white_space
 from bayesdp.networks.compiling import kernel
 
 _LENGTH = 2.4  # of a trajectory: with a random length, near the best for a normal density
-_ACCEPTED = {False: 0.75, True: 0.9}  # aimed at, by whether noise is Gaussian
+_ACCEPTED = {False: 0.75, True: 0.9}  # aimed at, by whether all noise is Gaussian
+_ACCEPTED_OF_COEFFICIENTS = 0.99  # which leave curved ridges of moments
 _MOST = 1023  # steps of a trajectory
 _WARMUP = ((0.05, 0.1), (0.05, 0.15), (0.1, 0.35))  # shares: for the step, for the covariance
 _FEWEST = 20  # draws that a covariance is taken from
@@ -66,9 +67,36 @@ def sample_moments(
     EngineFailed
         If no point with a density is found.
     """
-    space = white_space(hidden)
-    target = _ACCEPTED[hidden.seen[2]]
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(chains)]
+    space, kept, stats = sample_coordinates(hidden, generators, draws, warmup, progress)
+    uniform = np.stack([rng.random(draws) for rng in generators])
+    read = [read_moments(q, each, space) for q, each in zip(kept, uniform, strict=True)]
+    n, mean, rows = (np.stack(each) for each in zip(*read, strict=True))
+    return Moments(
+        n,
+        mean,
+        rows,
+        {
+            "lp": stats[..., 0],
+            "acceptance_rate": stats[..., 1],
+            "step_size": stats[..., 2],
+            "n_steps": stats[..., 3].astype(np.int64),
+            "diverging": stats[..., 4] > 0,
+        },
+    )
+
+
+def sample_coordinates(
+    hidden: Hidden,
+    generators: Sequence[np.random.Generator],
+    draws: int,
+    warmup: int,
+    progress: Callable[[float], None] = lambda done: None,
+) -> tuple[Space, Floats, Floats]:
+    """The coordinates that chains run in, draws of them, and statistics; a generator a chain."""
+    space, chains = white_space(hidden), len(generators)
+    gaussian, penalty = hidden.seen[2:]
+    target = _ACCEPTED_OF_COEFFICIENTS if penalty else _ACCEPTED[bool(gaussian.all())]
     points = [first_point(space, rng) for rng in generators]
     steps = [0.1] * chains
     with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
@@ -91,22 +119,7 @@ def sample_moments(
             progress(spent / (warmup + draws))
         made = run(max(warmup - spent, 1), draws)
         progress(1.0)
-    kept, stats = np.stack([each[0] for each in made]), np.stack([each[1] for each in made])
-    uniform = np.stack([rng.random(draws) for rng in generators])
-    read = [read_moments(q, each, space) for q, each in zip(kept, uniform, strict=True)]
-    n, mean, rows = (np.stack(each) for each in zip(*read, strict=True))
-    return Moments(
-        n,
-        mean,
-        rows,
-        {
-            "lp": stats[..., 0],
-            "acceptance_rate": stats[..., 1],
-            "step_size": stats[..., 2],
-            "n_steps": stats[..., 3].astype(np.int64),
-            "diverging": stats[..., 4] > 0,
-        },
-    )
+    return space, np.stack([each[0] for each in made]), np.stack([each[1] for each in made])
 
 
 def _whitened(space: Space, kept: list[Floats]) -> tuple[Space, list[Floats]]:

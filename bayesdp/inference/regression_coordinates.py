@@ -3,8 +3,9 @@ r"""Coordinates in which regression moments are sampled, with the density and it
 The mean is z_ + A_0 e and W = n A A', A = A_0 D C, with z_ and A_0 fixed, C lower triangular with
 a unit diagonal and D diagonal with entries log(1 + exp(l)): so that any (e, l, C) is some records'
 moments, and scales of rows, whose logarithms matter near 0 and which noise bounds above, don't
-change what they correlate. They are rotated and stretched on top of that: what is sampled
-is q, with (e, l, C) = origin + rotation' q.
+change what they correlate. Where coefficients were released, and not moments, A = A_0 C D, so that
+scales, of which they say little, don't change what the regression is. The coordinates are rotated
+and stretched on top of that: what is sampled is q, with (e, l, C) = origin + rotation' q.
 
 An unknown n is a whole number from first to last, all as probable. It is sampled as v = n + w with
 w triangular on [-1, 1]: at v = n + f the density of (v, q) is (1 - f) g(n, q) + f g(n + 1, q), with
@@ -40,8 +41,8 @@ def _softplus(x: float) -> float:
 
 
 @kernel
-def moments_at(u: Floats, frame: Frame) -> tuple[Floats, Floats, Floats]:
-    """The mean, A and D C, of coordinates (e, l, C)."""
+def moments_at(u: Floats, frame: Frame, by_column: bool) -> tuple[Floats, Floats, Floats]:
+    """The mean, A and D C, or by column C D, of coordinates (e, l, C)."""
     centre, base = frame
     d = centre.size
     own, root = np.zeros((d, d)), np.zeros((d, d))
@@ -50,7 +51,7 @@ def moments_at(u: Floats, frame: Frame) -> tuple[Floats, Floats, Floats]:
         size = _softplus(u[d + i])
         own[i, i] = size
         for j in range(i):
-            own[i, j] = size * u[place]
+            own[i, j] = (own[j, j] if by_column else size) * u[place]
             place += 1
     mean = centre.copy()
     for i in range(d):
@@ -75,7 +76,8 @@ def latent_density(
     """log p(outputs, e, l, C | n), whose slope is written into `slope`."""
     centre, base = frame
     d = centre.size
-    mean, root, own = moments_at(u, frame)
+    by_column = seen[3] > 0.0
+    mean, root, own = moments_at(u, frame, by_column)
     scatter = np.empty((d, d))
     for i in range(d):
         for j in range(i + 1):
@@ -90,7 +92,8 @@ def latent_density(
     # |d(mean, W / n) / d(e, l, C)|, and |W|^((n - d - 2) / 2)
     total += d * math.log(2.0)
     for i in range(d):
-        total += (power + d + 2) * math.log(base[i, i]) + (power + d) * math.log(own[i, i])
+        times = power + (2 * d - 1 - 2 * i if by_column else d)
+        total += (power + d + 2) * math.log(base[i, i]) + times * math.log(own[i, i])
         total -= _softplus(-u[d + i])
     at_root = np.zeros((d, d))
     for i in range(d):
@@ -103,19 +106,21 @@ def latent_density(
         for c in range(i, d):
             entry += base[c, i] * at_mean[c]
         slope[i] = entry
-    place = 2 * d
+    place, at_size = 2 * d, np.empty(d)
     for i in range(d):
-        at_size = float(power + d)
+        at_size[i] = power + (2 * d - 1 - 2 * i if by_column else d)
         for j in range(i + 1):
             entry = 0.0
             for c in range(i, d):
                 entry += base[c, i] * at_root[c, j]
-            at_size += entry * own[i, j]
+            whose = j if by_column else i
+            at_size[whose] += entry * own[i, j]
             if j < i:
-                slope[place] = entry * own[i, i]
+                slope[place] = entry * own[whose, whose]
                 place += 1
+    for i in range(d):
         rate = 1 / (1 + math.exp(-u[d + i]))
-        slope[d + i] = at_size * rate / own[i, i] + 1 - rate
+        slope[d + i] = at_size[i] * rate / own[i, i] + 1 - rate
     return total
 
 
@@ -177,7 +182,7 @@ def sampled_density(q: Floats, slope: Floats, space: Space) -> float:
 @kernel
 def read_moments(q: Floats, uniform: Floats, space: Space) -> tuple[Floats, Floats, Floats]:
     """n, the mean and A' of draws of q, shape (draws, size); n by the uniform numbers."""
-    origin, rotation, _, first, last, frame, _, _ = space
+    origin, rotation, _, first, last, frame, seen, _ = space
     draws, size = q.shape
     d = frame[0].size
     n, means, rows = np.full(draws, first), np.empty((draws, d)), np.empty((draws, d, d))
@@ -187,7 +192,7 @@ def read_moments(q: Floats, uniform: Floats, space: Space) -> tuple[Floats, Floa
         if first < last:
             low, _, below, above = _two(u, at_low, at_high, space)
             n[t] = low + (1.0 if uniform[t] * (1 + math.exp(below - above)) < 1 else 0.0)
-        mean, root, _ = moments_at(u, frame)
+        mean, root, _ = moments_at(u, frame, seen[3] > 0.0)
         for i in range(d):
             means[t, i] = mean[i]
             for j in range(d):

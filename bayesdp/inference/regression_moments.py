@@ -35,11 +35,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.inference.regression_coefficients import coefficients_law
+from bayesdp.inference.regression_factors import factor, inverse_of
 from bayesdp.networks.compiling import kernel
 
 Floats = NDArray[np.float64]
-Seen = tuple[Floats, float, bool]
-"""Noisy numbers, shape (numbers, copies), the noise's scale, and whether it is Gaussian."""
+Seen = tuple[Floats, Floats, NDArray[np.bool_], float]
+"""Noisy numbers, shape (numbers, copies), and of each copy the noise's scale, and whether it is
+Gaussian; and the ridge penalty where they are coefficients, 0 where they are the moments."""
 Prior = tuple[Floats, Floats, Floats, Floats, Floats, Floats]
 """m0, k, (a, b), m, (r, nu), psi."""
 
@@ -69,60 +72,19 @@ def _constant(n: float, d: int, k: Floats, ab: Floats, r: float, nu: float, psi:
 
 
 @kernel
-def _factor(matrix: Floats, size: int) -> float:
-    """Cholesky's factor in place of the lower half; the log determinant of the first `size`.
-
-    The last pivot of all is taken as 0 where it rounds to less.
-    """
-    whole, log_det = matrix.shape[0], 0.0
-    for j in range(whole):
-        for i in range(j, whole):
-            entry = matrix[i, j]
-            for c in range(j):
-                entry -= matrix[i, c] * matrix[j, c]
-            if i == j:
-                if j < size and not entry > 0.0:
-                    return -np.inf
-                matrix[j, j] = math.sqrt(max(entry, 0.0))
-                if j < size:
-                    log_det += 2 * math.log(matrix[j, j])
-            else:
-                matrix[i, j] = entry / matrix[j, j]
-    return log_det
-
-
-@kernel
-def _inverse(factor: Floats, size: int) -> Floats:
-    """Of the matrix whose factor it is."""
-    root, found = np.zeros((size, size)), np.zeros((size, size))
-    for j in range(size):
-        root[j, j] = 1 / factor[j, j]
-        for i in range(j + 1, size):
-            entry = 0.0
-            for c in range(j, i):
-                entry -= factor[i, c] * root[c, j]
-            root[i, j] = entry / factor[i, i]
-    for i in range(size):
-        for j in range(i + 1):
-            entry = 0.0
-            for c in range(i, size):
-                entry += root[c, i] * root[c, j]
-            found[i, j] = found[j, i] = entry
-    return found
-
-
-@kernel
-def log_noise(z: Floats, value: float, scale: float, gaussian: bool) -> tuple[float, float]:
+def log_noise(
+    z: Floats, value: float, scale: Floats, gaussian: NDArray[np.bool_]
+) -> tuple[float, float]:
     """log density of noisy numbers given the number, and its derivative."""
     law, slope = 0.0, 0.0
     for copy in range(z.size):
-        away = (z[copy] - value) / scale
-        if gaussian:
+        away = (z[copy] - value) / scale[copy]
+        if gaussian[copy]:
             law -= away * away / 2
-            slope += away / scale
+            slope += away / scale[copy]
         else:
             law -= abs(away)
-            slope += (1.0 if away > 0 else -1.0) / scale
+            slope += (1.0 if away > 0 else -1.0) / scale[copy]
     return law, slope
 
 
@@ -139,7 +101,7 @@ def moments_density(
     The slope in W is a symmetric matrix G: W moved by H moves the log density by tr(G H).
     Where rounding leaves no density, it is -inf.
     """
-    outputs, scale, gaussian = seen
+    outputs, scale, gaussian, penalty = seen
     m0, k, ab, m, rest, psi = prior
     d = mean.size
     p, r, nu = d - 1, rest[0], rest[1]
@@ -164,19 +126,19 @@ def moments_density(
     for i in range(1, d):
         whole[d, i] += k[i] * m0[i]
         whole[d, d] += k[i] * m0[i] * m0[i]
-    log_predictors, log_design = _factor(predictors, p), _factor(whole, d)
+    log_predictors, log_design = factor(predictors, p), factor(whole, d)
     if log_predictors == -np.inf or log_design == -np.inf:
         return -np.inf, at_mean, at_scatter
     left = ab[1] + whole[d, d] * whole[d, d] / 2
     shape = ab[0] + n / 2
     total -= (nu + n) / 2 * log_predictors + log_design / 2 + shape * math.log(left)
 
-    inverse = _inverse(predictors, p)
+    inverse = inverse_of(predictors, p)
     for i in range(p):
         for j in range(p):
             at_scatter[i, j] -= (nu + n) / 2 * inverse[i, j]
             at_mean[i] -= (nu + n) * weight * inverse[i, j] * (mean[j] - m[j])
-    inverse = _inverse(whole, d)
+    inverse = inverse_of(whole, d)
     for i in range(p):
         at_mean[i] -= n * inverse[0, i + 1]
         for j in range(p):
@@ -197,6 +159,9 @@ def moments_density(
         for j in range(d):
             at_scatter[i, j] -= shape / left / 2 * residual[i + 1] * residual[j + 1]
 
+    if penalty > 0.0:
+        total += coefficients_law(n, mean, scatter, outputs, scale, penalty, at_mean, at_scatter)
+        return total, at_mean, at_scatter
     place = 2 * d
     for i in range(d):
         law, slope = log_noise(outputs[i], n * mean[i], scale, gaussian)

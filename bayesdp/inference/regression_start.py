@@ -50,22 +50,29 @@ class Hidden:
         return self.prior[0].size
 
     @property
+    def weights(self) -> Floats:
+        """The precision of each copy's noise."""
+        _, scale, gaussian, _ = self.seen
+        return np.asarray(1 / (np.where(gaussian, 1, 2) * scale * scale))
+
+    @property
     def variance(self) -> float:
-        """Of the mean of all copies' noise."""
-        outputs, scale, gaussian = self.seen
-        return (1 if gaussian else 2) * scale * scale / float(outputs.shape[1])
+        """Of the mean of all copies' noise, weighted."""
+        return 1 / float(self.weights.sum())
 
 
 def white_space(hidden: Hidden) -> Space:
     """Coordinates that are white at the mode of a smooth density near the one asked for."""
-    (outputs, _, _), d = hidden.seen, hidden.columns
-    sd = math.sqrt(hidden.variance)
+    d, sd, penalty = hidden.columns, math.sqrt(hidden.variance), hidden.seen[3]
+    mean = np.average(hidden.seen[0], axis=1, weights=hidden.weights)
     n = float(hidden.first)
     if hidden.first < hidden.last:
         least = hidden.first + min(sd, hidden.last - hidden.first) / 2
-        n = float(np.clip(hidden.noisy_n.mean(), least, hidden.last))
-    frame = _frame(outputs.mean(axis=1), d, n, sd)
-    smooth = np.ascontiguousarray(outputs.mean(axis=1, keepdims=True)), sd, True
+        noisy = float(np.average(hidden.noisy_n, weights=hidden.weights))
+        n = float(np.clip(noisy, least, hidden.last))
+    frame = _frame_of_coefficients(mean) if penalty else _frame(mean, d, n, sd)
+    one = np.array([sd]), np.array([True])
+    smooth = (np.ascontiguousarray(mean[:, None]), *one, penalty)
     u = np.zeros(d + d * (d + 1) // 2)
     u[d : 2 * d] = _ONE
 
@@ -95,6 +102,16 @@ def _frame(noisy: Floats, d: int, n: float, sd: float) -> Frame:
     values, vectors = np.linalg.eigh(second / n - np.outer(mean, mean))
     values = np.maximum(values, sd * math.sqrt(d) / n + 1e-9)
     root = np.ascontiguousarray(np.linalg.cholesky((vectors * values) @ vectors.T))
+    return mean, root
+
+
+def _frame_of_coefficients(noisy: Floats) -> Frame:
+    """Some records' whose regression is that; their spread is a guess that the mode corrects."""
+    d = noisy.size
+    root = np.diag(np.full(d, 0.3))
+    root[-1, :-1] = 0.3 * noisy[1:]  # slopes that they are without a penalty
+    mean = np.zeros(d)
+    mean[-1] = np.clip(noisy[0], -1, 1)
     return mean, root
 
 

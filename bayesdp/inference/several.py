@@ -73,3 +73,13 @@ def only_one(given: Releases, engine: str) -> Release:
             "use engine='exact', or bdp.observe in a PyMC model"
         )
     return found[0]
+
+
+def one_group(release: Release) -> Release:
+    """The release, or InvalidInput if it has groups."""
+    if len(release.parts) > 1:
+        raise InvalidInput(
+            f"this release has {len(release.parts)} groups; take one, for example "
+            f"release[{release.groups[0]!r}], or use fit(), which takes them all"
+        )
+    return release

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitting import instead
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.count import Count
 
 
 def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
@@ -31,3 +34,15 @@ def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
             "element k is Pr[n = k], non-negative and with sum 1"
         )
     return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
+
+
+def check_counts(mechanism: Mechanism) -> None:
+    """Raise InvalidInput unless it randomises a count of ones among n records."""
+    try:
+        mechanism.check_statistic(Count(0, mechanism.n or 1))
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones among n "
+            f"records, so a BinomialModel has no law for it; {instead(mechanism)}. Of a noisy "
+            "count of ones say that all n records have weight 1: BinomialModel(weights={1.0: 500})"
+        ) from error

@@ -14,6 +14,7 @@ from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
+from bayesdp.mechanisms.exact_statistic import ExactStatistic
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.histogram import PerturbedHistogram
@@ -29,11 +30,13 @@ from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
 from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
+from bayesdp.mechanisms.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
+from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bayesdp.networks.evidence import Evidence
+
+
+AnyGuarantee = Guarantee | DistributionalGuarantee
 
 
 @runtime_checkable
@@ -63,19 +69,22 @@ class Mechanism(Protocol):
         """The number of confidential records where it is public, else None."""
 
     @property
-    def neighbours(self) -> Neighbours:
-        """The relation that its promise is stated under where none is asked for."""
+    def neighbours(self) -> Neighbours | None:
+        """The relation that its promise is stated under where none is asked for.
+
+        None of an `ExactStatistic`.
+        """
 
     def guarantee(
-        self, *, copies: int = ..., neighbours: Neighbours | None = ..., delta: float = ...
-    ) -> Guarantee:
+        self, *, copies: int = ..., neighbours: Any = ..., delta: float = ...
+    ) -> AnyGuarantee:
         """Promise of `copies` independent copies: the smallest epsilon known at `delta`.
 
         Its epsilon is inf where `delta` is too small for any promise, and its delta 0 where
-        none is needed.
+        none is needed. Of an `ExactStatistic` it is a `DistributionalGuarantee`.
         """
 
-    def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> Guarantee:
+    def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> AnyGuarantee:
         """What holds when one record is removed, if that costs less than adding one."""
 
     def check_statistic(self, statistic: Any) -> Any:
@@ -132,8 +141,16 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
     replaced and the groups' sizes are public, its group is public too and stays: parallel again.
     Where they are confidential, a record may also change group, and the worst such move is
     charged: its removal from one and its addition to another (`one_record_moves`).
+
+    Raises
+    ------
+    InvalidInput
+        If a group's statistic is exact, or the relations differ.
     """
-    each = [mechanism.guarantee(copies=copies, delta=delta) for mechanism in mechanisms]
+    promises = [mechanism.guarantee(copies=copies, delta=delta) for mechanism in mechanisms]
+    for promise in promises:
+        refuse_distributional(promise, "a joint promise of groups, or a ledger")
+    each = [promise for promise in promises if isinstance(promise, Guarantee)]
     if len(each) == 1:
         return each[0]
     if len({guarantee.neighbours for guarantee in each}) > 1:
@@ -160,8 +177,9 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
         )
         return dataclasses.replace(together, assumptions=(note, *together.assumptions))
     half, moved = delta / 2, Neighbours.ADD_REMOVE
-    addition = [m.guarantee(copies=copies, neighbours=moved, delta=half) for m in mechanisms]
-    removal = [m.removal_guarantee(copies=copies, delta=half) for m in mechanisms]
+    # Of differential privacy, as found above.
+    addition: Any = [m.guarantee(copies=copies, neighbours=moved, delta=half) for m in mechanisms]
+    removal: Any = [m.removal_guarantee(copies=copies, delta=half) for m in mechanisms]
     note = "A record's answer and its group are both protected: it may move to any listed group."
     return dataclasses.replace(
         together,
@@ -195,6 +213,7 @@ REGISTRY: dict[str, type[Any]] = {
         PoissonGammaMechanism,
         NoisyMarginals,
         NoisyMomentsMechanism,
+        PerturbedCoefficientsMechanism,
         CensoredBetaMechanism,
         CensoredPosterior,
         NoisyDegreesMechanism,
@@ -208,6 +227,7 @@ REGISTRY: dict[str, type[Any]] = {
         NestedModips,
         SequentialModipsMechanism,
         SelectedModips,
+        ExactStatistic,
     )
 }
 

@@ -15,7 +15,8 @@ from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
 
 M = TypeVar("M", bound=Noisy)
-_FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
+FURTHEST = 2.0**24
+"""How many times the first guess the scales are looked for."""
 
 
 def calibrated(
@@ -58,7 +59,7 @@ def calibrated(
     if joint is not None:
         costs = [min(math.fsum(costs[:moving]), float(joint))]
     guess = _guess(costs[:moving], epsilon, delta, copies, gaussian)
-    largest = guess * _FURTHEST
+    largest = guess * FURTHEST
     for number, ratio in zip(numbers, ratios, strict=True):
         if number.whole:
             least, most = scale_range(1.0)
@@ -88,10 +89,14 @@ def _guess(
     length = math.sqrt(copies) * math.hypot(*costs)
     if delta == 0:
         return length / (8 * (1 + epsilon))
-    found = smallest_satisfying(
-        lambda factor: gaussian_divergence(length / factor, epsilon),
+    return gaussian_scale(length, epsilon, delta) / 8
+
+
+def gaussian_scale(length: float, epsilon: float, delta: float) -> float:
+    """The scale that continuous Gaussian noise needs for a move of `length`; delta above 0."""
+    return smallest_satisfying(
+        lambda scale: gaussian_divergence(length / scale, epsilon),
         delta,
         start=length,
         least=length * 1e-9,
     )
-    return found / 8

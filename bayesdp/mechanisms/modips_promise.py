@@ -201,24 +201,47 @@ def guarantee(
     made: ModipsSBS, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
     """The promise of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
-    relation, delta = relation_of(made, neighbours), check_delta(delta)
-    profile = profile_of(made, copies, relation)
+    relation = relation_of(made, neighbours)
+    within = "All records are within the family's bounds: others are refused."
+    return point_of(
+        made,
+        profile_of(made, copies, relation),
+        relation,
+        delta,
+        chosen="The model, its priors and bounds, and all scales were chosen without the data.",
+        records=() if made.clip else (within,),
+        source="bayesdp.mechanisms.modips_sbs; Liu (2016), Proposition 2",
+        rho=rho_of(made, copies, relation),
+    )
+
+
+def point_of(
+    made: Promising,
+    profile: Profile,
+    relation: Neighbours,
+    delta: float,
+    *,
+    chosen: str,
+    records: Sequence[str],
+    source: str,
+    rho: float | None,
+) -> Guarantee:
+    """The promise that is a profile's point at `delta`; `chosen` and `records` are assumptions."""
+    delta = check_delta(delta)
     epsilon = profile.epsilon(delta)
-    notes = ["The model, its priors and bounds, and all scales were chosen without the data."]
+    notes = [chosen]
     if math.isinf(epsilon) and profile.why:
         notes.append(profile.why)
     if made.n is not None:
         notes.append("The number of records is public and not protected.")
-    if not made.clip:
-        notes.append("All records are within the family's bounds: others are refused.")
     return Guarantee(
         epsilon=epsilon,
         delta=delta,
         neighbours=relation,
         strength=Strength.PROVED,
-        assumptions=(*notes, COMPUTATIONAL),
-        source="bayesdp.mechanisms.modips_sbs; Liu (2016), Proposition 2",
-        rho=rho_of(made, copies, relation),
+        assumptions=(*notes, *records, COMPUTATIONAL),
+        source=source,
+        rho=rho,
     )
 
 

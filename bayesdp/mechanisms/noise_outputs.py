@@ -104,7 +104,18 @@ def encode(mechanism: AdditiveNoise, outputs: Sequence[Any]) -> dict[str, Any]:
 
 def decode(mechanism: AdditiveNoise, columns: Mapping[str, Any]) -> list[Any]:
     """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-    d = mechanism.dimension or 1
+    return [check_output(mechanism, row) for row in rows_of(columns, mechanism.dimension)]
+
+
+def rows_of(columns: Mapping[str, Any], dimension: int | None) -> list[Any]:
+    """The values of columns copy, component, value: a list a copy, or a number of a scalar.
+
+    Raises
+    ------
+    InvalidInput
+        If a row is missing or repeated.
+    """
+    d = dimension or 1
     copy, component = (np.asarray(columns[name]) for name in ("copy", "component"))
     order = np.lexsort((component, copy))
     copies = copy.size // d
@@ -118,6 +129,4 @@ def decode(mechanism: AdditiveNoise, columns: Mapping[str, Any]) -> list[Any]:
             "components; rows are missing or repeated"
         )
     values = np.asarray(columns["value"])[order].reshape(copies, d)
-    return [
-        check_output(mechanism, row.tolist() if mechanism.dimension else row[0]) for row in values
-    ]
+    return [row.tolist() if dimension else row[0] for row in values]

@@ -33,7 +33,6 @@ records; that they are like the others is for the analyst to judge.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -41,7 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_promise, noisy_moments_outputs
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
@@ -50,8 +49,7 @@ from bayesdp.mechanisms.modips_calibration import calibrated
 from bayesdp.mechanisms.modips_sbs import NOISE
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_granularity, check_positive
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
@@ -206,26 +204,20 @@ class NoisyMomentsMechanism:
             If `neighbours` is a relation under which nothing is promised: any but replace-one,
             and where n is confidential, add/remove-one.
         """
-        relation, delta = modips_promise.relation_of(self, neighbours), check_delta(delta)
-        profile = self.profile(copies=copies, neighbours=relation)
-        epsilon = profile.epsilon(delta)
-        notes = ["The columns, their bounds and the scale were chosen without the data."]
-        if math.isinf(epsilon) and profile.why:
-            notes.append(profile.why)
-        if self.n is not None:
-            notes.append("The number of records is public and not protected.")
+        relation = modips_promise.relation_of(self, neighbours)
         if self.missing == "drop":
-            notes.append("Records with a missing value are left out, and protected as others are.")
+            notes = ["Records with a missing value are left out, and protected as others are."]
         else:
-            notes.append("No record has a missing value, whatever the data: such are refused.")
+            notes = ["No record has a missing value, whatever the data: such are refused."]
         if not self.clip:
             notes.append("All values are within their columns' bounds: others are refused.")
-        return Guarantee(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(*notes, COMPUTATIONAL),
+        return modips_promise.point_of(
+            self,
+            self.profile(copies=copies, neighbours=relation),
+            relation,
+            delta,
+            chosen="The columns, their bounds and the scale were chosen without the data.",
+            records=notes,
             source="bayesdp.mechanisms.noisy_moments",
             rho=modips_promise.rho_of(self, copies, relation),
         )

@@ -41,20 +41,23 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.moment_moves import largest_replacement
 from bayesdp.mechanisms.families.moments import MOST, moment_numbers
 from bayesdp.mechanisms.lattice import moved_steps
-from bayesdp.mechanisms.modips_promise import check_weights, gaussian_profile, relation_of
+from bayesdp.mechanisms.modips_calibration import FURTHEST, gaussian_scale
+from bayesdp.mechanisms.modips_promise import (
+    check_weights,
+    gaussian_profile,
+    point_of,
+    relation_of,
+)
 from bayesdp.mechanisms.pure_noise import pure_profile, up
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.sequential_counts import public_of
 from bayesdp.mechanisms.sequential_layout import check_steps
 from bayesdp.privacy.composition import total
-from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
+from bayesdp.privacy.profile import Profile, smallest_satisfying
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
-
-_FURTHEST = 2.0**24  # how many times the first guess the scales are looked for
 
 
 def cost(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> float:
@@ -115,23 +118,16 @@ def guarantee(
     made: SequentialModipsMechanism, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
     """The promise of `copies` copies at `delta`; see `SequentialModipsMechanism.guarantee`."""
-    relation, delta = relation_of(made, neighbours), check_delta(delta)
-    profile = profile_of(made, copies, relation)
-    epsilon = profile.epsilon(delta)
-    notes = ["The model, its priors and bounds, and all scales were chosen without the data."]
-    if math.isinf(epsilon) and profile.why:
-        notes.append(profile.why)
-    if made.n is not None:
-        notes.append("The number of records is public and not protected.")
-    if not made.clip:
-        notes.append("All numbers are within their bounds: others are refused.")
-    notes.append("All labels are among the listed ones: others are refused.")
-    return Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=relation,
-        strength=Strength.PROVED,
-        assumptions=(*notes, COMPUTATIONAL),
+    relation = relation_of(made, neighbours)
+    within = "All numbers are within their bounds: others are refused."
+    listed = "All labels are among the listed ones: others are refused."
+    return point_of(
+        made,
+        profile_of(made, copies, relation),
+        relation,
+        delta,
+        chosen="The model, its priors and bounds, and all scales were chosen without the data.",
+        records=(listed,) if made.clip else (within, listed),
         source="bayesdp.mechanisms.sequential_promise; Liu (2016), Proposition 2",
         rho=rho_of(made, copies, relation),
     )
@@ -173,7 +169,7 @@ def calibrated(
     factor = 1.0
     if delta:
         guess = (
-            _guess(math.sqrt(copies), epsilon, delta) / 8
+            gaussian_scale(math.sqrt(copies), epsilon, delta) / 8
             if gaussian
             else epsilon / (8 * copies * (1 + epsilon))
         )
@@ -182,19 +178,9 @@ def calibrated(
             delta,
             start=guess,
             least=guess,
-            largest=guess * _FURTHEST,
+            largest=guess * FURTHEST,
         )
     more = 2.0**-52
     while profile_of(at(factor), copies, None).epsilon(delta) > epsilon:  # as the lattices round
         factor, more = factor * (1 + more), 2 * more
     return at(factor)
-
-
-def _guess(length: float, epsilon: float, delta: float) -> float:
-    """The scale that continuous Gaussian noise needs for a move of `length`."""
-    return smallest_satisfying(
-        lambda scale: gaussian_divergence(length / scale, epsilon),
-        delta,
-        start=length,
-        least=length * 1e-9,
-    )

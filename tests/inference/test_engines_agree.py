@@ -35,6 +35,7 @@ def test_within_four_monte_carlo_standard_errors(case, engine, request):
     idata = model.fit(release, engine=engine, draws=2500, seed=11)
     assert idata.attrs["engine"] == engine
     assert idata.attrs["engine_reason"] == "asked for"
+    assert idata.attrs["verdict"].startswith("no problem found")
     assert not idata.sample_stats["diverging"].any()
     assert float(az.rhat(idata)["p"].max()) < 1.01
     for label in release.groups:
@@ -45,6 +46,15 @@ def test_within_four_monte_carlo_standard_errors(case, engine, request):
             assert abs(draws.mean() - expected) < 4 * az.mcse(draws)
 
 
+def test_too_few_draws_are_convicted(charest_release):
+    with pytest.warns(UserWarning, match="the chains of this fit can't be relied on"):
+        idata = bdp.BinomialModel().fit(
+            charest_release, engine="pymc", draws=50, chains=2, warmup=200, seed=1
+        )
+    assert "ESS is under 400" in idata.attrs["verdict"]
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # few draws
 @pytest.mark.slow
 def test_stan_runs_inside_an_event_loop(charest_release):
     """As in a notebook, whose cells run inside one."""

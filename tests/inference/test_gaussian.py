@@ -150,6 +150,31 @@ def test_copies_against_brute_force(noise, bounding):
     check(bdp.GaussianModel(sd=SD).posterior(release), density, -4.0, 4.0)
 
 
+@pytest.mark.parametrize("prior", [None, (0.3, 0.7)])
+def test_copies_around_a_cell_against_brute_force(prior):
+    """SDD: the mean decides the cells' probabilities, of which few matter."""
+    family = bdp.families.Gaussian(bounds=(-4.0, 4.0), sd=1.0)
+    with bdp.reproducible(1):
+        made = bdp.Modips(family=family, method="sdd", epsilon=20.0, copies=2, size=6)
+        release = made.release(np.linspace(-1, 2, 50))
+    posterior = bdp.GaussianModel(prior=prior, sd=1.0).posterior(release)
+    s, mu = np.linspace(-4, 4, 2001), np.linspace(-7, 7, 2001)
+    law = np.sum([release.mechanism.logp(np.array(z), s[:, None]) for z in release.outputs], axis=0)
+    log_p = special.logsumexp(law + stats.norm.logpdf(s, mu[:, None], 50**-0.5), axis=1)
+    log_p += 0 if prior is None else stats.norm.logpdf(mu, *prior)
+    weights = special.softmax(log_p)
+    assert posterior.mean() == pytest.approx(weights @ mu, abs=1e-9)
+    assert posterior.sd() ** 2 == pytest.approx(weights @ (mu - weights @ mu) ** 2, rel=1e-8)
+
+
+def test_histograms_of_draws_have_no_law():
+    family = bdp.families.Gaussian(bounds=(-4.0, 4.0), sd=1.0)
+    with bdp.reproducible(1):
+        release = bdp.Modips(family=family, method="sphc", epsilon=20.0).release([0.5] * 30)
+    with pytest.raises(bdp.InvalidInput, match="'sphc', whose law is intractable"):
+        bdp.GaussianModel(sd=1.0).posterior(release)
+
+
 def test_a_conjugate_draw_has_a_normal_posterior():
     """Given theta drawn from N(b s, v) the records' mean, and so mu, is normal."""
     n, R, sigma = 40, 9.0, 2.0

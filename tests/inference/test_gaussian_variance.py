@@ -380,3 +380,21 @@ def test_nuts_refuses_what_it_cannot_sample():
     ):
         with pytest.raises(bdp.InvalidInput, match=message):
             bdp.GaussianModel(PRIOR, statistic=statistic).fit(release, engine="pymc")
+
+
+def test_intervals_are_inverses_of_the_distribution_functions():
+    rng = np.random.default_rng(3)
+    weights = rng.dirichlet(np.ones(30))
+    mixture = gaussian_pair.NormalInverseGammaMixture(
+        weights, rng.normal(size=30), rng.gamma(3.0, size=30), 2.5, 4.0
+    )
+    for cdf, interval in (
+        (mixture.cdf_mu, mixture.interval_mu),
+        (mixture.cdf_sigma, mixture.interval_sigma),
+    ):
+        for level in (0.5, 0.95, 1 - 1e-6):
+            low, high = interval(level)
+            assert cdf(low) == pytest.approx((1 - level) / 2, rel=1e-6)
+            assert cdf(high) == pytest.approx((1 + level) / 2, rel=1e-9)
+        with pytest.raises(bdp.InvalidInput, match="level is 1"):
+            interval(1)

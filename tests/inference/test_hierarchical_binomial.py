@@ -185,7 +185,7 @@ def test_bad_releases_and_priors(charest_release):
     with pytest.raises(bdp.InvalidInput, match="n is confidential"):
         model.fit(bdp.Release.of_groups({"a": (hidden, [1]), "b": (hidden, [2])}))
     noise = bdp.LaplaceMechanism(1.0, 1.0, neighbours="replace_one", n=9)
-    with pytest.raises(bdp.InvalidInput, match="what a BinomialModel does"):
+    with pytest.raises(bdp.InvalidInput, match=r"such releases are for bdp\.GaussianModel"):
         model.fit(bdp.Release.of_groups({"a": (noise, [1.5]), "b": (noise, [2.0])}))
     for wrong in (0.0, -1.0, math.inf, "ten"):
         with pytest.raises(bdp.InvalidInput, match="concentration is"):

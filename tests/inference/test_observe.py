@@ -93,6 +93,32 @@ def test_poisson_cells_are_summed_out_each():
         assert at(made, rates=rates) == pytest.approx(right, abs=1e-10)
 
 
+def test_events_by_area_are_summed_out_each():
+    """Given an area's events its copies are negative binomial; nobody lives in the second."""
+    expected, prior, rates = np.array([40.0, 0.0, 3.0]), (2.0, 0.0, 7.0), np.array([1.2, 1.0, 0.3])
+    mechanism = bdp.PoissonGammaMechanism(None, tuple(expected), prior, None)
+    release = bdp.Release.of(mechanism, [(51, 0, 2), (0, 0, 0), (33, 0, 5)])
+    x = np.arange(4000)
+    with pm.Model():
+        rate = pm.Gamma("rates", 1, 1, shape=3)
+        made = bdp.observe(release, pm.Poisson.dist(rate * expected))
+        right = 0.0
+        for i in (0, 2):
+            chance = expected[i] / (prior[i] + 2 * expected[i])
+            law = stats.poisson.logpmf(x, expected[i] * rates[i])
+            for z in release.outputs:
+                law += stats.nbinom.logpmf(z[i], prior[i] + x, 1 - chance)
+            right += special.logsumexp(law)
+        assert at(made, rates=rates) == pytest.approx(right, abs=1e-9)
+
+
+def test_events_by_area_with_a_fixed_total_are_refused():
+    mechanism = bdp.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7)
+    release = bdp.Release.of(mechanism, [(5, 2)])
+    with pm.Model(), pytest.raises(bdp.InvalidInput, match=r"fixed total, 7, .* bdp.PoissonModel"):
+        bdp.observe(release, pm.Poisson.dist(np.ones(2)))
+
+
 def test_groups_are_elements_in_their_order(grouped_release: bdp.Release):
     sizes = [part.mechanism.n for part in grouped_release.parts]
     ps = np.array([0.3, 0.8, 0.1])

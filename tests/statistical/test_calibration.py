@@ -55,6 +55,7 @@ def test_the_check_convicts_the_naive_posterior():
     assert stats.chisquare(counts).pvalue < FALSE_ALARM
 
 
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of 400, by chance
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["pymc", "stan"])
 def test_nuts_engines(engine):

@@ -41,7 +41,7 @@ def test_truths_are_at_uniform_places(cell):
         truth = simulated(rng, 1, size)
         numbers = truth["numbers"][0]
         release = released(made, np.append(float(size), numbers) if unknown else numbers, rng)
-        given = model(n=sizes)._read(release)
+        given = model(n=sizes).read(release)
         found = sample_moments(given.hidden, draws=300, chains=2, warmup=250, seed=i)
         rows = found.rows * np.sqrt(found.n)[..., None, None]
         drawn = given.coefficients(found.n, found.mean, rows, rng)

@@ -56,6 +56,7 @@ _PIECE = 3.0
 _REACH = 9.0
 _UNLIKELY = 90.0  # log of a likelihood beside the largest
 _FINE = 8  # steps of the lattice to rho, at least
+_FAR = 9.0  # standard deviations
 _BLOCK = 1 << 20  # numbers in a temporary array
 
 
@@ -113,11 +114,36 @@ def likely_thetas(family: Gaussian, mechanism: ModipsSBS, y: Floats) -> tuple[Fl
     log_likelihoods : ndarray, shape (copies, thetas)
         With the logarithm of the step added.
     """
-    records, sd = GaussianRecords(family, mechanism.bounding, y), float(family.sd or 0)
+    records = GaussianRecords(family, mechanism.bounding, y)
     _, tau = mean_posterior(family, mechanism.n, 0.0)
-    reach = _REACH * float(tau) + float(tau) ** 2 * mechanism.size * math.sqrt(2 / math.pi) / sd
-    low, high = (np.full((len(y), 1), end) for end in family.bounds)
-    low, high = low - reach, high + reach
+    first, last, step = _likely(records, mechanism.size, np.full((len(y), 1), tau))
+    thetas = step[0] * np.unique(
+        np.concatenate([np.arange(a, b + 1) for a, b in zip(first[:, 0], last[:, 0], strict=True)])
+    )
+    return thetas, records.log_likelihood(thetas) + np.log(step[0])
+
+
+def likely_thetas_each(
+    family: Gaussian, mechanism: ModipsSBS, y: Floats, sds: Floats
+) -> tuple[Floats, Floats]:
+    """The same for one copy and each of several sds, under the family's flat prior.
+
+    Returns
+    -------
+    thetas, log_likelihoods : ndarray, shape (sds, thetas)
+    """
+    sd = sds[:, None]
+    records = GaussianRecords(family, mechanism.bounding, y, sd)
+    first, last, step = _likely(records, mechanism.size, sd / math.sqrt(int(mechanism.n or 0)))
+    thetas = step * (first + np.arange(np.max(last - first) + 1))
+    return thetas, records.log_likelihood(thetas) + np.log(step)
+
+
+def _likely(records: GaussianRecords, size: int, tau: Floats) -> tuple[Floats, Floats, Floats]:
+    """Ends of a lattice, a row each, in steps, and the steps; `tau` has shape (rows, 1)."""
+    slope = size * math.sqrt(2 / math.pi) / records.sd
+    reach = _REACH * tau + tau**2 * slope
+    low, high = records.family.bounds[0] - reach, records.family.bounds[1] + reach
     grid = np.linspace(0, 1, 64)
     for _ in range(60):  # log of the likelihood is concave
         points = low + (high - low) * grid
@@ -128,19 +154,22 @@ def likely_thetas(family: Gaussian, mechanism: ModipsSBS, y: Floats) -> tuple[Fl
         low, high = (np.take_along_axis(points, k[:, None], axis=1) for k in (first, last))
         if np.all(last - first > grid.size / 4):
             break
-    step = 0.7 / math.sqrt(mechanism.size / sd**2 + float(tau) ** -2)
-    ends = zip(np.floor(low[:, 0] / step), np.ceil(high[:, 0] / step), strict=True)
-    thetas = step * np.unique(np.concatenate([np.arange(a, b + 1) for a, b in ends]))
-    return thetas, records.log_likelihood(thetas) + math.log(step)
+    step = 0.7 / np.sqrt(size / records.sd**2 + tau**-2)
+    return np.floor(low / step), np.ceil(high / step), step
 
 
 class GaussianRecords:
-    """What the likelihood of theta needs of the records."""
+    """What the likelihood of theta needs of the records.
 
-    def __init__(self, family: Gaussian, bounding: str, y: Floats) -> None:
+    Their sd is the family's, or one that broadcasts with theta.
+    """
+
+    def __init__(
+        self, family: Gaussian, bounding: str, y: Floats, sd: Floats | None = None
+    ) -> None:
         low, high = family.bounds
         self.family, self.truncated = family, bounding == "truncated"
-        self.sd = float(family.sd or 0)
+        self.sd: Any = float(family.sd or 0) if sd is None else sd
         self.inside = np.all((y >= low) & (y <= high), axis=-1)
         between = np.ones(y.shape, dtype=bool) if self.truncated else (y > low) & (y < high)
         self.low = np.count_nonzero(~between & (y <= low), axis=-1)[..., None]
@@ -156,7 +185,7 @@ class GaussianRecords:
         low, high = self.family.bounds
         away = self.mean - (theta - self.family.middle)
         found = -(self.squares + self.count * away**2) / (2 * self.sd**2)
-        found = found - self.count * (HALF_LOG_2PI + math.log(self.sd))
+        found = found - self.count * (HALF_LOG_2PI + np.log(self.sd))
         if self.truncated:
             half = (high - low) / 2
             mass = log_mass(theta - (low + half), self.sd, half)
@@ -181,7 +210,9 @@ class Blurred:
     def __init__(self, family: Gaussian, mechanism: ModipsSBS, mean: Floats) -> None:
         (self.part,) = mechanism.parts
         self.n, part, g = mechanism.n, self.part, self.part.step
-        self._set_widths(family)
+        at_zero, tau = mean_posterior(family, self.n, 0.0)
+        at_one, _ = mean_posterior(family, self.n, 1.0)
+        self._set_widths(float(tau), float(at_zero), float(at_one - at_zero))
         truncated = mechanism.bounding == "truncated"
         within = part.bounds if truncated else None
         steps = to_steps(mean, g, dimension=None, whole=False, within=within)
@@ -194,22 +225,19 @@ class Blurred:
         self.log_mass: Any = part.noise.log_mass(*gaps) if truncated else 0.0
         self.log_ends = None if truncated else tuple(part.noise.log_upper(gap) for gap in gaps)
 
-    def _set_widths(self, family: Gaussian) -> None:
-        at_zero, tau = mean_posterior(family, self.n, 0.0)
-        at_one, _ = mean_posterior(family, self.n, 1.0)
-        self.tau, self.eta, self.kappa = float(tau), float(at_zero), float(at_one - at_zero)
-        self.rho = self.tau / self.kappa
-        if self.rho < _FINE * self.part.step:
+    def _set_widths(self, tau: Any, eta: float, kappa: float) -> None:
+        self.tau, self.eta, self.kappa, self.rho = tau, eta, kappa, tau / kappa
+        if np.min(self.rho) < _FINE * self.part.step:
             raise InvalidInput(
-                f"sd is {family.sd!r}, so small that the law of the records is that of the noise's "
-                f"lattice, of step {self.part.step!r}: intractable; combine the copies with "
-                "bdp.combine"
+                f"the mean has standard deviation {float(np.min(tau)):.3g} given the noisy one, so "
+                "small that the law of the records is that of the noise's lattice, of step "
+                f"{self.part.step!r}: intractable; combine the copies with bdp.combine"
             )
 
-    def of_family(self, family: Gaussian) -> Blurred:
-        """The same where the records have another sd."""
+    def at(self, sds: Floats) -> Blurred:
+        """The same under a flat prior where the records have these sds, which broadcast."""
         other = copy.copy(self)
-        other._set_widths(family)
+        other._set_widths(sds / math.sqrt(int(self.n or 0)), 0.0, 1.0)
         return other
 
     def log_density(self, theta: Floats) -> Floats:
@@ -222,13 +250,13 @@ class Blurred:
 
 
 def _log_smooth(
-    part: AdditiveNoise, c: Floats, r: Floats, rho: float, cells: tuple[float, float]
+    part: AdditiveNoise, c: Floats, r: Floats, rho: Any, cells: tuple[float, float]
 ) -> Floats:
     """log of the integral over the cells of the noise's density around c times N(m; r, rho^2)."""
     low, high = cells
     scale = part.step * float(part.noise.scale)
     if not isinstance(part.noise, LaplaceNoise):
-        whole = math.hypot(scale, rho)
+        whole = np.hypot(scale, rho)
         middle, sd = r + (c - r) * (rho / whole) ** 2, scale * rho / whole
         inside = log_between((low - middle) / sd, (high - middle) / sd)
         return np.asarray(_log_normal(r - c, whole) + inside)
@@ -244,10 +272,12 @@ def log_between(a: ArrayLike, b: ArrayLike) -> Floats:
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     flip = a + b > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    log_b = special.log_ndtr(b)
+    found = np.asarray(special.log_ndtr(b))
+    near = (a > -_FAR) | (b - a < _FAR)  # else what is below a is less than 1e-17 of that below b
     with np.errstate(divide="ignore"):
-        return np.asarray(log_b + np.log(-np.expm1(np.minimum(special.log_ndtr(a) - log_b, 0.0))))
+        found[near] += np.log(-np.expm1(np.minimum(special.log_ndtr(a[near]) - found[near], 0.0)))
+    return found
 
 
-def _log_normal(x: Floats, sd: float) -> Floats:
-    return np.asarray(-((x / sd) ** 2) / 2 - math.log(sd) - HALF_LOG_2PI)
+def _log_normal(x: Floats, sd: Any) -> Floats:
+    return np.asarray(-((x / sd) ** 2) / 2 - np.log(sd) - HALF_LOG_2PI)

@@ -1,0 +1,168 @@
+"""What an exact statistic says: itself, so that posteriors are the textbook's conjugate ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.engines.normal_mixture import normal_logpdf
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitting import instead
+from bayesdp.inference.gaussian_mean import MeanPosterior, known_mean
+from bayesdp.inference.gaussian_pair import PairPosterior, known_pair
+from bayesdp.mechanisms.exact_statistic import ExactStatistic
+from bayesdp.release import Part
+
+Ends = tuple[float, float]
+
+
+def is_exact(mechanism: Any) -> bool:
+    """Whether it releases its statistic as it is."""
+    return isinstance(mechanism, ExactStatistic)
+
+
+def value_of(part: Part) -> Any:
+    """The statistic that all copies say.
+
+    Raises
+    ------
+    InvalidInput
+        If they differ.
+    """
+    if any(output != part.outputs[0] for output in part.outputs):
+        raise InvalidInput(
+            "copies of an exact statistic differ, so the outputs have probability zero under any "
+            "model; was something else released?"
+        )
+    return part.outputs[0]
+
+
+def checked_value(part: Part, dimension: int | None) -> Any:
+    """The same of a Gaussian model, or InvalidInput if it isn't of that many numbers."""
+    if part.mechanism.dimension != dimension:  # type: ignore[attr-defined]
+        raise InvalidInput(
+            "the exact release isn't the statistic that the model reads: with sd known, the mean "
+            "or the sum; else, as a vector, mean and variance or sum and sum of squares; "
+            + instead(part.mechanism)
+        )
+    return value_of(part)
+
+
+def exact_windows(part: Part) -> list[Ends]:
+    """Of each released integer, the smallest and the largest it can come from."""
+    mechanism: Any = part.mechanism
+    numbers = np.atleast_1d(value_of(part)).tolist()
+    hidden = 0 if mechanism.threshold is None else mechanism.threshold - 1
+    return [(z, hidden if z == 0 else z) for z in numbers]
+
+
+def sampled() -> InvalidInput:
+    """That an exact real number is no latent variable."""
+    return InvalidInput(
+        "the release is exact, so its statistic is known and not to be sampled; give bdp.observe "
+        "the statistic's distribution without a name, as pm.Normal.dist(mu, sd / n ** 0.5)"
+    )
+
+
+def log_density_of(parts: Sequence[Part], law: Any) -> Any:
+    """log p(statistic | theta) as a PyTensor expression, of a continuous distribution."""
+    import pymc as pm
+
+    values = np.array([value_of(part) for part in parts], dtype=np.float64)
+    values = values[0] if parts[0].group is None else values
+    if law.ndim != values.ndim:
+        raise InvalidInput(
+            f"the distribution has {law.ndim} dimensions, but what was released has {values.ndim}"
+        )
+    return pm.logp(law, values).sum()
+
+
+def posterior_given(
+    parts: Sequence[Part],
+    others: Sequence[Any],
+    n: int | None,
+    statistic: str,
+    sd: float | None,
+    prior: tuple[float, ...] | None,
+) -> MeanPosterior | PairPosterior:
+    """The posterior of a Gaussian model where one part is exact.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The exact ones, of the same records.
+    others : sequence of Seen or SeenPair
+        What other releases of these records say; it matters to the evidence alone.
+    n, statistic, sd, prior
+        The model's.
+
+    Raises
+    ------
+    InvalidInput
+        If they contradict each other, or aren't the statistic that the model reads.
+    """
+    found = {checked_value(part, None if sd is not None else 2) for part in parts}
+    if len(found) > 1:
+        raise InvalidInput("the exact releases differ, but are to be of one statistic")
+    if n is None or n < (1 if sd is not None else 2):
+        raise InvalidInput(
+            f"n is {n!r}; give the number of records, as GaussianModel(sd=1, n=1000); with sd "
+            "unknown at least 2"
+        )
+    value = found.pop()
+    if sd is not None:
+        mean = value / (n if statistic == "sum" else 1)
+        elsewhere = sum(float(each.log_law(np.array([mean]))[0]) for each in others)
+        law = 0.0 if prior is None else _log_mean(mean, n, sd, prior)
+        law -= math.log(n) if statistic == "sum" else 0.0
+        normal = None if prior is None else (prior[0], prior[1])
+        return MeanPosterior(known_mean(n, mean, sd, normal), _possible(law + elsewhere))
+    mean, variance = value
+    jacobian = 0.0
+    if statistic == "sum":
+        mean, variance = mean / n, (variance - mean * mean / n) / (n - 1)
+        jacobian = math.log(n) + math.log(n - 1)
+    if not variance > 0:
+        raise InvalidInput("the exact variance isn't positive; under a normal law it is, always")
+    at = np.array([mean]), np.array([variance])
+    elsewhere = sum(float(np.ravel(each.log_law(*at))[0]) for each in others)
+    law = _log_pair(mean, variance, n, prior or ()) - jacobian
+    return PairPosterior(known_pair(n, mean, variance, prior or ()), _possible(law + elsewhere))
+
+
+def _possible(log_evidence: float) -> float:
+    if log_evidence == -math.inf:
+        raise InvalidInput("the releases together have probability zero under the model")
+    return log_evidence
+
+
+def _log_mean(mean: float, n: int, sd: float, prior: tuple[float, ...]) -> float:
+    width = math.hypot(sd / math.sqrt(n), prior[1])
+    return float(normal_logpdf(np.array([mean]), prior[0], width)[0])
+
+
+def _log_pair(mean: float, variance: float, n: int, prior: tuple[float, ...]) -> float:
+    """log density of mean and variance, mu and sigma integrated out under the prior."""
+    m0, k, a, b = prior
+    h, c = (n - 1) / 2, 1 / n + 1 / k
+    scale = b + h * variance + (mean - m0) ** 2 / (2 * c)
+    return float(
+        h * math.log(h)
+        + (h - 1) * math.log(variance)
+        - special.gammaln(h)
+        - math.log(2 * math.pi * c) / 2
+        + a * math.log(b)
+        - special.gammaln(a)
+        + special.gammaln(a + h + 0.5)
+        - (a + h + 0.5) * math.log(scale)
+    )
+
+
+def hidden_counts(values: NDArray[np.int64], ends: Ends) -> NDArray[np.float64]:
+    """log of the law of one released integer: 0 from those within its ends, else -inf."""
+    return np.where((values >= ends[0]) & (values <= ends[1]), 0.0, -np.inf)

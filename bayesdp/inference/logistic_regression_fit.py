@@ -1,0 +1,86 @@
+"""What a logistic regression's fit is made of: the engine chosen, draws named."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_linear import sample
+from bayesdp.engines.log_linear_moves import COEFFICIENTS, NUMBERS
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear_fit import naive_counts
+from bayesdp.inference.log_linear_release import closed
+from bayesdp.inference.logistic_regression_problem import Setting
+from bayesdp.inference.logistic_regression_release import setting_of
+
+_REASONS = {
+    "answers": "the records' true categories are summed out, pattern by pattern of answers, and "
+    "Hamiltonian Monte Carlo samples what is left",
+    "hmc": "each cell has noise of its own and counts are Poisson, so the latent counts are summed "
+    "out, and Hamiltonian Monte Carlo samples what is left",
+    "gibbs": "the latent counts don't sum out: {}, so they are sampled too",
+}
+
+
+def chosen(engine: str, setting: Setting) -> tuple[str, str]:
+    """The engine and why, or InvalidInput if it can't sample this posterior."""
+    if engine not in ("auto", "hmc", "gibbs"):
+        raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'hmc' or 'gibbs'")
+    obstacle = ""
+    if setting.noisy is None:
+        if engine == "gibbs":
+            raise InvalidInput(
+                "engine is 'gibbs', but the release is of answers, whose records sum out; use "
+                "engine='auto' or 'hmc'"
+            )
+        return "hmc", _REASONS["answers"] if engine == "auto" else "asked for"
+    if setting.copies is not None:
+        obstacle = "synthetic tables are drawn given all of them"
+    elif setting.problem.sizes is not None:
+        obstacle = "their total is known, or has a prior of its own"
+    elif not setting.noisy.independent:
+        obstacle = "the released counts overlap, or their noise's law isn't log-concave"
+    if engine == "auto":
+        engine = "gibbs" if obstacle else "hmc"
+        return engine, _REASONS[engine].format(obstacle)
+    if engine == "hmc" and obstacle:
+        raise InvalidInput(
+            f"engine is 'hmc', but the latent counts don't sum out: {obstacle}; use engine='auto' "
+            "or 'gibbs'"
+        )
+    return engine, "asked for"
+
+
+def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any) -> Draws:
+    """Draws of "beta", in the columns' own units, and of "n" where it has a prior."""
+    drawn = sample(setting.problem, summed=summed, seed=seed, **options)
+    u = drawn.posterior["u"][..., -len(setting.design.labels) :]
+    posterior = {"beta": u @ setting.design.shown.T}
+    if "n" in drawn.posterior:
+        posterior["n"] = drawn.posterior["n"]
+    return dataclasses.replace(drawn, posterior=posterior)
+
+
+def naive_setting(model: Any, release: Any) -> tuple[Setting, NDArray[np.int64] | None]:
+    """A release read as if it were of the truth; the table, or None where records answered."""
+    setting = setting_of(model, release, naive=True)
+    if setting.noisy is None:
+        return setting, None
+    if setting.problem.released.kind == COEFFICIENTS:
+        raise InvalidInput(
+            "the release is of coefficients, without the table that a posterior needs, so there "
+            "is no naive one"
+        )
+    copies = setting.copies
+    counts = naive_counts(setting.noisy) if copies is None else copies.sum(axis=0)
+    sizes = None if setting.problem.sizes is None else [(int(counts.sum()), 1.0)]
+    # Given the table, what was released of it doesn't matter, and may have no law at its size.
+    told = setting.problem.released
+    none = closed(np.zeros((len(told.first), 0)), 0.0, laplace=True)
+    released = told._replace(kind=NUMBERS, table=np.zeros((len(told.first), 0)), **none)
+    problem = dataclasses.replace(setting.problem, sizes=sizes, released=released)
+    return dataclasses.replace(setting, problem=problem), counts

@@ -1,0 +1,151 @@
+r"""What a logistic regression reads from a release: a table's cells in pairs, or records' answers.
+
+    log Pr[response 1 | pattern] / Pr[response 0 | pattern] = design row of the pattern . beta
+
+A table has a pair of cells for each combination of predictors, its pattern. How frequent patterns
+are is no matter of the regression, but noisy counts don't say it exactly: log frequency = e + a
+common number, e ~ Normal(0, spread^2), whichever the odds. Where predictors are public, each
+record's pattern is known.
+
+Dirichlet-multinomial copies z of a table x have, given n, a law that is a product over cells,
+prod_c Gamma(alpha_c + x_c + z_c) / Gamma(alpha_c + x_c), times Gamma(A + n) / Gamma(A + n + size).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.fitting import instead
+from bayesdp.inference.log_linear_fit import sizes_of
+from bayesdp.inference.log_linear_release import (
+    NoisyTable,
+    axes_of,
+    closed,
+    noisy_table,
+    released_of,
+)
+from bayesdp.inference.logistic_regression_answers import setting_of_answers
+from bayesdp.inference.logistic_regression_coefficients import setting_of_coefficients
+from bayesdp.inference.logistic_regression_problem import Setting, paired, problem_of
+from bayesdp.inference.multinomial_release import is_noise
+from bayesdp.mechanisms.cells import shape_of
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.perturbed_coefficients import PerturbedCoefficientsMechanism
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.release import Part, Release
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+TAKES = (
+    "tables of counts with noise on every cell (bdp.PerturbedHistogramSynthesizer, or a Laplace or "
+    "Gaussian mechanism with a dimension), noisy marginals (bdp.LogLinearSynthesizer), "
+    "Dirichlet-multinomial copies of a table, and bdp.RandomizedResponse of records' combined "
+    "categories, or of the response with public predictors, and a logistic regression's "
+    "bdp.PerturbedCoefficients"
+)
+_MOST_TABLED = 20_000_000
+
+
+def setting_of(model: Any, release: Any, *, naive: bool = False) -> Setting:
+    """Read a release for a model; with `naive`, as if answers were true.
+
+    Raises
+    ------
+    InvalidInput
+        If they don't fit together.
+    """
+    if not isinstance(release, Release):
+        raise InvalidInput(
+            f"release is a {type(release).__name__}; a LogisticRegression takes one bdp.Release at "
+            "a time, of any number of copies"
+        )
+    mechanism: Any = release.mechanism  # which refuses groups
+    part = release.parts[0]
+    sizes = sizes_of(model, [part])
+    if isinstance(mechanism, RandomizedResponse):
+        return setting_of_answers(model, mechanism, part, naive)
+    if model.data is not None:
+        raise InvalidInput(
+            f"data is given, but the release's mechanism is {mechanism.name!r}; public predictors "
+            "go with a randomized response of each record's response"
+        )
+    if isinstance(mechanism, PerturbedCoefficientsMechanism):
+        return setting_of_coefficients(model, mechanism, part)
+    if isinstance(mechanism, DirichletMultinomialMechanism):
+        noisy, copies, sizes = _of_copies(model, mechanism, part, sizes)
+    elif isinstance(mechanism, NoisyMarginals) or is_noise(mechanism):
+        largest = None if sizes is None else max(n for n, _ in sizes)
+        noisy, copies = noisy_table(part, model.categories, model.zeros, largest), None
+    else:
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't randomise what a "
+            f"LogisticRegression can read; it takes {TAKES}; {instead(mechanism)}. "
+            f"{_instead(mechanism.name)}"
+        )
+    design, pairs = paired(model, noisy.axes, noisy.possible)
+    seen = noisy.centre, noisy.noise, noisy.information
+    problem = problem_of(model, design, pairs, noisy.released, sizes, *seen)
+    return Setting(design, problem, noisy, copies)
+
+
+def _instead(name: str) -> str:
+    if name in ("noisy_moments", "noisy_statistics"):
+        return (
+            "Noisy sums and products of records are the concern of bdp.RecordModel, with a "
+            "logistic record model of your own"
+        )
+    return (
+        "For synthetic records, fit your own estimator to each copy and combine the results by "
+        "bdp.combine; for other statistics of records there is bdp.RecordModel"
+    )
+
+
+def _of_copies(
+    model: Any, made: DirichletMultinomialMechanism, part: Part, sizes: Any
+) -> tuple[NoisyTable, Integers, Sequence[tuple[int, float]]]:
+    """Synthetic tables, and what they and the prior say of n."""
+    if model.zeros is not None:
+        raise InvalidInput("zeros is given, but the release says its own; leave it out")
+    if sizes is None:
+        raise InvalidInput(
+            "n is confidential in this release; give the model a prior on it, as "
+            "n=range(500, 1501), or n itself if you know it"
+        )
+    axes = axes_of(made, model.categories, made.cells)
+    possible = np.ones(made.cells, dtype=bool)
+    possible[list(made.zeros)] = False
+    alpha, z = made.alpha, np.array(part.outputs, dtype=np.int64)[:, made.support]
+    largest, size = max(n for n, _ in sizes), made.size
+    if alpha.size * (largest + 1) > _MOST_TABLED:
+        raise InvalidInput(
+            f"the law of {alpha.size} cells with up to {largest:,} records has more than "
+            f"{_MOST_TABLED:,} values; narrow n, or merge categories"
+        )
+    x = np.arange(largest + 1)
+    table = np.zeros((alpha.size, x.size))
+    for copy in z:
+        table += special.gammaln((alpha + copy)[:, None] + x)
+    table -= len(z) * special.gammaln(alpha[:, None] + x)
+    whole = alpha.sum()
+    n = np.array([each for each, _ in sizes])
+    law = len(z) * (special.gammaln(whole + n) - special.gammaln(whole + n + size))
+    law += np.log([p for _, p in sizes])
+    weights = np.exp(law - law.max())
+    known = [(int(k), float(w)) for k, w in zip(n, weights, strict=True) if w > 0]
+    middle = float(weights @ n / weights.sum())
+    share = z.mean(axis=0) / size
+    each = {**closed(np.zeros((alpha.size, 0)), 0.0, laplace=True), "table": table}
+    possible = possible.reshape(shape_of(axes))
+    released = released_of(axes, possible, [tuple(range(len(axes)))], each)
+    noise = max((whole + middle) ** 2 / size * float(np.mean(share * (1 - share))), 1e-2)
+    names = (tuple(axis.name for axis in axes),)
+    centre, noise = share * (whole + middle) - alpha, noise / len(z)
+    return NoisyTable(axes, possible, names, released, centre, noise, 1 / noise, False), z, known
