@@ -26,6 +26,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy import composition, conversions
+from bayesdp.privacy.distributional.guarantee import (
+    DistributionalGuarantee,
+    refuse_distributional,
+)
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.relations import convert
@@ -95,6 +99,8 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     promises = [
         part if isinstance(part, Guarantee) else part.guarantee(delta=share) for part, _ in pairs
     ]
+    for promise in promises:
+        refuse_distributional(promise, "bdp.compose")
     relation = _relation(promises)
     resolved = [
         _Part(convert(promise, relation), count, _mechanism(part, promise, relation))
@@ -116,13 +122,13 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     )
 
 
-def least_sure(promises: Iterable[Guarantee]) -> Strength:
+def least_sure(promises: Iterable[Guarantee | DistributionalGuarantee]) -> Strength:
     """The strength of the least sure of them; PROVED of none."""
     strengths = (promise.strength for promise in promises)
     return max(strengths, key=STRENGTHS.index, default=Strength.PROVED)
 
 
-def merged(promises: Iterable[Guarantee]) -> tuple[str, ...]:
+def merged(promises: Iterable[Guarantee | DistributionalGuarantee]) -> tuple[str, ...]:
     """All assumptions, each once, in the order of their first appearance."""
     return tuple(dict.fromkeys(each for promise in promises for each in promise.assumptions))
 
@@ -131,6 +137,7 @@ def _pair(part: Any) -> tuple[Any, int]:
     count = 1
     if isinstance(part, tuple) and len(part) == 2:
         part, count = part[0], check_at_least_one("count", part[1])
+    refuse_distributional(part, "bdp.compose")
     if not isinstance(part, Guarantee | Accountable):
         raise InvalidInput(
             f"part is {part!r}; it must be a Guarantee, a mechanism with "

@@ -34,6 +34,10 @@ from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.audit_draws import bounds_from_draws
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
+from bayesdp.privacy.distributional.guarantee import (
+    DistributionalGuarantee,
+    refuse_distributional,
+)
 from bayesdp.privacy.guarantee import Guarantee
 
 Pair = tuple[Any, Any]
@@ -42,7 +46,7 @@ Pair = tuple[Any, Any]
 class Auditable(Protocol):
     """What an audit needs of a mechanism."""
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> Guarantee | DistributionalGuarantee:
         """The claim, for one copy; takes `delta` if the claim depends on it."""
 
     def pairs(self) -> Iterable[Pair]:
@@ -159,11 +163,12 @@ def audit(
         raise InvalidInput(f"search is {search!r}; it must be a whole number, at least 0")
     if not 0 < alpha < 1:
         raise InvalidInput(f"alpha is {alpha!r}; it must lie strictly between 0 and 1")
+    promise: Any = mechanism.guarantee  # one without a profile needn't take a delta
+    claim = promise(delta=delta) if check_delta(delta) else promise()
+    refuse_distributional(claim, "an audit of neighbours")
     tried = list(mechanism.pairs() if pairs is None else pairs)
     if not tried:
         raise InvalidInput("pairs is empty; give at least one pair of statistics")
-    promise: Any = mechanism.guarantee  # one without a profile needn't take a delta
-    claim = promise(delta=delta) if check_delta(delta) else promise()
     if math.isinf(claim.epsilon):
         raise InvalidInput(
             f"delta is {delta}, where the mechanism claims nothing (epsilon = inf), so there is "

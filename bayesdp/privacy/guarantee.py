@@ -73,13 +73,18 @@ class Guarantee:
             )
 
     def __str__(self) -> str:
-        # Rounded up: a promise must not read better than it is.
-        digits = f"{self.epsilon:.6g}"
-        if float(digits) < self.epsilon * (1 - 1e-12):
-            up = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING)
-            digits = f"{float(up.create_decimal_from_float(self.epsilon)):.6g}"
         delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
-        return f"epsilon = {digits}{delta} ({self.neighbours.value}, {self.strength.value})"
+        epsilon = shown_up(self.epsilon)
+        return f"epsilon = {epsilon}{delta} ({self.neighbours.value}, {self.strength.value})"
+
+
+def shown_up(value: float, digits: int = 6) -> str:
+    """`value` to that many digits, rounded up: a promise must not read better than it is."""
+    shown = f"{value:.{digits}g}"
+    if float(shown) < value * (1 - 1e-12):
+        up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+        shown = f"{float(up.create_decimal_from_float(value)):.{digits}g}"
+    return shown
 
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, is_number
 from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
 from bayesdp.privacy.ledger_filter import Cost, charge, keeps, left, refusal, together
@@ -258,6 +259,7 @@ class DatasetLedger:
         LedgerUnavailable
             If the database fails.
         """
+        refuse_distributional(guarantee, "a ledger")
         if not isinstance(guarantee, Guarantee):
             raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
         unproved = guarantee.strength is Strength.AS_PUBLISHED

@@ -93,8 +93,6 @@ class Profile:
         -------
         dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
         """
-        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
-
         last = self._last_epsilon()
         if interval is None:
             interval = last / _PLD_POINTS or 1.0
@@ -104,14 +102,7 @@ class Profile:
         places = np.unique(np.linspace(0, steps, min(steps, _PLD_POINTS) + 1).astype(np.int64))
         # Raised once more, as differences of these numbers are taken.
         deltas = np.array([min(1.0, self.delta(k * interval) * (1 + 1e-9)) for k in places])
-        minus = np.exp(-places * interval)
-        mirrored = -np.expm1(-places * interval) + minus * deltas
-        pmf = pld_pmf.create_pmf_pessimistic_connect_dots(
-            interval,
-            np.concatenate([-places[:0:-1], places]),
-            np.concatenate([mirrored[:0:-1], deltas]),
-        )
-        return privacy_loss_distribution.PrivacyLossDistribution(pmf)
+        return symmetric_pld(interval, places, deltas)
 
     def _last_epsilon(self) -> float:
         """Where nothing finite is left of the profile: the pure epsilon, or nearly."""
@@ -121,6 +112,30 @@ class Profile:
         while high < self.pure_epsilon and self.delta(high) - self.limit > _NEGLIGIBLE:
             high = min(1.25 * high, self.pure_epsilon)
         return high
+
+
+def symmetric_pld(interval: float, places: NDArray[np.int64], deltas: NDArray[np.float64]) -> Any:
+    """The loss distribution of `Profile.pld`, from its points.
+
+    Parameters
+    ----------
+    interval : float
+        The losses are multiples of it.
+    places : ndarray of int
+        Ascending multiples of it, from 0 on.
+    deltas : ndarray
+        Upper bounds of the profile there.
+    """
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    minus = np.exp(-places * interval)
+    mirrored = -np.expm1(-places * interval) + minus * deltas
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(
+        interval,
+        np.concatenate([-places[:0:-1], places]),
+        np.concatenate([mirrored[:0:-1], deltas]),
+    )
+    return privacy_loss_distribution.PrivacyLossDistribution(pmf)
 
 
 def of_a_function(what: str) -> Profile:

@@ -29,6 +29,7 @@ import dataclasses
 import math
 
 from bayesdp.errors import InvalidInput
+from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -41,6 +42,7 @@ def convert(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
     InvalidInput
         If it says nothing there.
     """
+    refuse_distributional(guarantee, "a conversion between neighbouring relations")
     if guarantee.neighbours is neighbours:
         return guarantee
     if (guarantee.neighbours, neighbours) != (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):

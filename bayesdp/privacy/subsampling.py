@@ -45,6 +45,7 @@ import math
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -72,6 +73,7 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
     InvalidInput
         If an argument is out of its range, or the guarantee is under another relation.
     """
+    refuse_distributional(guarantee, "amplification by subsampling")
     if not isinstance(guarantee, Guarantee):
         raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
     if not is_number(rate) or not 0 < rate <= 1:

@@ -23,12 +23,13 @@ from tests.benchmarks.binomial import (
     start_up,
 )
 from tests.benchmarks.censored import censored, censored_engines
+from tests.benchmarks.exact_sums import exact_sums
 from tests.benchmarks.log_linear import log_linear
 from tests.benchmarks.measure import results
 from tests.benchmarks.modips import modips, normal_copies, reproducing
 from tests.benchmarks.networks import beta_model, flipping, hidden_networks, networks
 from tests.benchmarks.privacy import auditing, composing, noise, privacy, spending, tables
-from tests.benchmarks.regression import coverage, regression
+from tests.benchmarks.regression import coverage, logistic, logistic_coverage, regression
 
 PARTS = (
     exact_engine,
@@ -57,7 +58,10 @@ PARTS = (
     normal_mean,
     regression,
     coverage,
+    logistic,
+    logistic_coverage,
     log_linear,
+    exact_sums,
 )
 
 if __name__ == "__main__":

@@ -1,0 +1,193 @@
+r"""An adversary as in Definition 5.2, simulated: what they believe of a record, in both worlds.
+
+For each value of the record, releases are drawn from the real world and from the simulator's, under
+one law of the class. The adversary knows the law and so the probability of every release given the
+value, which the draws estimate; Bayes' theorem gives their posterior in either world.
+
+A promise says that every event has probabilities within (epsilon, delta) of each other, so each
+event gives a lower bound on delta at the promise's epsilon. The event is chosen on one half of the
+draws, and its probabilities are bounded on the other half by Clopper and Pearson's intervals, so
+that a true promise is refuted with probability at most alpha. What holds for one law and one
+simulator refutes or supports that simulator's promise; it proves none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, check_coupled
+from bayesdp.privacy.distributional.worlds import hockey_sticks
+
+Floats = NDArray[np.float64]
+Draws = Callable[[np.random.Generator, Any, int], Any]
+"""Of a generator, the record's value and a number of draws: that many releases."""
+
+_BINS = 64
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What the adversary saw and believed.
+
+    Attributes
+    ----------
+    claim : DistributionalGuarantee
+    delta_lower : float
+        The largest lower bound on delta at the claim's epsilon; valid with probability 1 - alpha.
+    outputs : ndarray, shape (outputs,)
+        The releases, or the lower ends of intervals of them.
+    probability : ndarray, shape (2, values, outputs)
+        Estimated probabilities given each value, in the real world and in the simulator's.
+    posterior : ndarray, shape (2, values, outputs)
+        The adversary's belief in each value after each output; NaN where it wasn't seen.
+    alpha : float
+    """
+
+    claim: DistributionalGuarantee
+    delta_lower: float
+    outputs: NDArray[Any]
+    probability: Floats
+    posterior: Floats
+    alpha: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim is false of this simulator."""
+        return self.delta_lower > self.claim.delta
+
+    @property
+    def shift(self) -> float:
+        """How far the two worlds' posteriors are apart, on average over the real releases."""
+        real = self.probability[0].mean(axis=0)
+        apart = np.abs(self.posterior[0] - self.posterior[1]).sum(axis=0) / 2
+        seen = np.isfinite(apart) & (real > 0)
+        return float((real[seen] * apart[seen]).sum() / real[seen].sum())
+
+
+def attack(
+    claim: DistributionalGuarantee,
+    real: Draws,
+    simulated: Draws,
+    *,
+    values: Sequence[Any],
+    prior: Sequence[float] | None = None,
+    trials: int = 100_000,
+    alpha: float = 1e-6,
+    seed: int | None = None,
+) -> Attack:
+    """Attack a record with draws from both worlds.
+
+    Parameters
+    ----------
+    claim : DistributionalGuarantee
+        With a simulator: of coupled worlds or distributional.
+    real, simulated : callable
+        Of a generator, the record's value and a number: that many releases, numbers or labels, of
+        data that have this record, and what the simulator says without it. What the adversary
+        knows of the other records is one fixed value, built into both.
+    values : sequence
+        Values of the record, two or more.
+    prior : sequence of float, optional
+        The adversary's before the release; all alike by default.
+    trials : int
+        Draws from each world for each value, at least 100.
+    alpha : float
+        In (0, 1): the probability of refuting a true claim.
+    seed : int, optional
+        For reproducible draws; nothing confidential is drawn from here.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is out of its range.
+    """
+    check_coupled(claim, "attack")
+    if len(values) < 2:
+        raise InvalidInput(f"values is {list(values)!r}; an adversary chooses between two or more")
+    if check_at_least_one("trials", trials) < 100:
+        raise InvalidInput(f"trials is {trials}; it must be at least 100")
+    if not is_number(alpha) or not 0 < alpha < 1:
+        raise InvalidInput(f"alpha is {alpha!r}; it must be a number above 0 and below 1")
+    before = np.ones(len(values)) if prior is None else np.asarray(prior, dtype=np.float64)
+    if before.shape != (len(values),) or not np.all(before > 0):
+        raise InvalidInput(f"prior is {prior!r}; it must be {len(values)} positive numbers")
+    generator = np.random.default_rng(seed)
+    drawn = np.array(
+        [[np.asarray(world(generator, v, trials)) for v in values] for world in (real, simulated)]
+    )
+    if drawn.shape != (2, len(values), trials):
+        raise InvalidInput(
+            f"the draws have shape {drawn.shape[2:]}; there must be one number or label a draw"
+        )
+    half = trials // 2
+    outputs, cells = _cells(drawn, half)
+    counts = np.array(
+        [
+            [[np.bincount(part, minlength=outputs.size) for part in (row[:half], row[half:])]
+             for row in world]
+            for world in cells
+        ]
+    )  # fmt: skip
+    total = counts.sum(axis=2) / trials
+    joint = (before / before.sum())[:, None] * total
+    with np.errstate(invalid="ignore"):
+        posterior = joint / joint.sum(axis=1, keepdims=True)
+    level = alpha / (4 * len(values))
+    lower = max(
+        _lower_bound(counts[a, v], counts[b, v], claim.epsilon, level)
+        for v in range(len(values))
+        for a, b in ((0, 1), (1, 0))
+    )
+    return Attack(claim, lower, outputs, total, posterior, alpha)
+
+
+def _cells(drawn: NDArray[Any], half: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The outputs, or intervals of them with edges from the first halves, and each draw's."""
+    labels, numbers = np.unique(drawn, return_inverse=True)
+    if labels.size <= _BINS or drawn.dtype.kind not in "iuf":
+        return labels, numbers.reshape(drawn.shape)
+    edges = np.unique(np.quantile(drawn[:, :, :half], np.arange(1, _BINS) / _BINS))
+    return np.r_[-np.inf, edges], np.searchsorted(edges, drawn, side="right")
+
+
+def _lower_bound(
+    one: NDArray[np.int64], other: NDArray[np.int64], epsilon: float, level: float
+) -> float:
+    """A lower bound on delta, from counts of both halves, shape (2, outputs)."""
+    from scipy import stats
+
+    bound = math.exp(min(epsilon, 700.0))
+    event = one[0] / one[0].sum() > bound * other[0] / other[0].sum()
+    n = int(one[1].sum())
+    m = int(other[1].sum())
+    k, j = int(one[1][event].sum()), int(other[1][event].sum())
+    low = 0.0 if k == 0 else float(stats.beta.ppf(level, k, n - k + 1))
+    high = 1.0 if j == m else float(stats.beta.isf(level, j + 1, m - j))
+    return low - bound * high
+
+
+def believed_delta(found: Attack, epsilon: float) -> float:
+    """The smallest delta of Definition 5.2 that the estimated posteriors keep at `epsilon`.
+
+    With probability at least 1 - delta over the real release, the posteriors of the two worlds are
+    within (epsilon, delta) of each other. From estimates, it is itself one.
+    """
+    real = found.probability[0].mean(axis=0)
+    needed = np.full(real.size, 2.0)
+    known = np.isfinite(found.posterior).all(axis=(0, 1))
+    pair = found.posterior[:, :, known]
+    needed[known] = hockey_sticks(pair[0].T, pair[1].T, epsilon)
+    order = np.argsort(-needed)
+    failing, least = 0.0, 1.0
+    for k in order:
+        least = min(least, max(float(needed[k]), failing))
+        failing += float(real[k])
+    return least

@@ -1,0 +1,238 @@
+r"""How a sample came about, as far as an adversary knows: its size is uncertain.
+
+Records that are discarded from a sample of n: D = max(0, ceil(Laplace(1 / epsilon) + log(1 / delta)
+/ epsilon)) of them, at random (Groce 2014, section 6.2). The release is the histogram of what is
+left, and the simulator's that of the n - 1 others, of which D are discarded too. With q the law of
+D, s = n - D records left, m of them in the bin of the protected one and a proportion p of the
+population there, the two worlds give (m, s) the probabilities
+
+    q(n - s) [s / n Bin(m - 1; s - 1, p) + (1 - s / n) Bin(m; s, p)]
+    and   q(n - 1 - s) Bin(m; s, p).
+
+What is compared is (m, s - m) where m is shown, and s - m alone where it isn't: the others' bins
+depend on m through it alone. The sums are computed over all but 1e-25 of either, which is added.
+Records are independent: a sample of a large population.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.guarantee import check_epsilon
+
+Floats = NDArray[np.float64]
+
+_PROPORTIONS = 24
+_LEFT_OUT = 1e-25
+
+
+@dataclass(frozen=True, slots=True)
+class BinomialSize:
+    """Each of a population's individuals is in the sample with probability `rate`, independently.
+
+    Parameters
+    ----------
+    population : int
+        At least 2.
+    rate : float
+        In (0, 1).
+    """
+
+    population: int
+    rate: float
+
+    def __post_init__(self) -> None:
+        if check_at_least_one("population", self.population) < 2:
+            raise InvalidInput(f"population is {self.population}; it must be at least 2")
+        if not is_number(self.rate) or not 0 < self.rate < 1:
+            raise InvalidInput(
+                f"rate is {self.rate!r}; it must be a number above 0 and below 1 (with 1 all are "
+                "in the sample, and its counts are certain)"
+            )
+
+    @property
+    def in_words(self) -> str:
+        """For the reader of a report."""
+        return (
+            f"a sample of a population of {self.population}, each in it independently with "
+            f"probability {self.rate}"
+        )
+
+    @property
+    def as_data(self) -> dict[str, Any]:
+        """Public parameters."""
+        return {"size": "binomial", "population": self.population, "rate": self.rate}
+
+    @property
+    def largest(self) -> int:
+        """The largest number of records there can be, or one that is hardly ever reached."""
+        return self.population
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonSize:
+    """A sample of Poisson size from a large population.
+
+    Parameters
+    ----------
+    mean : float
+        The expected size, positive and finite; a larger one than the true is on the safe side.
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        if not is_number(self.mean) or not 0 < self.mean < math.inf:
+            raise InvalidInput(f"mean is {self.mean!r}; it must be a positive finite number")
+
+    @property
+    def in_words(self) -> str:
+        """For the reader of a report."""
+        return f"independent records, whose number is Poisson with mean {self.mean}"
+
+    @property
+    def as_data(self) -> dict[str, Any]:
+        """Public parameters."""
+        return {"size": "poisson", "mean": self.mean}
+
+    @property
+    def largest(self) -> int:
+        """The largest number of records there can be, or one that is hardly ever reached."""
+        return math.ceil(self.mean + 40 * math.sqrt(self.mean) + 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedMinusLaplace:
+    """A sample of known size, of which a random number of records is discarded.
+
+    Parameters
+    ----------
+    n : int
+        Records before, at least 2.
+    epsilon, delta : float
+        Of the law of the number discarded: positive, and in (0, 1).
+    """
+
+    n: int
+    epsilon: float
+    discard_delta: float
+
+    def __post_init__(self) -> None:
+        if check_at_least_one("n", self.n) < 2:
+            raise InvalidInput(f"n is {self.n}; it must be at least 2")
+        check_epsilon(self.epsilon)
+        if not is_number(self.discard_delta) or not 0 < self.discard_delta < 1:
+            raise InvalidInput(
+                f"discard_delta is {self.discard_delta!r}; it must be a number above 0 and below 1"
+            )
+
+    @property
+    def in_words(self) -> str:
+        """For the reader of a report."""
+        return (
+            f"{self.n} independent records, of which max(0, ceil(Laplace(1 / {self.epsilon}) + "
+            f"log(1 / {self.discard_delta}) / {self.epsilon})) are discarded at random"
+        )
+
+    @property
+    def as_data(self) -> dict[str, Any]:
+        """Public parameters."""
+        return {
+            "size": "fixed_minus_laplace",
+            "n": self.n,
+            "epsilon": self.epsilon,
+            "discard_delta": self.discard_delta,
+        }
+
+    @property
+    def largest(self) -> int:
+        """The largest number of records there can be, or one that is hardly ever reached."""
+        return self.n
+
+    def discarded(self) -> Floats:
+        """Pr[D = d] for d = 0, 1, ..., shape (at most n + 1,); all but 1e-19 of it."""
+        shift = -math.log(self.discard_delta) / self.epsilon
+        last = min(self.n, math.ceil(shift + 45 / self.epsilon))
+        x = np.arange(last + 1) - shift
+        rate = self.epsilon
+        below = np.where(x < 0, np.exp(np.minimum(rate * x, 0)) / 2, 0.0)
+        above = np.where(x >= 0, np.exp(-rate * np.maximum(x, 0)) / 2, 0.0)
+        found = np.empty(last + 1)
+        found[0] = below[0] if x[0] < 0 else 1 - above[0]
+        both = (x[1:] < 0, x[:-1] >= 0)
+        found[1:] = np.where(
+            both[0],
+            below[1:] - below[:-1],
+            np.where(both[1], above[:-1] - above[1:], 1 - above[1:] - below[:-1]),
+        )
+        if last == self.n:
+            found[-1] = max(0.0, 1 - math.fsum(found[:-1]))
+        return found
+
+    def delta(self, threshold: int, epsilon: float) -> float:
+        """The largest delta over a grid of proportions, and over finer ones near the worst."""
+        counts = np.geomspace(min(max(threshold / 16, 0.05), self.n / 2), self.n, _PROPORTIONS)
+        found = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
+        for _ in range(2):
+            at = int(np.argmax(found))
+            near = np.linspace(counts[max(at - 1, 0)], counts[min(at + 1, counts.size - 1)], 7)[
+                1:-1
+            ]
+            counts = np.r_[counts, near]
+            found += [self.delta_at(threshold, epsilon, c / self.n) for c in near]
+            order = np.argsort(counts)
+            counts, found = counts[order], [found[i] for i in order]
+        return min(1.0, max(found))
+
+    def delta_at(self, threshold: int, epsilon: float, proportion: float) -> float:
+        """The delta of a bin with that proportion of the population, in (0, 1]; rounded up."""
+        from scipy import special, stats
+
+        q, n, p = self.discarded(), self.n, proportion
+        s = np.arange(n - q.size, n + 1)  # left over in either world
+        s = s[s >= 0]
+        real = np.where(n - s < q.size, q[np.minimum(n - s, q.size - 1)], 0.0)
+        others = n - 1 - s
+        simulated: Floats = np.where(others >= 0, q[np.clip(others, 0, q.size - 1)], 0.0)
+        if q.size == n + 1 and n >= 1:  # all n - 1 others are discarded from there on
+            simulated[s == 0] += q[-1]
+        low, high = (float(end) for end in (stats.binom.ppf(_LEFT_OUT, s[0], p),
+                                            stats.binom.isf(_LEFT_OUT, n, p)))  # fmt: skip
+        m = np.arange(max(0, int(low) - 2), min(n, int(high) + 2) + 1)[:, None]
+
+        def law(x: Any, size: Any) -> Floats:
+            inside = (x >= 0) & (x <= size)
+            x, size = np.where(inside, x, 0), np.broadcast_to(np.maximum(size, 0), x.shape)
+            logs = special.xlogy(x, p) + special.xlog1py(size - x, -p)
+            logs += special.gammaln(size + 1) - special.gammaln(x + 1)
+            logs -= special.gammaln(size - x + 1)
+            return np.where(inside, np.exp(logs), 0.0)
+
+        grid = np.broadcast_to(m, (m.size, s.size))
+        same = law(grid, s)
+        one = real * (s / n * law(grid - 1, s - 1) + (1 - s / n) * same)
+        other = simulated * same
+        left = max(0.0, 1 - one.sum(), 1 - other.sum())
+        shown = m[:, 0] >= threshold
+        rest = (s - grid)[~shown].ravel()
+        rest = rest - rest.min() if rest.size else rest
+        hidden = [
+            np.bincount(rest, weights=each[~shown].ravel()) if rest.size else np.zeros(1)
+            for each in (one, other)
+        ]
+        e = math.exp(epsilon)
+        both = []
+        for a, b, x, y in ((one, other, *hidden), (other, one, *hidden[::-1])):
+            excess = np.maximum(a[shown] - e * b[shown], 0).sum() + np.maximum(x - e * y, 0).sum()
+            both.append(float(excess))
+        return float(max(both) * (1 + 1e-9) + left)
+
+
+SampleSize = BinomialSize | PoissonSize | FixedMinusLaplace

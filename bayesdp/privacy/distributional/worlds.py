@@ -1,0 +1,269 @@
+r"""The definitions over finite spaces, by brute force: the oracle that every theorem is tested by.
+
+A class of laws is a list of finite laws of (X, Z), the data and what the adversary knows. A secret
+is a pair (alt, priv) of functions of the data: what is scrubbed of it, and what is private. A
+mechanism F maps data to a law of outputs. A context is a law of the class, a secret, and values
+(v, z) of (priv(X), Z) that have positive probability. Coupled-worlds privacy (Groce 2014,
+Definition 5.5) says that one simulator S has, in every context,
+
+    F(X) | priv(X) = v, Z = z    and    S(alt(X)) | priv(X) = v, Z = z
+
+within (epsilon, delta) of each other. For a given epsilon the best delta over all simulators is
+the value of a linear programme: the law of S(alt(X)) in a context is linear in S, and the two
+hockey-stick divergences are largest values of linear functions of it. What is returned is
+attained by a simulator that is returned too, and so is never too small but for rounding; `lower` is
+the programme's own value, which no simulator beats but for the solver's tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+
+Data = Hashable
+Output = Hashable
+FiniteLaw = Mapping[tuple[Any, Any], float]
+"""The probability of each pair (data, what the adversary knows)."""
+Mechanism = Callable[[Any], Any]
+"""Of data: an output, or a mapping of outputs to their probabilities."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """What is private in the data, and what is left of it where its owner took no part.
+
+    Attributes
+    ----------
+    alt, priv : callable
+        Functions of the data, with hashable values.
+    """
+
+    alt: Callable[[Any], Hashable]
+    priv: Callable[[Any], Hashable]
+
+
+def records(n: int) -> list[Secret]:
+    """Each of n records: private, and scrubbed (None in its place). Distributional privacy."""
+    return [Secret(_without([i]), _value_at(i)) for i in range(n)]
+
+
+def attributes(n: int, private: Sequence[int]) -> list[Secret]:
+    """The private attributes of each of n records, those with these positions in it."""
+    return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
+
+
+def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
+    """Each record of each group, in a world without its whole group; positions of records."""
+    return [Secret(_without(group), _value_at(i)) for group in members for i in group]
+
+
+def nodes(n: int) -> list[Secret]:
+    """Each of n nodes with its ties; data are symmetric adjacency matrices, tuples of tuples."""
+
+    def without(i: int) -> Callable[[Any], Hashable]:
+        return lambda g: (i, *(tuple(x for k, x in enumerate(row) if k != i)
+                               for j, row in enumerate(g) if j != i))  # fmt: skip
+
+    return [Secret(without(i), _value_at(i)) for i in range(n)]
+
+
+def _without(removed: Sequence[int]) -> Callable[[Any], Hashable]:
+    return lambda x: tuple(None if k in removed else r for k, r in enumerate(x))
+
+
+def _value_at(i: int) -> Callable[[Any], Hashable]:
+    return lambda x: x[i]
+
+
+def _masked(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
+    def alt(x: Any) -> Hashable:
+        seen = tuple(None if j in private else a for j, a in enumerate(x[i]))
+        return (*x[:i], seen, *x[i + 1 :])
+
+    return alt
+
+
+def _attributes_of(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
+    return lambda x: tuple(x[i][j] for j in private)
+
+
+@dataclass(frozen=True)
+class Best:
+    """A promise and the simulator that attains it.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Kept by `simulator` in every context.
+    lower : float
+        What no simulator's delta (epsilon, of `smallest_epsilon`) is below, to the solver's
+        tolerance of about 1e-9; of a given simulator, its own.
+    simulator : dict
+        A law of outputs, as a dict, for each value of alt.
+    """
+
+    epsilon: float
+    delta: float
+    lower: float
+    simulator: dict[Hashable, dict[Output, float]]
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """All contexts of a class, row by row.
+
+    Attributes
+    ----------
+    outputs : list
+        Of the mechanism, or of the simulator.
+    alts : list
+        Values of alt.
+    keys : list
+        (number of the law, number of the secret, v, z) of each context.
+    real : ndarray, shape (contexts, outputs)
+        The law of the mechanism's output.
+    scrubbed : ndarray, shape (contexts, alts)
+        The law of alt(X).
+    weight : ndarray, shape (contexts,)
+        Its probability under its law.
+    """
+
+    outputs: list[Output]
+    alts: list[Hashable]
+    keys: list[tuple[int, int, Hashable, Hashable]]
+    real: NDArray[np.float64]
+    scrubbed: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def law_of(mechanism: Mechanism, data: Any) -> Mapping[Output, float]:
+    """The law of a mechanism's output; an output alone has probability 1."""
+    found = mechanism(data)
+    return found if isinstance(found, Mapping) else {found: 1.0}
+
+
+def check_laws(laws: Iterable[FiniteLaw]) -> list[FiniteLaw]:
+    """Return the class if it is one of finite laws, else raise InvalidInput."""
+    found = list(laws)
+    if not found:
+        raise InvalidInput("laws is empty; give at least one law of (data, knowledge)")
+    for k, law in enumerate(found):
+        if not isinstance(law, Mapping) or not all(isinstance(p, tuple) for p in law):
+            raise InvalidInput(f"laws[{k}] must map pairs (data, knowledge) to probabilities")
+        each = list(law.values())
+        if any(not p >= 0 for p in each) or not math.isclose(math.fsum(each), 1, abs_tol=1e-9):
+            raise InvalidInput(f"laws[{k}] has probabilities below 0, or that don't sum to 1")
+    return found
+
+
+def contexts(
+    mechanism: Mechanism, laws: Iterable[FiniteLaw], secrets: Sequence[Secret]
+) -> Contexts:
+    """Every context of a class, and the laws of the output and of the scrubbed data in it."""
+    if not secrets:
+        raise InvalidInput("secrets is empty; give at least one, as those of records(n)")
+    outputs: dict[Output, int] = {}
+    alts: dict[Hashable, int] = {}
+    real: dict[Any, dict[int, float]] = {}
+    scrubbed: dict[Any, dict[int, float]] = {}
+    for k, law in enumerate(check_laws(laws)):
+        for (x, z), probability in law.items():
+            if probability == 0:
+                continue
+            released = law_of(mechanism, x)
+            for s, secret in enumerate(secrets):
+                key = (k, s, secret.priv(x), z)
+                cells = real.setdefault(key, {})
+                for t, p in released.items():
+                    at = outputs.setdefault(t, len(outputs))
+                    cells[at] = cells.get(at, 0.0) + probability * p
+                at = alts.setdefault(secret.alt(x), len(alts))
+                cells = scrubbed.setdefault(key, {})
+                cells[at] = cells.get(at, 0.0) + probability
+    keys = list(real)
+    f, a = np.zeros((len(keys), len(outputs))), np.zeros((len(keys), len(alts)))
+    for c, key in enumerate(keys):
+        f[c, list(real[key])] = list(real[key].values())
+        a[c, list(scrubbed[key])] = list(scrubbed[key].values())
+    weight = a.sum(axis=1)
+    return Contexts(
+        list(outputs), list(alts), keys, f / weight[:, None], a / weight[:, None], weight
+    )
+
+
+def hockey_sticks(
+    one: NDArray[np.float64], other: NDArray[np.float64], epsilon: float
+) -> NDArray[np.float64]:
+    """The larger of the two hockey-stick divergences of rows of probabilities."""
+    bound = math.exp(epsilon)
+    both = [np.maximum(p - bound * q, 0.0).sum(axis=-1) for p, q in ((one, other), (other, one))]
+    return np.asarray(np.maximum(*both))
+
+
+def delta_of(found: Contexts, kernel: NDArray[np.float64], epsilon: float) -> float:
+    """The delta that a simulator keeps; `kernel` has a row for each value of alt."""
+    return float(hockey_sticks(found.real, found.scrubbed @ kernel, epsilon).max())
+
+
+def epsilon_of(found: Contexts, kernel: NDArray[np.float64], delta: float) -> float:
+    """The smallest epsilon that a simulator keeps at delta; inf where there is none."""
+    return smallest_common(found.real, found.scrubbed @ kernel, delta)
+
+
+def smallest_common(one: NDArray[np.float64], other: NDArray[np.float64], delta: float) -> float:
+    """The smallest epsilon at which all rows are within (epsilon, delta) of each other.
+
+    The divergence of a row is piecewise linear in exp(epsilon), with corners at the ratios of its
+    probabilities; between the two corners around the answer it is solved exactly.
+    """
+    worst = 1.0
+    for p, q in ((one, other), (other, one)):
+        for a, b in zip(p, q, strict=True):
+            worst = max(worst, _row_ratio(a, b, delta))
+    return math.log(worst) if math.isfinite(worst) else math.inf
+
+
+def _row_ratio(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> float:
+    """The smallest r >= 1 with the sum of max(0, p - r q) at most delta."""
+    with np.errstate(divide="ignore"):
+        ratio = np.where(p > 0, p / np.where(q > 0, q, 1.0), 0.0)
+    ratio = np.where((q == 0) & (p > 0), np.inf, ratio)
+    order = np.argsort(-ratio, kind="stable")
+    above, below = np.cumsum(p[order]), np.cumsum(q[order])
+    ratio = ratio[order]
+    for k in range(ratio.size):  # r below ratio[k]: cells 0..k count
+        after = ratio[k + 1] if k + 1 < ratio.size else 0.0
+        if math.isinf(after):
+            continue
+        least = max(after, 1.0)
+        if above[k] - least * below[k] > delta:
+            if below[k] == 0:
+                return math.inf
+            return float(max(1.0, (above[k] - delta) / below[k]))
+        if after <= 1:
+            break
+    return 1.0
+
+
+def kernel_of(
+    found: Contexts, simulator: Callable[[Any], Any]
+) -> tuple[Contexts, NDArray[np.float64]]:
+    """A given simulator as rows of probabilities, and the contexts with its own outputs too."""
+    laws = [law_of(simulator, alt) for alt in found.alts]
+    outputs = dict.fromkeys(found.outputs) | dict.fromkeys(t for law in laws for t in law)
+    column = {t: k for k, t in enumerate(outputs)}
+    kernel = np.zeros((len(found.alts), len(column)))
+    for row, law in zip(kernel, laws, strict=True):
+        for t, p in law.items():
+            row[column[t]] = p
+    real = np.zeros((len(found.keys), len(column)))
+    real[:, : len(found.outputs)] = found.real
+    wider = Contexts(list(outputs), found.alts, found.keys, real, found.scrubbed, found.weight)
+    return wider, kernel
