@@ -1,5 +1,6 @@
 """What is public, and where it lives."""
 
+from . import distributional as distributional
 from . import networks as networks
 from ._version import __version__ as __version__
 from .engines.mixture import BetaMixture as BetaMixture
@@ -12,6 +13,8 @@ from .errors import LedgerCorrupted as LedgerCorrupted
 from .errors import LedgerUnavailable as LedgerUnavailable
 from .errors import MissingDependency as MissingDependency
 from .errors import ReleaseExists as ReleaseExists
+from .evaluation.anonymity import anonymity as anonymity
+from .evaluation.attribute_risk import attribute_risk as attribute_risk
 from .evaluation.combining import combine as combine
 from .evaluation.combining import combine_all as combine_all
 from .evaluation.combining_nested import CombinedNested as CombinedNested
@@ -20,17 +23,26 @@ from .evaluation.combining_results import Combined as Combined
 from .evaluation.combining_results import CombinedVector as CombinedVector
 from .evaluation.combining_tests import FTest as FTest
 from .evaluation.combining_tests import likelihood_ratio_test as likelihood_ratio_test
+from .evaluation.identification_risk import identification_risk as identification_risk
+from .evaluation.interval_overlap import interval_overlap as interval_overlap
+from .evaluation.utility import utility as utility
+from .evaluation.utility_plot import plot_utility as plot_utility
 from .inference.beta_model import BetaModel as BetaModel
 from .inference.binomial import BinomialModel as BinomialModel
 from .inference.ergm import ErgmModel as ErgmModel
+from .inference.evidence import Evidence as Evidence
+from .inference.evidence import compare as compare
+from .inference.evidence import log_evidence as log_evidence
 from .inference.gaussian import GaussianModel as GaussianModel
 from .inference.hierarchical_binomial import (
     HierarchicalBinomialModel as HierarchicalBinomialModel,
 )
 from .inference.linear_regression import LinearRegression as LinearRegression
 from .inference.log_linear import LogLinearModel as LogLinearModel
+from .inference.logistic_regression import LogisticRegression as LogisticRegression
 from .inference.multinomial import MultinomialModel as MultinomialModel
 from .inference.observe import observe as observe
+from .inference.poisson import PoissonModel as PoissonModel
 from .inference.predictive import posterior_predictive as posterior_predictive
 from .inference.record_model import RecordModel as RecordModel
 from .mechanisms import families as families
@@ -63,6 +75,9 @@ from .mechanisms.noisy_moments import NoisyMomentsMechanism as NoisyMomentsMecha
 from .mechanisms.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
 from .mechanisms.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
 from .mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+from .mechanisms.perturbed_coefficients import (
+    PerturbedCoefficientsMechanism as PerturbedCoefficientsMechanism,
+)
 from .mechanisms.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
 from .mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from .mechanisms.randomness import reproducible as reproducible
@@ -100,6 +115,7 @@ from .synthesis.noisy_degrees import NoisyDegrees as NoisyDegrees
 from .synthesis.noisy_moments import NoisyMoments as NoisyMoments
 from .synthesis.noisy_statistics import NoisyStatistics as NoisyStatistics
 from .synthesis.noisy_triangles import NoisyTriangles as NoisyTriangles
+from .synthesis.perturbed_coefficients import PerturbedCoefficients as PerturbedCoefficients
 from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
 from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior

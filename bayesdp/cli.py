@@ -13,6 +13,7 @@ import typer
 from bayesdp import cli_options, ledger_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
+from bayesdp.evaluation.declarations import MODELS
 
 app = typer.Typer(
     help="Bayesian inference from, and for, differentially private data.",
@@ -106,9 +107,7 @@ def fit(
         Path | None,
         typer.Option(help="posterior.nc; for an analysis, a folder (default: its name)."),
     ] = None,
-    family: Annotated[
-        str, typer.Option(help="Model family: binomial, gaussian, multinomial, ergm, beta_model.")
-    ] = "binomial",
+    family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
     prior: Annotated[
         str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
     ] = None,
@@ -212,7 +211,7 @@ def demo(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="charest, hu, liu or zheng")],
+    paper: Annotated[str, typer.Argument(help="charest, groce, hu, liu or zheng")],
     out: Out,
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
     force: Force = False,

@@ -15,6 +15,7 @@ SYNTHESIZERS = {
     "log_linear": "log_linear.LogLinearSynthesizer",
     "modips": "modips.Modips",
     "noisy_moments": "noisy_moments.NoisyMoments",
+    "perturbed_coefficients": "perturbed_coefficients.PerturbedCoefficients",
     "perturbed_histogram": "histogram.PerturbedHistogramSynthesizer",
     "poisson_gamma": "poisson_gamma.PoissonGammaSynthesizer",
 }
@@ -28,7 +29,9 @@ MODELS = {
     "hierarchical_binomial": "hierarchical_binomial.HierarchicalBinomialModel",
     "linear_regression": "linear_regression.LinearRegression",
     "log_linear": "log_linear.LogLinearModel",
+    "logistic_regression": "logistic_regression.LogisticRegression",
     "multinomial": "multinomial.MultinomialModel",
+    "poisson": "poisson.PoissonModel",
 }
 """By their families."""
 

@@ -133,7 +133,7 @@ def _findings(
     cells: Mapping[Cell, Numbers],
     claims: Table,
     agreement: Table,
-    posterior: tuple[Table, Table],
+    posterior: tuple[Table, Table, Table],
     cost: Table,
 ) -> tuple[str, ...]:
     beyond = sum(agreement.numbers(agreement.columns[-1]))

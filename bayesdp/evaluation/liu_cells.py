@@ -36,7 +36,11 @@ PRINTED_EPSILONS = (100.0, 10.0, 1.0, 0.5)
 """Of Table 1."""
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """w of Figure 8, whose values aren't in the paper's text either."""
+POSTERIOR_SHARES = (0.1, 0.5, 0.9)
+"""Those of Figure 8 where the posterior is computed too."""
 MOST_POSTERIORS = 500
+MOST_PAIRS = 40
+"""The same where sd is unknown, which takes some 100 times as long."""
 RULES = ("liu", "raab", "reiter", "rubin")
 NORMAL = frozenset({"raab", "reiter"})
 """Rules whose intervals are normal; the others' are t's, with the rule's degrees of freedom."""
@@ -56,7 +60,12 @@ class Cell:
     def cost(self) -> int:
         """Roughly how long it takes, to start the longest first."""
         d = self.design
-        posterior = 0 if self.part != "posterior" else 1 if d.bounds is None else 1 + d.n
+        if self.part != "posterior":
+            posterior = 0
+        elif d.share is not None:
+            posterior = 10**4 * d.n
+        else:
+            posterior = 1 if d.bounds is None else 1 + d.n
         return d.copies * (d.n if d.bounds and d.n < SIZES[0] else 1) + 10**6 * posterior
 
 
@@ -83,7 +92,7 @@ def cells() -> list[Cell]:
 
 
 def posterior_designs() -> list[Design]:
-    """Those of Table 1, and normal records whose mean isn't in the middle of the bounds."""
+    """Those of Table 1, normal records off the middle of the bounds, and some of Figure 8."""
     found = []
     for epsilon, n, p in itertools.product(PRINTED_EPSILONS, SIZES, PROPORTIONS):
         found.append(Design(n, 10, epsilon, p=p))
@@ -91,6 +100,11 @@ def posterior_designs() -> list[Design]:
         found.append(Design(n, 10, epsilon, bounds=BOUNDS[0]))
     for epsilon, n in itertools.product(PRINTED_EPSILONS[2:], NORMAL_SIZES):
         found.append(Design(n, 10, epsilon, bounds=BOUNDS[0], mean=OFF_MIDDLE))
+    for share, n in itertools.product(POSTERIOR_SHARES, SIZES):
+        found.append(Design(n, 10, 1.0, bounds=BOUNDS[0], share=share))
+    for n, bounds in itertools.product(SIZES, BOUNDS):
+        kept = "truncated" if bounds == BOUNDS[0] else "inflated"
+        found.append(Design(n, 10, 1.0, kept, bounds=bounds, share=0.5))
     return found
 
 
@@ -104,7 +118,7 @@ def run_cells(
     journal : Path
         A file to which each cell is added, and synced to the disk, when it is done.
     replicates : int
-        Of each cell; `MOST_POSTERIORS` at most where posteriors are computed.
+        Of each cell; `MOST_POSTERIORS` or `MOST_PAIRS` at most where posteriors are computed.
     seed : int
         A cell and a seed give the same numbers always.
     tell : callable
@@ -141,7 +155,8 @@ def numbers(cell: Cell, replicates: int, rng: np.random.Generator) -> Numbers:
     """What one cell yields."""
     if cell.part == "posterior":
         design = cell.design
-        return compare(design, min(replicates, MOST_POSTERIORS), rng, LEVEL)
+        most = MOST_POSTERIORS if design.share is None else MOST_PAIRS
+        return compare(design, min(replicates, most), rng, LEVEL)
     estimates = simulate(cell.design, replicates, rng)
     if cell.part == "single":
         return {"coverage": _single(cell.design, estimates)}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.evaluation.combining_rules import half_widths, weights
 from bayesdp.evaluation.liu_study import Design, Floats, bounds_of, summaries
 from bayesdp.inference.binomial import BinomialModel
@@ -16,13 +17,16 @@ from bayesdp.mechanisms.modips_sbs import ModipsSBS
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
 
+PRIOR = (0.0, 0.01, 1.0, 1.0)
+"""Of mu and sigma: mu within about 10 sigma of 0, sigma of any size from a half to several."""
+
 
 def compare(
     design: Design, replicates: int, rng: np.random.Generator, level: float
 ) -> dict[str, float]:
     """Coverage and mean length of both intervals, from releases of the mechanism itself.
 
-    With binary records for p; with normal records of known sd for their mean.
+    With binary records for p; with normal records, of known or unknown sd, for their mean.
     """
     n, truth, mechanism = design.n, design.truth, mechanism_of(design)
     statistic: Any
@@ -30,19 +34,16 @@ def compare(
         statistic = Count(rng.binomial(n, truth, replicates), n)
     else:
         centre, sd = np.full(replicates, truth), np.ones(replicates)
-        statistic = summaries(centre, sd, n, bounds_of(design), True, rng)[0][:, None]
+        found = summaries(centre, sd, n, bounds_of(design), True, rng)
+        statistic = np.stack(found if design.share is not None else found[:1], axis=-1)
     with reproducible(int(rng.integers(1 << 63))):
         z = mechanism.release(statistic, design.copies)
     q, v = estimates(design, z)
     within, between = v.mean(axis=0), q.var(axis=0, ddof=1)
     row = weights("liu", design.copies, 1.0)
     half = half_widths(row.variance(within, between), row.df(within, between), level)
-    model: Any = BinomialModel() if design.bounds is None else GaussianModel(sd=1.0)
     ends = np.array(
-        [
-            model.posterior(release_of(mechanism, copies)).interval(level)
-            for copies in np.moveaxis(z, 1, 0)
-        ]
+        [interval(design, release_of(mechanism, each), level) for each in np.moveaxis(z, 1, 0)]
     )
     lengths, others = ends[:, 1] - ends[:, 0], 2 * half
     ratio = lengths.mean() / others.mean()
@@ -59,6 +60,17 @@ def compare(
     }
 
 
+def interval(design: Design, release: Release, level: float) -> tuple[float, float]:
+    """That of the exact posterior: equal-tailed."""
+    if design.bounds is None:
+        return BinomialModel().posterior(release).interval(level)
+    model = GaussianModel(sd=1.0) if design.share is None else GaussianModel(prior=PRIOR)
+    posterior = model.posterior(release)
+    if isinstance(posterior, NormalMixture):
+        return posterior.interval(level)
+    return posterior.interval_mu(level)
+
+
 def estimates(design: Design, z: np.ndarray) -> tuple[Floats, Floats]:
     """Each copy's q and v, shape (copies, replicates)."""
     if design.bounds is None:
@@ -68,10 +80,10 @@ def estimates(design: Design, z: np.ndarray) -> tuple[Floats, Floats]:
 
 
 def mechanism_of(design: Design) -> ModipsSBS:
-    """Of binary records or of normal ones with sd 1 known, with the published scale."""
+    """Of binary records or of normal ones, with the published scale."""
     family: Family = Bernoulli()
     if design.bounds is not None:
-        family = Gaussian(bounds=design.bounds, sd=1.0)
+        family = Gaussian(bounds=design.bounds, sd=1.0 if design.share is None else None)
     return ModipsSBS(
         family=family,
         size=design.n,

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from bayesdp.errors import InvalidInput
-from bayesdp.evaluation import charest, hu, liu, zheng
+from bayesdp.evaluation import charest, groce, hu, liu, zheng
 from bayesdp.evaluation.reproduction import Reproduction
 
 PAPERS: dict[str, Callable[..., Reproduction]] = {
     "charest": charest.reproduce,
+    "groce": groce.reproduce,
     "hu": hu.reproduce,
     "liu": liu.reproduce,
     "zheng": zheng.reproduce,

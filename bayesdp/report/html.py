@@ -14,6 +14,7 @@ import numpy as np
 from bayesdp._version import __version__
 from bayesdp.engines.convergence import LARGEST_RHAT, SMALLEST_ESS
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import is_exact
 from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.report.any_family import PosteriorSummary, Variable, summarize_posterior
@@ -98,7 +99,8 @@ def write_report(
     target = Path(folder)
     check_target(target, PAGE, force=force)
     check_fit(idata, release)
-    if attribute(idata, "family") == "binomial":
+    exact = any(is_exact(part.mechanism) for part in release.parts)  # there are no copies to show
+    if attribute(idata, "family") == "binomial" and not exact:
         page = render(summarize(idata, release, level=level, reference=reference), title=title)
     elif reference is not None:
         raise InvalidInput("reference is given, which a report shows of proportions alone")

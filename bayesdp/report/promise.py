@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.mechanisms.base import AnyGuarantee
 from bayesdp.release import Release
 
 
@@ -17,7 +17,7 @@ class Promise:
     one half can become at most, exp(epsilon) / (1 + exp(epsilon)). Both hold for delta = 0.
     """
 
-    guarantee: Guarantee
+    guarantee: AnyGuarantee
     odds: float
     belief: float
 

@@ -578,6 +578,14 @@ EXAMPLES += [
         (0.03, None, "laplace", 0.0, [((0.0,) * 6, (1.0,) * 6)], [(0, 1)] * 6),
     )
 ]
+EXAMPLES += [
+    Example(made, made.pairs(), plane(range(-12, 13)), 0.01, loose=True)
+    for made in (
+        bdp.PerturbedCoefficientsMechanism(PLANE, "y", 1.0, 1.5, 2, granularity=1.0),
+        bdp.PerturbedCoefficientsMechanism(PLANE, "x", 30.0, 1.25, 9, True, granularity=1.0),
+        bdp.PerturbedCoefficientsMechanism(PLANE, "x", 2.0, 1.25, 5, False, "logistic", 1.0),
+    )
+]
 EXAMPLES += MODIPS
 Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
 CELLS: list[Example] = [
@@ -749,6 +757,18 @@ EXAMPLES += [
         intractable=True,
     ),
 ]
+DISTRIBUTIONAL = bdp.distributional.DistributionalGuarantee(
+    0.5, 1e-6, "uniform records", bdp.distributional.LawClass.of("uniform", n=9), known_records=3
+)
+EXAMPLES += [
+    Example(bdp.distributional.ExactStatistic(DISTRIBUTIONAL, *shape), pairs, outputs)
+    for shape, pairs, outputs in (
+        ((9,), [(0.1, 1 / 3)], np.array([0.1, 1 / 3, -7.0])),
+        ((None, None, True), [(3, 4), (0, 9)], np.arange(10)),
+        ((9, None, True), [(bdp.Count(3, 9), bdp.Count(4, 9))], np.arange(10)),
+        ((9, 2, True, 3), [((1, 8), (4, 5)), ((2, 7), (9, 0))], plane([0, *range(3, 10)])),
+    )
+]
 each = pytest.mark.parametrize(
     "example", [pytest.param(e, id=f"{e.mechanism.name}-{i}") for i, e in enumerate(EXAMPLES)]
 )
@@ -761,6 +781,30 @@ def law(example: Example, statistic: Any) -> np.ndarray:
 def skip_intractable(example: Example) -> None:
     if example.intractable:
         pytest.skip("an intractable law; another test holds that it says so")
+
+
+def skip_distributional(example: Example) -> None:
+    if isinstance(example.mechanism, bdp.distributional.ExactStatistic):
+        pytest.skip("a promise under no relation; another test holds that it is refused there")
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.mechanism.name == "exact_statistic"])
+def test_an_exact_statistic_promises_nothing_about_neighbours(example: Example):
+    mechanism: Any = example.mechanism
+    assert mechanism.neighbours is None
+    assert mechanism.guarantee(copies=3, delta=0.1) == mechanism.promise
+    assert mechanism.outputs() is None
+    assert not list(mechanism.pairs())
+    for attempt in (
+        lambda: mechanism.guarantee(neighbours="add_remove"),
+        mechanism.removal_guarantee,
+        lambda: bdp.audit(mechanism, trials=100, pairs=example.pairs),
+        lambda: bdp.compose([mechanism]),
+    ):
+        with pytest.raises(bdp.InvalidInput, match="distributional"):
+            attempt()
+    for one, other in example.pairs:
+        assert mechanism.logp(mechanism.release(one)[0], other) == -math.inf
 
 
 @each
@@ -835,6 +879,7 @@ def test_its_sampler_follows_its_law(example: Example, secure: bool):
 @each
 def test_no_neighbour_costs_more_than_it_claims(example: Example):
     """The hockey-stick divergence at the claimed epsilon is within the claimed delta."""
+    skip_distributional(example)
     skip_intractable(example)
     if example.continuous:
         pytest.skip("a density; its own tests integrate it")
@@ -850,6 +895,7 @@ def test_no_neighbour_costs_more_than_it_claims(example: Example):
 
 @each
 def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
+    skip_distributional(example)
     skip_intractable(example)
     mechanism = example.mechanism
     with bdp.reproducible(3):
@@ -865,6 +911,7 @@ def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
 
 @each
 def test_copies_cost_more_and_the_promise_names_its_relation(example: Example):
+    skip_distributional(example)
     mechanism, delta = example.mechanism, example.delta
     one = mechanism.guarantee(delta=delta)
     three = mechanism.guarantee(copies=3, delta=delta)

@@ -22,6 +22,7 @@ class Case:
 
     `dims` are those of all variables but the `scalars`. Where the draws aren't independent,
     `engine` says what draws them.
+    Where it has no evidence, `no_evidence` is a part of the reason given.
     """
 
     model: Any
@@ -31,10 +32,15 @@ class Case:
     engine: str = "exact"
     why: str = "exist"
     dims_of: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    no_evidence: str | None = None
 
 
 def counted() -> bdp.Release:
     return bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
+
+
+def weighted_count() -> bdp.Release:
+    return bdp.Release.of(bdp.LaplaceMechanism(3.0, 2.5, REPLACE, n=50), [38.5, 41.0])
 
 
 def counted_groups() -> bdp.Release:
@@ -105,11 +111,50 @@ def noisy_moments_of_any_size() -> bdp.Release:
         return declared.release(np.column_stack([x, 3 - x + np.sin(40 * x)]))
 
 
+def events_by_area(total: int | None = None) -> bdp.Release:
+    made = bdp.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), total)
+    return bdp.Release.of(made, [(11, 4)])
+
+
+def copied_table() -> bdp.Release:
+    axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
+    made = bdp.DirichletMultinomialMechanism(40, 80, 4, 1.0, (), axes)
+    return bdp.Release.of(made, [(22, 18, 12, 28), (24, 16, 16, 24)])
+
+
 TABLE = {"beta": ("term",), "tau": ("scale",), "probability": ("cell",)}
+
+
+def exact(value: Any, n: int, **shape: Any) -> Callable[[], bdp.Release]:
+    kinds = bdp.distributional
+    promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
+    return lambda: bdp.Release.of(kinds.ExactStatistic(promise, n, **shape), [value])
+
+
 CASES = {
+    "binomial, exact": Case(bdp.BinomialModel(), exact(38, 100, whole=True), ("p",)),
+    "gaussian, exact": Case(
+        bdp.GaussianModel(sd=1.0), exact(0.25, 40), ("mu",), no_evidence="the prior is flat"
+    ),
+    "gaussian, sd unknown, exact": Case(
+        bdp.GaussianModel((0.0, 0.5, 3.0, 2.0)),
+        exact((0.25, 1.5), 40, dimension=2),
+        ("mu", "sigma"),
+    ),
+    "multinomial, exact": Case(
+        bdp.MultinomialModel((1.0, 0.5, 2.0)),
+        exact((9, 0, 11), 20, dimension=3, whole=True, threshold=5),
+        ("theta",),
+        ("category",),
+    ),
     "binomial, one count": Case(bdp.BinomialModel(), counted, ("p",)),
     "binomial, groups": Case(bdp.BinomialModel(prior=(0.5, 2.0)), counted_groups, ("p",)),
-    "gaussian, copies": Case(bdp.GaussianModel(sd=1.0), normal_copies, ("mu",)),
+    "binomial, weighted count": Case(
+        bdp.BinomialModel(weights={1.0: 40, 2.5: 10}), weighted_count, ("p",)
+    ),
+    "gaussian, copies": Case(
+        bdp.GaussianModel(sd=1.0), normal_copies, ("mu",), no_evidence="the prior is flat"
+    ),
     "gaussian, groups": Case(bdp.GaussianModel((0.0, 2.0), sd=1.0), noisy_mean_groups, ("mu",)),
     "gaussian, sd unknown": Case(
         bdp.GaussianModel((0.0, 0.5, 3.0, 2.0)), moment_copies, ("mu", "sigma")
@@ -125,6 +170,16 @@ CASES = {
     ),
     "multinomial, answers": Case(
         bdp.MultinomialModel((1.0, 1.0)), answers, ("theta",), ("category",)
+    ),
+    "poisson": Case(bdp.PoissonModel((2.0, 2.0)), events_by_area, ("rate",), ("area",)),
+    "poisson, fixed total": Case(
+        bdp.PoissonModel((20.0, 20.0)),
+        lambda: events_by_area(15),
+        ("rate",),
+        ("area",),
+        "gibbs",
+        "tie the counts",
+        no_evidence="tie the counts",
     ),
     "regression": Case(
         bdp.LinearRegression("y", prior=(0.0, 0.5, 2.0, 0.1)),
@@ -147,6 +202,33 @@ CASES = {
     ),
     "log-linear, n public": Case(
         bdp.LogLinearModel("a*b"), lambda: noisy_table(30), TABLE, (), "gibbs", "known", TABLE
+    ),
+    "logistic, cells": Case(
+        bdp.LogisticRegression("b ~ a"),
+        noisy_table,
+        ("beta",),
+        ("coefficient",),
+        "hmc",
+        "summed out",
+        no_evidence="log-linear models",
+    ),
+    "logistic, copies": Case(
+        bdp.LogisticRegression("b ~ a", (0.0, 1.5)),
+        copied_table,
+        ("beta",),
+        ("coefficient",),
+        "gibbs",
+        "synthetic",
+        no_evidence="log-linear models",
+    ),
+    "logistic, answers": Case(
+        bdp.LogisticRegression("y ~ x", data={"x": [1.0, 2.0, 2.0, 5.0]}),
+        answers,
+        ("beta",),
+        ("coefficient",),
+        "hmc",
+        "summed out",
+        no_evidence="log-linear models",
     ),
 }
 few = pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
@@ -204,6 +286,19 @@ def test_a_seed_fixes_the_draws(case):
         )
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
+
+
+@pytest.mark.filterwarnings("ignore:this log evidence")  # few draws
+def test_its_evidence_is_a_probability_or_refused_with_a_reason(case):
+    release = case.release()
+    if case.no_evidence is not None:
+        with pytest.raises(bdp.InvalidInput, match=case.no_evidence):
+            bdp.log_evidence(case.model, release)
+        return
+    found = bdp.log_evidence(case.model, release, draws=100, warmup=100, seed=1)
+    assert np.isfinite(found.log_value)
+    assert found.log_value < 0  # noise is on a lattice
+    assert (found.standard_error == 0) == found.how.startswith("exact")
 
 
 @few

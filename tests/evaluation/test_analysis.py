@@ -92,7 +92,7 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
         ('title = "t"', "", "title: Field required"),
         ("epsilon", "epsillon", "synthesizer.epsillon: a BetaBinomial.* it has epsilon"),
         ("beta_binomial", "laplace", "synthesizer.name"),
-        ('"binomial"', '"poisson"', "model.family"),
+        ('"binomial"', '"gamma"', "model.family"),
         ('column = "y"', 'column = "y"\ncolumns = ["y"]', "either column or columns"),
         ('column = "y"', 'columns = ["y"]\nabove = 0', "about one column"),
         ('"binomial"\n', '"binomial"\nn_range = [9]\n', "n_range is"),

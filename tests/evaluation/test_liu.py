@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.evaluation import liu, liu_cells
+from bayesdp.evaluation import liu, liu_cells, liu_posterior_tables
 from bayesdp.evaluation.liu_claims import claim_table
 from bayesdp.evaluation.liu_posterior_tables import COVERAGES, RATIO, posterior_tables
 from bayesdp.evaluation.liu_tables import BINARY, GAUSSIAN, agreement_table, cost_table
@@ -17,8 +17,8 @@ SMALL = {"replicates": 20, "seed": 5}
 FILES = sorted(
     ["index.html"]
     + [f"{name}.csv" for name in ("table1a", "table1b", "agreement", "posterior",
-                                  "posterior_normal", "truncation",
-                                  "claims", "choices")]
+                                  "posterior_normal",
+                                  "posterior_unknown", "truncation", "claims", "choices")]
     + [f"figure{k}.{ending}" for k in ("6a", "6b", "6c", "7", "8")
        for ending in ("csv", "png", "svg")]
 )  # fmt: skip
@@ -32,7 +32,11 @@ def progress() -> list[tuple[str, float]]:
 @pytest.fixture(scope="module")
 def result(tmp_path_factory, progress):
     folder = tmp_path_factory.mktemp("reproduced") / "liu"
-    return liu.reproduce(folder, **SMALL, progress=lambda what, done: progress.append((what, done)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(liu_cells, "MOST_PAIRS", 2)
+        return liu.reproduce(
+            folder, **SMALL, progress=lambda what, done: progress.append((what, done))
+        )
 
 
 def test_small_run_writes_everything(result, progress):
@@ -148,8 +152,13 @@ def _parts(cell):
 
 
 @pytest.mark.slow
-def test_claims_and_printed_numbers(tmp_path):
+def test_claims_and_printed_numbers(tmp_path, monkeypatch):
     """At 2000 replicates: Table 1 reproduces, and what is said of Figure 6(a) at 100 times n."""
+    every = liu_cells.posterior_designs()  # those of unknown sd are for test_liu_study.py
+    for module in (liu_cells, liu_posterior_tables):
+        monkeypatch.setattr(
+            module, "posterior_designs", lambda: [d for d in every if d.share is None]
+        )
     cells = liu_cells.run_cells(tmp_path / "j", replicates=2000, seed=2016)
     claims = claim_table(cells, 2000)
     verdicts: dict[str, list[str]] = {}
@@ -159,7 +168,7 @@ def test_claims_and_printed_numbers(tmp_path):
     assert verdicts["5.2, Table 1"] == ["true", "false", "true", "true", "true"]
     agreement = agreement_table(cells, 2000)
     assert max(map(abs, agreement.numbers("furthest, standard errors"))) < 5
-    binary, normal = posterior_tables(cells)
+    binary, normal, _ = posterior_tables(cells)
     assert max(binary.numbers(RATIO)) < 1.005
     for ratio, error in zip(
         normal.numbers(RATIO, n=100), normal.numbers("its standard error", n=100), strict=True

@@ -208,6 +208,18 @@ def test_posterior_cells_of_normal_records():
     assert found["posterior_length"] == pytest.approx(2 * 1.959964 * sd, rel=1e-3)
 
 
+@pytest.mark.slow
+def test_posterior_cells_of_records_of_unknown_sd():
+    """Coverage of the mean in a cell of Figure 8, and intervals shorter than Theorem 7's."""
+    design = Design(1000, 10, 1.0, bounds=(-4.0, 4.0), share=0.9)
+    found = compare(design, 25, np.random.default_rng(5), 0.95)
+    assert stats.binom.cdf(round(25 * found["posterior_coverage"]), 25, 0.95) > 1e-6
+    assert found["ratio"] < 1 - 5 * found["ratio_error"]
+    made = simulate(design, 20_000, np.random.default_rng(6))
+    _, half = intervals("liu", 10, made)
+    assert abs(found["liu_length"] - 2 * half.mean()) < 6 * 2 * half.std() / 5
+
+
 def test_a_cell_and_a_generator_give_the_same_numbers():
     cell = Cell("figure8", Design(100, 10, 1.0, "truncated", bounds=(-4.0, 5.0), share=0.5))
     first, second = (numbers(cell, 50, np.random.default_rng([7, 1])) for _ in range(2))

@@ -61,6 +61,22 @@ def test_the_page_says_what_it_shows(release, idata, tmp_path):
     assert text.count('data-number="') == 2
 
 
+@pytest.mark.parametrize("model", [bdp.BinomialModel(), bdp.GaussianModel(sd=1.0)])
+def test_a_distributional_promise_is_not_shown_as_differential_privacy(model, tmp_path):
+    kinds = bdp.distributional
+    promise = kinds.DistributionalGuarantee(
+        0.5, 1e-6, "uniform records", kinds.LawClass.of("uniform"), known_records=50
+    )
+    whole = model.family == "binomial"
+    release = bdp.publish(kinds.ExactStatistic(promise, 100, whole=whole), 38)
+    page = write_report(model.fit(release, draws=500, seed=1), release, tmp_path / "report")
+    seen = words(page.read_text(encoding="utf-8"))
+    for part in ("not differential privacy", "uniform records", "1.649"):
+        assert part in seen
+    assert "Neighbours" not in seen
+    assert "differentially private release" not in seen
+
+
 def test_labels_name_every_coordinate(release, idata):
     wide = idata.copy()
     both = wide.posterior["mu"].expand_dims({"time": ["then", "now"]}, axis=-1)
