@@ -39,7 +39,7 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 POSTERIOR_SHARES = (0.1, 0.5, 0.9)
 """Those of Figure 8 where the posterior is computed too."""
 MOST_POSTERIORS = 500
-MOST_PAIRS = 40
+MOST_PAIRS = 20
 """The same where sd is unknown, which takes some 100 times as long."""
 RULES = ("liu", "raab", "reiter", "rubin")
 NORMAL = frozenset({"raab", "reiter"})
