@@ -37,6 +37,9 @@ from .inference.gaussian import GaussianModel as GaussianModel
 from .inference.hierarchical_binomial import (
     HierarchicalBinomialModel as HierarchicalBinomialModel,
 )
+from .inference.hierarchical_gaussian import (
+    HierarchicalGaussianModel as HierarchicalGaussianModel,
+)
 from .inference.linear_regression import LinearRegression as LinearRegression
 from .inference.log_linear import LogLinearModel as LogLinearModel
 from .inference.logistic_regression import LogisticRegression as LogisticRegression

@@ -76,23 +76,61 @@ def gaussian(
         else:
             mu = pymc.Normal("mu", *prior, shape=groups)
         for g, seen in enumerate(parts):
-            mean = _mean(pymc, g, seen, mu[g], sigma[g])
-            variance = None if sd is not None else _variance(pymc, g, seen, sigma[g])
-            if isinstance(seen.part.mechanism, ModipsSBS):
-                law = copies_logp(pymc, str(g), seen, mean, variance)
-                pymc.Potential(f"release_{g}", law)
-                continue
-            numbers = [mean * (seen.n if seen.sums else 1)]
-            if variance is not None:
-                squares = (seen.n - 1) * variance + seen.n * mean**2
-                numbers.append(squares if seen.sums else variance)
-            outputs = np.array(seen.part.outputs, dtype=np.float64).reshape(-1, len(numbers))
-            each = [
-                noise_logp(seen.part.mechanism, outputs[:, i], number).sum()  # type: ignore[arg-type]
-                for i, number in enumerate(numbers)
-            ]
-            pymc.Potential(f"release_{g}", sum(each))
+            _observe(pymc, g, seen, mu[g], sigma[g], sd is not None)
     return model
+
+
+def pooled(
+    parts: Sequence[Observed],
+    sd: float | None,
+    variance: tuple[float, float] | None,
+    prior: tuple[float, float],
+    spread: float,
+) -> pm.Model:
+    """The same with means "mu" from N("mean", "spread"^2), and one "sigma" where sd is None.
+
+    Parameters
+    ----------
+    parts : sequence of Observed
+        One a group.
+    sd : float or None
+        Of the records.
+    variance : tuple of two floats, or None
+        (a, b) of the inverse-gamma prior of sigma^2, where sd is None.
+    prior : tuple of two floats
+        Of "mean": its mean and sd.
+    spread : float
+        Scale of the half-normal prior of "spread".
+    """
+    pymc = import_pymc()
+    with pymc.Model() as model:
+        sigma: Any = sd
+        if variance is not None:
+            sigma = pymc.Deterministic("sigma", pymc.InverseGamma("variance", *variance) ** 0.5)
+        away = pymc.HalfNormal("spread", spread) * pymc.Normal("away", shape=len(parts))
+        mu = pymc.Deterministic("mu", pymc.Normal("mean", *prior) + away)
+        for g, seen in enumerate(parts):
+            _observe(pymc, g, seen, mu[g], sigma, sd is not None)
+    return model
+
+
+def _observe(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any, known: bool) -> None:
+    """Add a group's latent statistic, and its release's law."""
+    mean = _mean(pymc, g, seen, mu, sigma)
+    variance = None if known else _variance(pymc, g, seen, sigma)
+    if isinstance(seen.part.mechanism, ModipsSBS):
+        pymc.Potential(f"release_{g}", copies_logp(pymc, str(g), seen, mean, variance))
+        return
+    numbers = [mean * (seen.n if seen.sums else 1)]
+    if variance is not None:
+        squares = (seen.n - 1) * variance + seen.n * mean**2
+        numbers.append(squares if seen.sums else variance)
+    outputs = np.array(seen.part.outputs, dtype=np.float64).reshape(-1, len(numbers))
+    each = [
+        noise_logp(seen.part.mechanism, outputs[:, i], number).sum()  # type: ignore[arg-type]
+        for i, number in enumerate(numbers)
+    ]
+    pymc.Potential(f"release_{g}", sum(each))
 
 
 def _mean(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any) -> Any:

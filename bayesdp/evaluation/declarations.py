@@ -27,6 +27,7 @@ MODELS = {
     "ergm": "ergm.ErgmModel",
     "gaussian": "gaussian.GaussianModel",
     "hierarchical_binomial": "hierarchical_binomial.HierarchicalBinomialModel",
+    "hierarchical_gaussian": "hierarchical_gaussian.HierarchicalGaussianModel",
     "linear_regression": "linear_regression.LinearRegression",
     "log_linear": "log_linear.LogLinearModel",
     "logistic_regression": "logistic_regression.LogisticRegression",

@@ -67,7 +67,7 @@ def log_evidence(
     Parameters
     ----------
     model : BinomialModel, GaussianModel, MultinomialModel, HierarchicalBinomialModel, \
-LinearRegression or LogLinearModel
+HierarchicalGaussianModel, LinearRegression or LogLinearModel
         With proper priors.
     release : Release, or several in a list
         As the model's `fit` takes them. Groups are multiplied.
@@ -97,7 +97,7 @@ LinearRegression or LogLinearModel
     -----
     Exact of BinomialModel, GaussianModel, and MultinomialModel where its posterior is. Otherwise
     bridge sampling (Meng and Wong 1996), with a warped normal proposal: of
-    HierarchicalBinomialModel over two numbers, of randomized responses over theta, of
+    hierarchical models over two numbers, of randomized responses over theta, of
     LinearRegression over the latent moments, of LogLinearModel over the effects, where each cell
     has noise of its own (with a known number of records that takes a minute from a few hundred
     cells on). Of modips copies of categories by Chib's identity.

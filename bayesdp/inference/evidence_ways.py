@@ -35,26 +35,34 @@ def exact(model: Any, release: Releases, **_: Any) -> Answer:
     return Integral(float(model.log_evidence(release)), 0.0), EXACT, ALL
 
 
-def hierarchical_binomial(
+def pooled(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
-    """A bridge over (logit m, log kappa)."""
+    """A bridge over the two numbers of the groups' population."""
     from bayesdp.engines.partial_pooling import log_targets, sample
 
+    means = model.family == "hierarchical_gaussian"
+    if means and model.sd is None:
+        raise InvalidInput(
+            "sd is unknown, and then a HierarchicalGaussianModel has no log evidence here; give it "
+            "sd, or compare GaussianModels of each group"
+        )
     known = model.known(release)
-    laws, firsts, sizes = (list(each) for each in zip(*known, strict=True))
-    a, b = model.prior
-    prior = (a, b, model.concentration)
+    given = model.given(known)
     options: Any = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-    found, _ = sample(laws, firsts, sizes, prior, **options)
+    found, _ = sample(means, given, **options)
     integral = log_integral(
-        lambda points: log_targets(points, laws, firsts, sizes, prior),
+        lambda points: log_targets(points, means, given),
         found[..., :2],
         generator=_proposals(seed),
     )
-    constant = sum(float(law.max()) for law in laws)
-    constant += math.log(model.concentration) - float(special.betaln(a, b))
-    how = _BRIDGE.format("counts and proportions are summed out, the rest is m and kappa")
+    if means:
+        constant = sum(float(each.log_law.max()) for each in known)
+        constant -= math.log(math.pi * model.prior[1] * model.spread)
+    else:
+        constant = sum(float(law.max()) for law, _, _ in known)
+        constant += math.log(model.concentration) - float(special.betaln(*model.prior))
+    how = _BRIDGE.format("what was counted or averaged sums out, the rest is two numbers")
     return _moved(integral, constant), how, ALL
 
 
@@ -243,7 +251,8 @@ def _sum(each: Sequence[Integral]) -> Integral:
 WAYS: dict[str, Callable[..., Answer]] = {
     "binomial": exact,
     "gaussian": exact,
-    "hierarchical_binomial": hierarchical_binomial,
+    "hierarchical_binomial": pooled,
+    "hierarchical_gaussian": pooled,
     "linear_regression": linear_regression,
     "log_linear": log_linear,
     "multinomial": multinomial,

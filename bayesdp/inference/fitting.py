@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 _COUNT = ("BinomialModel", "HierarchicalBinomialModel")
+_NORMAL = ("GaussianModel", "HierarchicalGaussianModel")
 _TABLE = ("MultinomialModel", "LogLinearModel", "LogisticRegression", "PoissonModel")
 _BY_KIND = {
     "bernoulli": _COUNT,
-    "gaussian": ("GaussianModel",),
+    "gaussian": _NORMAL,
     "categorical": ("MultinomialModel",),
 }
 _BY_NAME: dict[str, tuple[str, ...]] = {
@@ -38,8 +39,8 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     if name in (*_ADDITIVE, "exact_statistic"):
         table = _TABLE if name in _ADDITIVE else ("MultinomialModel", "PoissonModel")
         if mechanism.dimension is None:
-            return ("GaussianModel", "BinomialModel", "PoissonModel")
-        return (*table, "GaussianModel") if mechanism.dimension == 2 else table
+            return (*_NORMAL, "BinomialModel", "PoissonModel")
+        return (*table, *_NORMAL) if mechanism.dimension == 2 else table
     family = getattr(mechanism, "family", None)
     kind = family if isinstance(family, str) else getattr(family, "kind", None)
     if name == "conjugate" or name.startswith("modips"):

@@ -208,25 +208,33 @@ def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) 
         law = seen.log_law(means)
         return law if prior is None else law + normal_logpdf(means, prior[0], width)
 
-    low, high = _window(log_weight, *_ends(seen, prior, width))
+    low, high = window(log_weight, *_ends(seen, prior, width))
+    nodes, log_lengths, lengths = nodes_of(seen, low, high, min(tau / slope, seen.scale))
+    log_weights = log_weight(nodes) + log_lengths
+    total = float(special.logsumexp(log_weights))
+    weights = np.exp(log_weights - total)
+    keep = weights > 1e-20
+    # Where pieces are longer than the components are wide, as much wider ones fill the gaps.
+    sds = np.maximum(tau, slope * lengths[keep] / 2)
+    kept = weights[keep] / weights[keep].sum()
+    return MeanPosterior(NormalMixture(kept, at_zero + slope * nodes[keep], sds), total)
+
+
+def nodes_of(seen: Seen, low: float, high: float, scale: float) -> tuple[Floats, Floats, Floats]:
+    """Nodes between two means, logs of their weights, and the lengths of the pieces they are in.
+
+    Pieces are no longer than twice `scale`, unless that makes too many, and none has a kink inside.
+    """
     kinks = seen.kinks(low, high)
     edges = np.unique([low, *kinks[(kinks > low) & (kinks < high)], high])
-    longest = max(2 * min(tau / slope, seen.scale), (high - low) / _MOST_PIECES)
+    longest = max(2 * scale, (high - low) / _MOST_PIECES)
     parts = np.ceil(np.diff(edges) / longest).astype(np.int64)
     lengths = np.repeat(np.diff(edges) / parts, parts)
     within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     starts = np.repeat(edges[:-1], parts) + within * lengths
     nodes = (starts[:, None] + lengths[:, None] * (1 + _NODES) / 2).ravel()
-    log_weights = log_weight(nodes) + np.log(lengths[:, None] / 2 * _WEIGHTS).ravel()
-    total = float(special.logsumexp(log_weights))
-    weights = np.exp(log_weights - total)
-    keep = weights > 1e-20
-    # Where pieces are longer than the components are wide, as much wider ones fill the gaps.
-    sds = np.maximum(tau, slope * np.repeat(lengths, _NODES.size)[keep] / 2)
-    if longest <= 2 * tau / slope:
-        sds = np.full(sds.size, tau)
-    kept = weights[keep] / weights[keep].sum()
-    return MeanPosterior(NormalMixture(kept, at_zero + slope * nodes[keep], sds), total)
+    log_weights = np.log(lengths[:, None] / 2 * _WEIGHTS).ravel()
+    return nodes, log_weights, np.repeat(lengths, _NODES.size)
 
 
 def known_mean(n: int, mean: float, sd: float, prior: tuple[float, float] | None) -> NormalMixture:
@@ -256,7 +264,7 @@ def _ends(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[
     return low, high
 
 
-def _window(log_weight: Callable[[Floats], Floats], low: float, high: float) -> tuple[float, float]:
+def window(log_weight: Callable[[Floats], Floats], low: float, high: float) -> tuple[float, float]:
     """Where a function with one peak isn't negligible, by ever finer grids."""
     while True:
         points = np.linspace(low, high, _COARSE)

@@ -6,7 +6,7 @@ r"""The hierarchical binomial model: proportions of groups that lend each other 
 kappa is worth so many records: a group of n_g has its proportion drawn to m by a share of
 kappa / (kappa + n_g), and the prior takes that share for uniform where n_g = c (the uniform
 shrinkage prior of Christiansen and Morris 1997). Counts and proportions are summed out
-(`bayesdp.engines.partial_pooling`), so that chains run over m and kappa alone.
+(`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from scipy import special
 
 from bayesdp.checks import is_number
 from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial import BinomialModel
 from bayesdp.inference.fitting import instead
@@ -137,6 +138,11 @@ class HierarchicalBinomialModel:
         _check_groups(releases_of(release)[0])
         return [_seen(parts) for parts in parts_of(release)]
 
+    def given(self, known: Sequence[tuple[Floats, int, int]]) -> Any:
+        """What the kernels of `pooled_proportions` take."""
+        laws, firsts, sizes = (list(each) for each in zip(*known, strict=True))
+        return given_proportions(laws, firsts, sizes, (*self.prior, self.concentration))
+
     def fit_naive(
         self,
         release: Release,
@@ -167,9 +173,7 @@ class HierarchicalBinomialModel:
 
         from bayesdp.engines.partial_pooling import sample
 
-        laws, firsts, sizes = (list(each) for each in zip(*known, strict=True))
-        prior = (*self.prior, self.concentration)
-        found, p = sample(laws, firsts, sizes, prior, **options)
+        found, p = sample(False, self.given(known), **options)
         u, v = found[..., 0], found[..., 1]
         variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
         posterior = {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
@@ -177,7 +181,7 @@ class HierarchicalBinomialModel:
         drawn = Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
         about = {
             "family": self.family,
-            "prior": json.dumps(prior),
+            "prior": json.dumps((*self.prior, self.concentration)),
             "verdict": verdict_on(drawn),
         }
         dims: dict[str, list[str]] = {"p": ["group"], "mean": [], "sd": []}

@@ -10,6 +10,7 @@ MODELS = {
     "BinomialModel": bdp.BinomialModel(),
     "HierarchicalBinomialModel": bdp.HierarchicalBinomialModel(),
     "GaussianModel": bdp.GaussianModel(sd=1.0),
+    "HierarchicalGaussianModel": bdp.HierarchicalGaussianModel((0.0, 1.0), 1.0, sd=1.0),
     "MultinomialModel": bdp.MultinomialModel((1.0, 1.0)),
     "LogLinearModel": bdp.LogLinearModel("a"),
     "LogisticRegression": bdp.LogisticRegression("y ~ x"),

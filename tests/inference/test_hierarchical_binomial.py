@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines import partial_pooling as pooling
+from bayesdp.engines import pooled_proportions as pooling
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
