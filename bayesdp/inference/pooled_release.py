@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.exact_release import checked_value, is_exact
 from bayesdp.inference.gaussian_mean import nodes_of, seen_together, window
-from bayesdp.inference.gaussian_release import seen_mean, size_of
+from bayesdp.inference.gaussian_release import seen_mean
 from bayesdp.inference.several import agreed_size
 from bayesdp.release import Part, Release
 
@@ -78,20 +77,7 @@ def seen_group(
         If the model doesn't fit, or the outputs have probability zero.
     """
     n = agreed_size(parts, n)
-    exact = [part for part in parts if is_exact(part.mechanism)]
-    seen = [seen_mean(part, n, statistic) for part in parts if part not in exact]
-    if exact:
-        size = size_of(exact[0], n)
-        unit = size if statistic == "sum" else 1
-        means = {checked_value(part, None) / unit for part in exact}
-        if len(means) > 1:
-            raise InvalidInput("the exact releases differ, but are to be of one statistic")
-        at = np.array(list(means))
-        law = np.zeros(1) + sum(each.log_law(at) for each in seen) - math.log(unit)
-        if not law[0] > -math.inf:
-            raise InvalidInput("the releases together have probability zero under the model")
-        return Group(at, law, sd**2 / size)
-    one = seen_together(seen)
+    one = seen_together([seen_mean(part, n, statistic) for part in parts])
     variance = sd**2 / one.n
     centre, reach = wide[0], 12 * math.hypot(wide[1], math.sqrt(variance))
     low, high = one.ends
