@@ -189,7 +189,7 @@ def log_linear(
         raise InvalidInput(
             "the released counts overlap, or their noise's law isn't log-concave, so that the "
             "latent table doesn't sum out and the evidence is intractable; compare such models by "
-            "LogLinearModel.posterior_predictive, or release the cells of one table"
+            "bdp.posterior_predictive, or release the cells of one table"
         )
     problem = setting.problem
     poisson = problem.sizes is None

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.draws import Draws, check_sampling, check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import log_linear_fit as fits
 from bayesdp.inference.log_linear_formula import terms_of
@@ -216,35 +216,6 @@ class LogLinearModel:
         drawn = sample(plain.problem, summed=False, known=counts, **given)
         reason = "naive: takes the noisy counts for real ones"
         return self._result(drawn, release, plain, reason, cells)
-
-    def posterior_predictive(
-        self, idata: az.InferenceData, release: Release, *, seed: int | None = None
-    ) -> xr.DataArray:
-        """Releases that the posterior expects, to check the fit on the released scale.
-
-        For every draw a new table, and the mechanism's noise on it, exactly.
-
-        Parameters
-        ----------
-        idata : arviz.InferenceData
-            Of `fit`, with "probability".
-        release : Release
-            What was fitted, or one of several.
-        seed : int, optional
-
-        Returns
-        -------
-        xarray.DataArray
-            Dimensions chain, draw, component: one copy of the release's outputs.
-
-        Raises
-        ------
-        InvalidInput
-            If `idata` has no "probability".
-        """
-        check_seed(seed)
-        setting = fits.setting_of(self, release)
-        return fits.predicted(idata, release, setting, seed)
 
     def marginal(
         self, idata: az.InferenceData, release: Release, columns: Sequence[str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,7 @@ from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.cells import shape_of
-from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.randomness import reproducible
-from bayesdp.release import Part, Release
+from bayesdp.release import Part
 
 if TYPE_CHECKING:
     import arviz as az
@@ -253,35 +250,6 @@ def marginal(idata: az.InferenceData, setting: Setting, columns: Sequence[str]) 
         if a.name in wanted
     }
     return summed.transpose("chain", "draw", *wanted).assign_coords(labels)
-
-
-def predicted(
-    idata: az.InferenceData, release: Release, setting: Setting, seed: int | None
-) -> xr.DataArray:
-    """See `LogLinearModel.posterior_predictive`."""
-    import xarray as xr
-
-    rng, p = np.random.default_rng(seed), _kept_probabilities(idata)
-    flat = p.reshape(-1, p.shape[-1])
-    sizes = setting.problem.sizes
-    if sizes is None:
-        beta = idata.posterior["beta"].to_numpy().reshape(len(flat), -1)
-        u = np.linalg.solve(setting.design.shown, beta[:, 1:].T)
-        eta = beta[:, :1] + (setting.design.columns @ u).T
-        counts = rng.poisson(np.exp(np.minimum(eta, 40.0)))
-    else:
-        n = sizes[0][0]
-        if len(sizes) > 1:
-            n = idata.posterior["n"].to_numpy().ravel().astype(np.int64)
-        counts = rng.multinomial(n, flat)
-    whole = np.zeros((len(flat), setting.noisy.possible.size), dtype=np.int64)
-    whole[:, setting.noisy.possible.ravel()] = counts
-    mechanism: Any = release.mechanism
-    if isinstance(mechanism, NoisyMarginals):
-        whole = np.stack([mechanism.statistic(row) for row in whole])
-    with nullcontext() if seed is None else reproducible(seed):
-        drawn = np.asarray(mechanism.release(whole)[0])
-    return xr.DataArray(drawn.reshape(*p.shape[:2], -1), dims=["chain", "draw", "component"])
 
 
 def _kept_probabilities(idata: az.InferenceData) -> Floats:

@@ -76,8 +76,8 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
     InvalidInput
         If a release isn't of counts, or the releases and the model don't fit one another.
     """
-    total = _total(parts, n)
-    around = _expected(parts, expected, len(np.ravel(parts[0].outputs[0])))
+    total = total_of(parts, n)
+    around = expected_of(parts, expected, len(np.ravel(parts[0].outputs[0])))
     guess = float(prior[0] / prior[1] * around.sum()) if total is None else float(total)
     elements = [_elements(part, guess) for part in parts]
     if any(len(each) != len(around) for each in elements):
@@ -104,7 +104,7 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
         if not 0 <= ahead < laws[0].size:
             raise InvalidInput(f"the outputs have probability zero if there are {total} events")
         laws, firsts, total = [laws[0][ahead : ahead + 1]], [total], None
-    fixed = [_fixed(part, guess) for part in parts if _has_fixed_total(part)]
+    fixed = [_fixed(part, guess) for part in parts if __has_fixed_total(part)]
     return Known(
         _areas(parts, len(laws)), laws, np.array(firsts), total, fixed,
         np.full(len(laws), a), b + around,
@@ -114,7 +114,7 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
 def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Known:
     """As if the copies, pooled, were the counts."""
     size = len(_elements(part, 1.0))
-    around, outputs = _expected([part], expected, size), np.array(part.outputs, dtype=np.float64)
+    around, outputs = expected_of([part], expected, size), np.array(part.outputs, dtype=np.float64)
     shapes = prior[0] + outputs.reshape(len(outputs), -1).sum(axis=0)
     if not np.all(shapes > 0):
         raise InvalidInput(
@@ -160,7 +160,7 @@ def drawn(
 
 
 def _elements(part: Part, guess: float) -> list[Element]:
-    if _has_fixed_total(part):
+    if __has_fixed_total(part):
         tilt = math.exp(_log_tilt(part, guess))
         return area_elements(part, tilt=tilt, negligible=_NEGLIGIBLE)
     if isinstance(part.mechanism, PoissonGammaMechanism):
@@ -177,7 +177,7 @@ def _elements(part: Part, guess: float) -> list[Element]:
     )
 
 
-def _expected(parts: Sequence[Part], given: Any, size: int) -> Floats:
+def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
     """What the model says, or the release; else 1."""
     told = {tuple(e) for part in parts if (e := getattr(part.mechanism, "expected", None))}
     if given is None and len(told) > 1:
@@ -207,7 +207,7 @@ def _ends(parts: Sequence[Part], i: int, a: float, chance: float) -> tuple[float
     return 0.0, math.inf
 
 
-def _total(parts: Sequence[Part], n: int | None) -> int | None:
+def total_of(parts: Sequence[Part], n: int | None) -> int | None:
     """The number of events, where the counts are of all of them."""
     whole = [
         p for p in parts if isinstance(p.mechanism, PoissonGammaMechanism | PerturbedHistogram)
@@ -220,7 +220,7 @@ def _total(parts: Sequence[Part], n: int | None) -> int | None:
     return n if public is None else public
 
 
-def _has_fixed_total(part: Part) -> bool:
+def __has_fixed_total(part: Part) -> bool:
     mechanism = part.mechanism
     return isinstance(mechanism, PoissonGammaMechanism) and mechanism.total is not None
 

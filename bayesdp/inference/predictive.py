@@ -10,8 +10,7 @@ so that what was released can be compared with what the model expects, noise inc
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +19,8 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import check_seed, import_arviz
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.binomial_weights import weights_of
-from bayesdp.inference.gaussian_release import size_of
+from bayesdp.inference.predictive_statistics import STATISTICS, Statistic
 from bayesdp.inference.result import group_coordinate
-from bayesdp.mechanisms.conjugate import ConjugateRelease
-from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Part, Release
 
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
 
 Rng = np.random.Generator
 Values = Mapping[str, NDArray[np.float64]]
-_TRIES = 1000
 
 
 def posterior_predictive(
@@ -50,12 +43,13 @@ def posterior_predictive(
 
     Parameters
     ----------
-    model : BinomialModel, GaussianModel or MultinomialModel
-        What was fitted.
+    model : BinomialModel, GaussianModel, MultinomialModel, PoissonModel, LogLinearModel, \
+HierarchicalBinomialModel or HierarchicalGaussianModel
+        What was fitted; of a log-linear model with `cells=True`, where it has many.
     idata : arviz.InferenceData
         What its `fit` returned.
     release : Release
-        What it was fitted to.
+        What it was fitted to, or one of several.
     draws : int
         How many of the posterior's draws get new outputs, evenly spaced.
     seed : int, optional
@@ -85,25 +79,26 @@ def posterior_predictive(
     draws = check_at_least_one("draws", draws)
     check_seed(seed)
     family = getattr(model, "family", type(model).__name__)
-    if family not in _STATISTICS:
+    if family not in STATISTICS:
         raise InvalidInput(
             f"model is a {type(model).__name__}, whose outputs aren't predicted here; there are "
-            f"{', '.join(sorted(_STATISTICS))}"
+            f"{', '.join(sorted(STATISTICS))}"
         )
     attrs = getattr(idata, "attrs", {})
-    if (attrs.get("family"), attrs.get("release")) != (family, release.fingerprint):
+    fitted = str(attrs.get("release", "")).split(" ")
+    if attrs.get("family") != family or release.fingerprint not in fitted:
         raise InvalidInput("idata isn't this model's posterior given this release; fit it again")
     if len({np.shape(part.outputs) for part in release.parts}) > 1:
         raise InvalidInput(
             "the groups' outputs differ in length; predict each group's, as from release['a']"
         )
-    chosen = _chosen(idata, draws)
+    chosen, grouped = _chosen(idata, draws)
     rng = np.random.default_rng(seed)
     found = []
     for g, part in enumerate(release.parts):
-        own = chosen if release.by is None else {n: v[:, g] for n, v in chosen.items()}
+        own = {n: v[:, g] if n in grouped else v for n, v in chosen.items()}
         with reproducible(int(rng.integers(2**31))):
-            found.append(_outputs(_STATISTICS[family], model, part, own, rng))
+            found.append(_outputs(STATISTICS[family](model, release, part), part, own, rng))
     outputs = found[0] if release.by is None else np.stack(found, axis=2)
     made = idata.copy()
     own_dims = list(idata.observed_data["outputs"].dims)
@@ -117,85 +112,22 @@ def posterior_predictive(
     return made
 
 
-def _chosen(idata: Any, draws: int) -> dict[str, NDArray[np.float64]]:
-    """Evenly spaced draws of every variable, shape (draws, ...)."""
-    found = {}
+def _chosen(idata: Any, draws: int) -> tuple[dict[str, NDArray[np.float64]], set[str]]:
+    """Evenly spaced draws of every variable, shape (draws, ...), and which differ by group."""
+    found, grouped = {}, set()
     for name, values in idata.posterior.data_vars.items():
-        flat = values.transpose("chain", "draw", ...).to_numpy()
+        flat = values.transpose("chain", "draw", "group", ..., missing_dims="ignore").to_numpy()
         flat = flat.reshape(-1, *flat.shape[2:])
         found[str(name)] = flat[np.linspace(0, len(flat) - 1, draws).astype(np.int64)]
-    return found
+        if "group" in values.dims:
+            grouped.add(str(name))
+    return found, grouped
 
 
-def _outputs(
-    statistic: Callable[..., Any], model: Any, part: Part, values: Values, rng: Rng
-) -> NDArray[Any]:
+def _outputs(statistic: Statistic, part: Part, values: Values, rng: Rng) -> NDArray[Any]:
     """Of one group, shape (draws, copies, ...)."""
     size, found = len(next(iter(values.values()))), []
     for i in range(size):
-        given = statistic(model, part, {name: v[i] for name, v in values.items()}, rng)
+        given = statistic({name: v[i] for name, v in values.items()}, rng)
         found.append(part.mechanism.release(given, len(part.outputs)))
     return np.array(found)
-
-
-def _binomial(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
-    if model.weights is not None:
-        each = weights_of(model.weights, part.group)
-        return float(sum(w * rng.binomial(k, theta["p"]) for w, k in each))
-    n = _known(part)
-    ones = int(rng.binomial(n, theta["p"]))
-    try:
-        part.mechanism.check_statistic(count := Count(ones, n))
-    except InvalidInput:
-        return ones
-    return count
-
-
-def _multinomial(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
-    p = np.asarray(theta["p"] if "p" in theta else theta["theta"])
-    if isinstance(part.mechanism, RandomizedResponse):
-        return rng.choice(p.size, size=part.mechanism.n, p=p / p.sum())
-    return rng.multinomial(_known(part), p / p.sum())
-
-
-def _gaussian(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
-    """The mean, or what was made of it; of records that lie within public bounds, if there are."""
-    n, sigma = size_of(part, model.n), float(theta.get("sigma", model.sd or 0.0))
-    for _ in range(_TRIES):
-        mean = rng.normal(theta["mu"], sigma / math.sqrt(n))
-        if isinstance(part.mechanism, ConjugateRelease):
-            given: Any = mean * n
-        elif model.sd is not None:
-            given = mean * (n if model.statistic == "sum" else 1)
-        else:
-            variance = sigma**2 * rng.chisquare(n - 1) / (n - 1)
-            given = np.array([mean, variance])
-            if model.statistic == "sum" and not isinstance(part.mechanism, ModipsSBS):
-                given = np.array([n * mean, (n - 1) * variance + n * mean**2])
-        if getattr(part.mechanism, "whole", False):
-            given = np.rint(given).astype(np.int64)
-        try:
-            part.mechanism.check_statistic(given)
-        except InvalidInput:
-            continue  # not of records within the bounds
-        return given
-    raise InvalidInput(
-        f"a draw of the posterior gave no records within the public bounds in {_TRIES} tries; the "
-        "model doesn't fit the release"
-    )
-
-
-def _known(part: Part) -> int:
-    if part.mechanism.n is None:
-        raise InvalidInput(
-            "n is confidential in this release, and a posterior has no draws of it; outputs can't "
-            "be predicted"
-        )
-    return int(part.mechanism.n)
-
-
-_STATISTICS: dict[str, Callable[..., Any]] = {
-    "binomial": _binomial,
-    "gaussian": _gaussian,
-    "multinomial": _multinomial,
-}

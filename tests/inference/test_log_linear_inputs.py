@@ -124,8 +124,10 @@ def test_names_in_the_posterior_and_marginals_of_it():
         model.marginal(without, release, ["a"])
     with pytest.raises(bdp.InvalidInput, match="several marginals"):
         model.fit_naive(release, **QUICK)
-    drawn = model.posterior_predictive(idata, release, seed=1)
-    assert drawn.shape == (2, 20, 7)
+    drawn = bdp.posterior_predictive(model, idata, release, draws=20, seed=1)
+    assert drawn.posterior_predictive["outputs"].shape == (1, 20, 1, 7)
+    with pytest.raises(bdp.InvalidInput, match="fit with cells=True"):
+        bdp.posterior_predictive(model, without, release)
 
 
 @FEW
@@ -270,6 +272,7 @@ def test_a_real_table_from_release_to_fit():
         assert abs(odds.mean() - true) < 5 * odds.std()
         assert odds.std() < 0.2
     assert counts.to_numpy().sum() == 6366
-    drawn = model.posterior_predictive(idata, release, seed=3).to_numpy().reshape(-1, 12)
+    drawn = bdp.posterior_predictive(model, idata, release, draws=4000, seed=3)
+    drawn = drawn.posterior_predictive["outputs"].to_numpy().reshape(-1, 12)
     low, high = np.quantile(drawn, [1e-3, 1 - 1e-3], axis=0)
     assert np.all((low <= release.outputs[0]) & (release.outputs[0] <= high))

@@ -6,6 +6,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 
 FALSE_ALARM = 1e-6
@@ -90,6 +91,60 @@ def test_answers_and_tables():
     assert outputs.dtype.kind == "i"
 
 
+def check_means(z, expected):
+    """Of each column; as if a tenth of the draws were independent, which chains here exceed."""
+    error = z.std(axis=0) / np.sqrt(len(z) / 10)
+    assert np.all(np.abs(z.mean(axis=0) - expected) < 5 * error)
+
+
+def test_events_by_area():
+    mechanism = bdp.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), None)
+    release = bdp.Release.of(mechanism, [(11, 4), (14, 9)])
+    made = predicted(bdp.PoissonModel(), release, draws=2000)
+    z = made.posterior_predictive["outputs"].to_numpy()[0]
+    assert z.shape == (2000, 2, 2)
+    # A copy's own rate is Gamma(a + x, a / e + 1), and x has mean e times the area's rate.
+    e, a = np.array([20.0, 5.0]), np.array([9.0, 4.0])
+    rate = made.posterior["rate"].to_numpy().mean(axis=(0, 1))
+    check_means(z[:, 0], (a + e * rate) / (a / e + 1))
+    noise = bdp.PerturbedHistogram(2.0, 3, bdp.Neighbours.REPLACE_ONE, n=20)
+    made = predicted(bdp.PoissonModel(), bdp.Release.of(noise, [(9, 7, 5)]), draws=2000)
+    z = made.posterior_predictive["outputs"].to_numpy()[0, :, 0]
+    rates = made.posterior["rate"].to_numpy().reshape(-1, 3)
+    check_means(z, 20 * (rates / rates.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def test_groups_of_one_population():
+    mechanism = bdp.BetaBinomialMechanism(12, 12, (5.0, 5.0))
+    release = bdp.Release.of_groups({"a": (mechanism, [3, 4]), "b": (mechanism, [10, 9])})
+    made = predicted(bdp.HierarchicalBinomialModel(), release, draws=2000)
+    z = made.posterior_predictive["outputs"].to_numpy()[0]
+    p = made.posterior["p"].to_numpy().mean(axis=(0, 1))
+    check_means(z[:, 0], 12 * (5 + 12 * p) / 22)
+    noise = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=20)
+    release = bdp.Release.of_groups({"a": (noise, [1.25]), "b": (noise, [-0.5])})
+    model = bdp.HierarchicalGaussianModel((0.0, 2.0), spread=1.0, sd=1.0)
+    made = predicted(model, release, draws=2000)
+    z = made.posterior_predictive["outputs"].to_numpy()[0, :, 0]
+    check_means(z, made.posterior["mu"].to_numpy().mean(axis=(0, 1)))
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+@pytest.mark.parametrize("n", [None, 28])
+def test_tables_of_a_log_linear_model(n):
+    axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
+    relation = bdp.Neighbours.ADD_REMOVE if n is None else bdp.Neighbours.REPLACE_ONE
+    made = bdp.PerturbedHistogram(1.0, 4, relation, n, axes)
+    release = bdp.Release.of(made, [(9, 7, 5, 8), (10, 3, 8, 9)])
+    found = predicted(bdp.LogLinearModel("a + b"), release, draws=2000)
+    z = found.posterior_predictive["outputs"].to_numpy()[0, :, 0]
+    assert found.posterior_predictive["outputs"].shape == (1, 2000, 2, 4)
+    p = found.posterior["probability"].to_numpy().mean(axis=(0, 1))
+    total = z.sum(axis=1).mean()
+    check_means(z, total * p)
+    assert abs(total - 29) < 6
+
+
 def test_arviz_compares_them_with_what_was_released(grouped_release):
     model = bdp.BinomialModel()
     made = predicted(model, grouped_release, draws=200)
@@ -107,7 +162,7 @@ def test_refusals(charest_release, grouped_release):
         bdp.posterior_predictive(model, idata, grouped_release)
     with pytest.raises(bdp.InvalidInput, match="isn't this model's"):
         bdp.posterior_predictive(bdp.GaussianModel(sd=1), idata, charest_release)
-    with pytest.raises(bdp.InvalidInput, match="there are binomial, gaussian, multinomial"):
+    with pytest.raises(bdp.InvalidInput, match="there are binomial, gaussian, hierarchical"):
         bdp.posterior_predictive(bdp.ErgmModel("edges"), idata, charest_release)
     with pytest.raises(bdp.InvalidInput, match="draws is 0"):
         bdp.posterior_predictive(model, idata, charest_release, draws=0)
