@@ -123,6 +123,7 @@ from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynt
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
 from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
 from .synthesis.publish import publish as publish
+from .synthesis.scan import scan as scan
 from .synthesis.select_family import select_family as select_family
 from .synthesis.sequential_modips import SequentialModips as SequentialModips
 from .synthesis.truncated_statistics import TruncatedStatistics as TruncatedStatistics

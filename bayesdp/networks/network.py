@@ -15,6 +15,7 @@ from bayesdp.networks.network_checks import (
     checked_edges,
     checked_matrix,
     checked_nodes,
+    numbered_edges,
 )
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class Network:
     @classmethod
     def from_pandas(
         cls,
-        edges: pd.DataFrame,
+        edges: pd.DataFrame | Iterable[pd.DataFrame],
         nodes: pd.DataFrame | None = None,
         *,
         source: str = "source",
@@ -237,8 +238,17 @@ class Network:
     ) -> Network:
         """A network from a table of ties and, if given, one of nodes.
 
-        The nodes' index has the labels, its columns the attributes.
+        The nodes' index has the labels, its columns the attributes. With nodes, ties may come in
+        batches, as `bayesdp.scan` yields them from files: memory holds their numbers alone.
         """
+        import pandas as pd
+
+        if not isinstance(edges, pd.DataFrame):
+            if nodes is None:
+                raise InvalidInput("nodes is missing; give them where ties come in batches")
+            attributes = {str(c): nodes[c].to_numpy() for c in nodes.columns}
+            pairs = numbered_edges(edges, nodes.index, source, target)
+            return cls(list(nodes.index), pairs, directed, attributes)
         for column in (source, target):
             if column not in edges.columns:
                 raise InvalidInput(

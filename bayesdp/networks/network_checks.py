@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def checked_nodes(nodes: Any) -> Sequence[Hashable]:
@@ -53,6 +56,26 @@ def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDAr
             "aren't allowed: keep one"
         )
     return np.column_stack(np.divmod(keys, n)).astype(np.int32)
+
+
+def numbered_edges(
+    batches: Iterable[pd.DataFrame], labels: pd.Index, source: str, target: str
+) -> NDArray[np.int32]:
+    """Node numbers of ties that come in tables of labels, shape (ties, 2)."""
+    found = [np.empty((0, 2), dtype=np.int32)]
+    for batch in batches:
+        if not {source, target} <= set(batch.columns):
+            raise InvalidInput(
+                f"edges has columns {', '.join(map(str, batch.columns))}, but not both of "
+                f"{source!r} and {target!r}"
+            )
+        pairs = np.column_stack(
+            [labels.get_indexer(batch[name].array) for name in (source, target)]
+        )
+        if np.any(pairs < 0):
+            raise InvalidInput("edges name a label that isn't among the nodes; add it")
+        found.append(pairs.astype(np.int32))
+    return np.concatenate(found)
 
 
 def checked_attributes(attributes: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.count import is_missing
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
+from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import tallied
 
 Expected = tuple[tuple[Label, ...] | None, list[float]]
 
@@ -42,6 +45,8 @@ def counts_of_areas(
     InvalidInput
         If they aren't of these groups and areas.
     """
+    if isinstance(data, Scan):
+        return _scanned(groups, data, by)
     if None in groups:
         if by is not None:
             raise InvalidInput("by is given, but expected has no groups; give each group's")
@@ -57,6 +62,22 @@ def counts_of_areas(
         )
     given = {check_label(label): one for label, one in data.items()}
     return {label: _counts(given[label], *groups[label]) for label in groups}
+
+
+def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Label, Any]:
+    """Of events one a record, whose only column is their area."""
+    column = data.column()
+    if any(areas is None for areas, _ in groups.values()) or (None in groups) != (data.by is None):
+        raise InvalidInput(
+            "data is a scan of events' areas; name the areas in expected, as a mapping, and give "
+            "it groups if the scan has by, and only then"
+        )
+
+    def tally(batch: Any, labels: Any) -> Mapping[Label, NDArray[np.int64]]:
+        areas = batch[column]
+        return counts_of_areas(groups, areas.tolist() if labels is None else areas, labels)
+
+    return tallied(data, tally, operator.add, by)
 
 
 def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, NDArray[np.int64]]:

@@ -18,8 +18,9 @@ from bayesdp.mechanisms.count import Count
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
-from bayesdp.synthesis.groups import complete_groups, rows_by_group
+from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.tally import groups_name, tallied
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ class BetaBinomialSynthesizer:
 
         Parameters
         ----------
-        data : array_like of 0 and 1, bool Series, Count, or mapping of label to Count
-            The confidential records, or their counts.
+        data : array_like of 0 and 1, bool Series, Scan, Count, or mapping of label to Count
+            The confidential records, in memory or in files (`bdp.scan`), or their counts.
         by : array_like, optional
             Each record's group, as long as `data`.
         variable : str, optional
@@ -123,9 +124,9 @@ class BetaBinomialSynthesizer:
         grouped = None not in counts
         return publish_groups(
             {label: (mechanism, counts[label]) for label, mechanism in mechanisms.items()},
-            by=_name(by, "group") if grouped else None,
+            by=groups_name(data, by) if grouped else None,
             copies=self.copies,
-            variable=variable or _name(data, "value"),
+            variable=variable or name_of(data, "value"),
             ledger=ledger,
         )
 
@@ -179,12 +180,12 @@ class BetaBinomialSynthesizer:
             if by is not None:
                 raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
             counts = {check_label(label): _whole(count) for label, count in data.items()}
-        elif by is None:
-            if self.groups is not None:
-                raise InvalidInput("groups is given, but by is not: say each record's group")
-            return {None: Count.of(data)}
         else:
-            counts = _count_by(data, by)
+            counts = tallied(data, _count_by, _plus, by)
+            if None in counts and self.groups is not None:
+                raise InvalidInput("groups is given, but by is not: say each record's group")
+            if None in counts:
+                return counts
         return complete_groups(
             counts, Count(0, 0), self.groups, public_n=self.public_n, size=lambda count: count.n
         )
@@ -203,18 +204,21 @@ def _share_of_a_move(epsilon: float, copies: int) -> float:
 
 
 def _count_by(data: Any, by: Any) -> dict[Label, Count]:
+    if hasattr(data, "columns"):  # a batch, or a table of one column
+        data = data[data.columns[0]] if len(data.columns) == 1 else data
+    if by is None:
+        return {None: Count.of(data)}
     rows = rows_by_group(by, np.shape(data)[0])
     Count.of(data)  # every record is checked before any is counted
     values = np.asarray(data)
     return {label: Count.of(values[places]) for label, places in rows.items()}
 
 
+def _plus(first: Count, second: Count) -> Count:
+    return Count(first.successes + second.successes, first.n + second.n)
+
+
 def _whole(count: Any) -> Count:
     if not isinstance(count, Count):
         raise InvalidInput(f"data maps a group to a {type(count).__name__}; it must be a Count")
     return count
-
-
-def _name(column: Any, default: str) -> str:
-    name = getattr(column, "name", None)
-    return name if isinstance(name, str) and name else default

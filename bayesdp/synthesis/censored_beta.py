@@ -23,6 +23,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.pseudo_posterior import PseudoPosterior
 from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.scan import Scan
 
 if TYPE_CHECKING:
     import arviz as az
@@ -117,8 +118,9 @@ class CensoredBetaSynthesizer:
 
         Parameters
         ----------
-        y : array_like
-            The confidential records, all in (0, 1), at least one.
+        y : array_like or Scan
+            The confidential records, all in (0, 1), at least one; a scan's column is read into
+            memory, 8 bytes a record.
         size : int
             Synthetic records per copy, chosen without the data. It costs nothing.
         ledger : DatasetLedger, optional
@@ -181,7 +183,7 @@ class CensoredBetaSynthesizer:
 
     def _statistic(self, y: Any) -> Any:
         """The records, checked; with weights that are attached to them, a pair."""
-        records = check_records(y)
+        records = check_records(y.to_numpy() if isinstance(y, Scan) else y)
         if self._weighting != ATTACHED:
             return records
         weights = self.weights

@@ -21,7 +21,6 @@ from bayesdp.mechanisms.dirichlet_multinomial_calibration import share_of_a_move
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
-from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
 from bayesdp.synthesis.table_counts import (
@@ -30,6 +29,7 @@ from bayesdp.synthesis.table_counts import (
     given_counts,
     record_frames,
 )
+from bayesdp.synthesis.tally import groups_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +138,7 @@ class DirichletMultinomialSynthesizer:
 
         Parameters
         ----------
-        data : DataFrame, Series or array_like
+        data : DataFrame, Series, array_like or Scan
             The confidential records, as for `PerturbedHistogramSynthesizer`.
         counts : array of int, or mapping of label to one, optional
             Instead of `data`, the number of records in each cell: a table in the order of the
@@ -185,7 +185,7 @@ class DirichletMultinomialSynthesizer:
         mechanisms = self._mechanisms(sizes, axes, shape, masks)
         return publish_groups(
             {label: (mechanism, tables[label]) for label, mechanism in mechanisms.items()},
-            by=None if None in tables else name_of(by, "group"),
+            by=None if None in tables else groups_name(data, by),
             copies=self.copies,
             delta=self.delta,
             variable=name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,6 +19,11 @@ def name_of(column: Any, default: str) -> str:
     """What a column of groups is called."""
     name = getattr(column, "name", None)
     return name if isinstance(name, str) and name else default
+
+
+def sorted_labels(labels: Iterable[Any]) -> list[Any]:
+    """In their own order, those of one type together."""
+    return sorted(labels, key=lambda label: (type(label).__name__, label))
 
 
 def rows_by_group(by: Any, n: int) -> dict[Label, NDArray[np.int64]]:
@@ -38,7 +43,7 @@ def rows_by_group(by: Any, n: int) -> dict[Label, NDArray[np.int64]]:
     if hasattr(by, "cat"):
         order = [category for category in by.cat.categories if category in present]
     else:
-        order = sorted(present, key=lambda label: (type(label).__name__, label))
+        order = sorted_labels(present)
     return {check_label(raw): np.flatnonzero(labels == raw) for raw in order}
 
 

@@ -6,7 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from operator import add
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
@@ -19,6 +23,8 @@ from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Release
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import tallied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,9 +125,9 @@ class PerturbedHistogramSynthesizer:
 
         Parameters
         ----------
-        data : array_like, Series or DataFrame
+        data : array_like, Series, DataFrame or Scan
             The confidential records: one column, or a table with the bounded columns, and the
-            categorical ones, and no others.
+            categorical ones, and no others; or in files, as `bdp.scan` reads them.
         variable : str, optional
             Name of a column that has none. Default: the Series' name, or "value"; the columns of a
             two-dimensional array are ``value[0]``, ``value[1]``, ...
@@ -145,13 +151,23 @@ class PerturbedHistogramSynthesizer:
         """
         own = getattr(data, "name", None)
         name = variable or (own if isinstance(own, str) and own else "value")
-        columns = columns_of(data, name, self.bounds, self.categories or {})
-        n = len(next(iter(columns.values())))
+        declared = self.bounds, self.categories or {}
+        if isinstance(data, Scan):
+            names, n = list(data.without_groups().columns), data.count()
+        else:
+            columns = columns_of(data, name, *declared)
+            names, n = list(columns), len(next(iter(columns.values())))
         if n == 0:
             raise InvalidInput("data is empty; there is nothing to release")
-        bounded = [column for column in columns if column not in (self.categories or ())]
-        axes = self._axes(bounded, n if self.n is None else self.n)
-        counts = counted(axes, list(columns.values()), clamp=self.outside == "clamp")
+        bounded = [column for column in names if column not in (self.categories or ())]
+        axes, clamp = self._axes(bounded, n if self.n is None else self.n), self.outside == "clamp"
+
+        def tally(batch: Any, _: Any) -> dict[None, NDArray[np.int64]]:
+            return {
+                None: counted(axes, [*columns_of(batch, name, *declared).values()], clamp=clamp)
+            }
+
+        counts = tallied(data, tally, add)[None]
         made: Any = dataclasses.replace(
             self._mechanism(counts.size), axes=axes, n=n if self._public_n else None
         )

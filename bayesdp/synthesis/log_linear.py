@@ -21,7 +21,6 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Part, Release
-from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.log_linear_fit import fit_log_linear
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
@@ -30,6 +29,7 @@ from bayesdp.synthesis.table_counts import (
     declared_axes,
     given_counts,
 )
+from bayesdp.synthesis.tally import groups_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ class LogLinearSynthesizer:
 
         Parameters
         ----------
-        data : DataFrame, optional
+        data : DataFrame or Scan, optional
             The confidential records: the declared columns and no others.
         counts : array of int, or mapping of label to one, optional
             Instead of `data`, the number of records in each cell of the whole table.
@@ -164,7 +164,7 @@ class LogLinearSynthesizer:
             parts[label] = (own, tuple(own.statistic(one).tolist()))
         return publish_groups(
             parts,
-            by=None if None in tables else name_of(by, "group"),
+            by=None if None in tables else groups_name(data, by),
             copies=self.copies,
             delta=self.delta,
             variable=variable or "value",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from bayesdp.synthesis.family_selection import FamilySelection, check_selection
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.modips_methods import METHODS
 from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import groups_name, tallied
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
@@ -153,10 +156,9 @@ class Modips:
 
         Parameters
         ----------
-        data : array_like, Series, or iterator of those
-            The confidential records. An iterator yields batches of them, such as those of a file
-            that is larger than memory, and is read once: with pyarrow, ``(batch[0].to_numpy() for
-            batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(columns=["x"]))``.
+        data : array_like, Series, Scan, or iterator of arrays
+            The confidential records, in memory or in files (`bdp.scan`). An iterator yields batches
+            of them and is read once.
         by : array_like, optional
             Each record's group, as long as `data`, which is in memory then. `size` is of each.
         variable : str, optional
@@ -189,7 +191,7 @@ class Modips:
         }
         return publish_groups(
             parts,
-            by=None if by is None else name_of(by, "group"),
+            by=None if None in found else groups_name(data, by),
             copies=self._outputs,
             delta=self.delta,
             variable=variable or name_of(data, "value"),
@@ -215,25 +217,41 @@ class Modips:
 
     def _sums(self, data: Any, by: Any) -> dict[Label, Sums]:
         """Of each group's records, or of None for all."""
-        if by is None and self.groups is None:
-            return {None: sums_of(self.first, data, clip=self.clip)}
-        if by is None:
-            raise InvalidInput("groups is given, but by is not: say each record's group")
-        if isinstance(data, Iterator) or not hasattr(data, "__len__"):
-            raise InvalidInput("by is given with batches; give all records at once, or no groups")
-        records = data if hasattr(data, "iloc") else np.asarray(data)
-        found = {
-            label: self.first.sums(
-                records.iloc[rows] if hasattr(records, "iloc") else records[rows], clip=self.clip
+        if isinstance(data, Scan):
+            found = tallied(data, self._tally, operator.add, by)
+        elif by is None:
+            found = {None: sums_of(self.first, data, clip=self.clip)}
+        elif isinstance(data, Iterator) or not hasattr(data, "__len__"):
+            raise InvalidInput(
+                "by is given with batches; give all records at once, bdp.scan(..., by='region'), "
+                "or no groups"
             )
-            for label, rows in rows_by_group(by, len(records)).items()
-        }
+        else:
+            found = self._tally(data, by)
+        if None in found:
+            if self.groups is not None:
+                raise InvalidInput("groups is given, but by is not: say each record's group")
+            return found
         if not found:
             raise InvalidInput("data is empty; there is nothing to release")
         nothing = Sums(0, tuple(0 for _ in next(iter(found.values())).totals))
         return complete_groups(
             found, nothing, self.groups, public_n=self.public_n, size=lambda sums: sums.n
         )
+
+    def _tally(self, data: Any, by: Any) -> dict[Label, Sums]:
+        """Of records in memory, or a batch of them."""
+        if hasattr(data, "columns") and len(data.columns) == 1:
+            data = data[data.columns[0]]
+        if by is None:
+            return {None: self.first.sums(data, clip=self.clip)}
+        records = data if hasattr(data, "iloc") else np.asarray(data)
+        return {
+            label: self.first.sums(
+                records.iloc[rows] if hasattr(records, "iloc") else records[rows], clip=self.clip
+            )
+            for label, rows in rows_by_group(by, len(records)).items()
+        }
 
     @property
     def first(self) -> Family:

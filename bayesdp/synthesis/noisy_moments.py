@@ -89,9 +89,9 @@ class NoisyMoments:
 
         Parameters
         ----------
-        data : DataFrame, array of shape (n, columns), or iterator of those
-            The confidential records; an array has the columns in the order of `bounds`. An iterator
-            yields batches of them and is read once.
+        data : DataFrame, array of shape (n, columns), Scan, or iterator of those
+            The confidential records, in memory or in files (`bdp.scan`); an array has the columns
+            in the order of `bounds`. An iterator yields batches and is read once.
         ledger : DatasetLedger, optional
             The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
             first, then the guarantee is spent, then the noise is drawn. What is spent stays spent.

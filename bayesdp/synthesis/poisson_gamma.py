@@ -17,8 +17,8 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.area_counts import counts_of_areas, expected_by_group
-from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.tally import groups_name
 
 _LESS = 1 - 1e-6  # so that the parts of groups reach the budget from below
 
@@ -117,8 +117,8 @@ class PoissonGammaSynthesizer:
         ----------
         data : mapping of label to int, Series, or sequence of int
             The confidential number of events in each area: by the names in `expected`, or in its
-            order where it has none. Or, where it has names, a sequence of the events' areas. With
-            groups, a mapping of each to its own.
+            order where it has none. Or, where it has names, a sequence of the events' areas, or a
+            scan of them (`bdp.scan`). With groups, a mapping of each to its own.
         by : array_like, optional
             Each event's group, as long as a sequence of the events' areas.
         variable : str, optional
@@ -153,7 +153,7 @@ class PoissonGammaSynthesizer:
         made = self._mechanisms(sizes)
         return publish_groups(
             {label: (made[label], counts[label]) for label in groups},
-            by=None if None in groups else name_of(by, "group"),
+            by=None if None in groups else groups_name(data, by),
             copies=self.copies,
             delta=self.delta,
             variable=variable or (own if isinstance(own, str) and own else "value"),

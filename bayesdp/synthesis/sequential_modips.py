@@ -112,9 +112,9 @@ class SequentialModips:
 
         Parameters
         ----------
-        data : DataFrame, or iterator of DataFrames
-            The confidential records; columns of no step aren't read. An iterator yields batches
-            of them, such as those of a file that is larger than memory, and is read once.
+        data : DataFrame, Scan, or iterator of DataFrames
+            The confidential records, in memory or in files (`bdp.scan`); columns of no step aren't
+            read. An iterator yields batches of them and is read once.
         ledger : DatasetLedger, optional
             The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
             first, then the guarantee is spent, then the copies are drawn. What is spent stays

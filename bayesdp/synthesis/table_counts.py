@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,8 @@ from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
+from bayesdp.synthesis.scan import Scan
+from bayesdp.synthesis.tally import tallied
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,22 +57,34 @@ def counts_by_group(
     """The cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
         raise InvalidInput("categories is missing; list the columns' labels, or give counts")
-    columns = columns_of(data, name, made.bounds, made.categories or {})
-    n = len(next(iter(columns.values())))
-    if n == 0:
-        raise InvalidInput("data is empty; there is nothing to release")
-    bounded = [column for column in columns if column not in (made.categories or ())]
+    if isinstance(data, Scan):
+        names = list(data.columns)
+    else:
+        columns = columns_of(data, name, made.bounds, made.categories or {})
+        if len(next(iter(columns.values()))) == 0:
+            raise InvalidInput("data is empty; there is nothing to release")
+        names = list(columns)
+    bounded = [column for column in names if column not in (made.categories or ())]
     axes = declared_axes(made.bounds, made.categories, made.bins, bounded) or ()
+    tables = tallied(data, lambda batch, by: _counts(made, axes, batch, by, name), add, by)
+    if None not in tables:
+        return axes, _complete(made, tables)
+    if made.groups is not None:
+        raise InvalidInput("groups is given, but by is not: say each record's group")
+    return axes, tables
+
+
+def _counts(made: Tabulated, axes: tuple[Axis, ...], data: Any, by: Any, name: str) -> Tables:
+    """Those of records in memory."""
+    columns = list(columns_of(data, name, made.bounds, made.categories or {}).values())
     clamp = made.outside == "clamp"
     if by is None:
-        if made.groups is not None:
-            raise InvalidInput("groups is given, but by is not: say each record's group")
-        return axes, {None: counted(axes, list(columns.values()), clamp=clamp)}
-    order = list(rows_by_group(by, n))
+        return {None: counted(axes, columns, clamp=clamp)}
+    order = list(rows_by_group(by, len(columns[0])))
     # Every record is checked before any is counted by group.
     group = Axis("by", categories=tuple(order))
-    whole = counted((group, *axes), [by, *columns.values()], clamp=clamp)
-    return axes, _complete(made, dict(zip(order, whole.reshape(len(order), -1), strict=True)))
+    whole = counted((group, *axes), [by, *columns], clamp=clamp)
+    return dict(zip(order, whole.reshape(len(order), -1), strict=True))
 
 
 def given_counts(made: Tabulated, counts: Any, name: str) -> tuple[tuple[Axis, ...] | None, Tables]:

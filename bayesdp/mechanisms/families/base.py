@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -136,7 +137,7 @@ class JointMoves(Protocol):
 
 
 def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
-    """The sums over records in memory, or over batches of them as an iterator yields them.
+    """The sums over records in memory, or over batches as an iterator or a scan yields them.
 
     Raises
     ------
@@ -148,11 +149,13 @@ def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
 
 def added_up(data: Any, sums: Callable[[Any], Sums], *, empty: bool = False) -> Sums:
     """The same, of whatever sums a batch has; none at all is allowed where `empty`."""
-    batches: Iterable[Any] = data if isinstance(data, Iterator) else [data]
     made: Sums | None = None
-    for batch in batches:
-        each = sums(batch)
-        made = each if made is None else made + each
+    if hasattr(data, "added"):  # a scan, whose workers may do it
+        made = data.without_groups().added(sums, operator.add)
+    else:
+        for batch in data if isinstance(data, Iterator) else [data]:
+            each = sums(batch)
+            made = each if made is None else made + each
     if made is None or (made.n == 0 and not empty):
         raise InvalidInput("data is empty; there is nothing to release")
     return made

@@ -1,0 +1,280 @@
+"""Confidential records that are read in batches, so that they may be larger than memory."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+_FORMATS = {".csv": "csv", ".parquet": "parquet"}
+_TOGETHER = 16  # partial sums that one task of Dask adds up
+
+
+def scan(
+    source: Any,
+    columns: Sequence[str] | str,
+    *,
+    by: str | None = None,
+    rows: int = 1 << 18,
+    types: Mapping[str, str] | None = None,
+    progress: bool = False,
+) -> Scan:
+    """Records in files, for a synthesizer to read in batches instead of a DataFrame.
+
+    Synthesizers that need sums alone, of counts or of moments, take it: memory holds one batch and
+    the sums. Counts are those of the same records in memory, to the last one.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, pyarrow Dataset, or Dask DataFrame
+        Parquet or CSV files, or a folder of such. The partitions of a Dask DataFrame are summed by
+        its workers.
+    columns : str or sequence of str
+        Which columns; no others are read.
+    by : str, optional
+        The column of each record's group.
+    rows : int
+        Records of a batch, at most.
+    types : mapping of str to str, optional
+        Arrow's types of columns of CSV files, such as ``{"postcode": "string"}``. Without, each is
+        inferred from a file's first megabyte.
+    progress : bool
+        Whether to show how many records have been read.
+
+    Returns
+    -------
+    Scan
+        It can be iterated over, any number of times, and yields DataFrames.
+
+    Raises
+    ------
+    InvalidInput
+        If there is nothing to read, a column isn't there, or a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile, bayesdp as bdp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> pd.DataFrame({"age": [34, 71, 8]}).to_parquet(f"{folder.name}/people.parquet")
+    >>> people = bdp.scan(f"{folder.name}/people.parquet", "age")
+    >>> made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={"age": (0, 100)}, bins=4)
+    >>> len(made.release(people).outputs[0])
+    4
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"columns is {columns!r}; name one column or more")
+    if len({*names, by}) <= len(names):
+        raise InvalidInput(f"columns is {columns!r} and by is {by!r}; name each column once")
+    made = Scan(source, names, by, check_at_least_one("rows", rows), types, bool(progress))
+    made._check()
+    return made
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What `scan` returns; its parameters."""
+
+    source: Any
+    columns: tuple[str, ...]
+    by: str | None
+    rows: int
+    types: Mapping[str, str] | None
+    progress: bool
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """The records, `rows` at a time."""
+        names, done = self._names, 0
+        with self._shown() as tell:
+            for batch in self._batches(names):
+                done += len(batch)
+                tell(done)
+                yield batch
+
+    def count(self) -> int:
+        """How many records there are; a Parquet file says it without being read."""
+        if self._on_dask:
+            return int(self.source.shape[0].compute())
+        return int(_read(self._dataset.count_rows, self.source))
+
+    def added(self, sums: Callable[[pd.DataFrame], T], add: Callable[[T, T], T]) -> T | None:
+        """Sums over all batches; None where there is no batch."""
+        if not self._on_dask:
+            return _reduced(add, map(sums, self))
+        from dask.delayed import delayed
+
+        parts = [delayed(sums)(part) for part in self.source[self._names].to_delayed()]
+        together = delayed(functools.partial(_reduced, add))
+        while len(parts) > 1:
+            groups = [parts[i : i + _TOGETHER] for i in range(0, len(parts), _TOGETHER)]
+            parts = [together(group) for group in groups]
+        found: T | None = parts[0].compute() if parts else None
+        return found
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The only column, in memory."""
+        name, found = self.column(), None
+        at = 0
+        for batch in self.without_groups():
+            values = batch[name].to_numpy()
+            if found is None:
+                found = np.empty(self.count(), dtype=values.dtype)
+            found = found.astype(np.result_type(found, values), copy=False)
+            found[at : at + len(values)] = values
+            at += len(values)
+        return np.empty(0) if found is None else found
+
+    def without_groups(self) -> Scan:
+        """Itself, or InvalidInput if it has groups."""
+        if self.by is not None:
+            raise InvalidInput(
+                f"the scan has by = {self.by!r}, but this synthesizer has no groups; leave it out"
+            )
+        return self
+
+    def column(self) -> str:
+        """Its only column's name, or InvalidInput if it has several."""
+        if len(self.columns) > 1:
+            raise InvalidInput(f"the scan has columns {list(self.columns)}; one is wanted here")
+        return self.columns[0]
+
+    @property
+    def name(self) -> str | None:
+        """Its only column's, if there is one."""
+        return self.columns[0] if len(self.columns) == 1 else None
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self.columns, *([self.by] if self.by else [])]
+
+    @property
+    def _on_dask(self) -> bool:
+        return hasattr(self.source, "to_delayed") and hasattr(self.source, "npartitions")
+
+    def _check(self) -> None:
+        there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
+        for name in self._names:
+            if name not in there:
+                raise InvalidInput(
+                    f"column {name!r} isn't in the source, which has {', '.join(map(str, there))}"
+                )
+
+    def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
+        if self._on_dask:
+            for part in self.source[names].to_delayed():
+                yield part.compute()
+            return
+        import pyarrow.dataset
+
+        # Arrow reads ahead, by default so far that memory holds all of a file's columns.
+        options: dict[str, Any] = {"batch_readahead": 1, "fragment_readahead": 1}
+        if getattr(getattr(self._dataset, "format", None), "default_extname", "") == "parquet":
+            scanning = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False)
+            options["fragment_scan_options"] = scanning
+        batches = _read(
+            lambda: self._dataset.to_batches(columns=names, batch_size=self.rows, **options),
+            self.source,
+        )
+        while True:
+            batch = _read(lambda: next(batches, None), self.source)
+            if batch is None:
+                return
+            if batch.num_rows:
+                yield batch.to_pandas()
+
+    @functools.cached_property
+    def _dataset(self) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.dataset
+
+        if isinstance(self.source, pyarrow.dataset.Dataset):
+            return self.source
+        kind, files = _files(self.source)
+        form: Any = kind
+        if kind == "csv":
+            try:
+                types = {name: pa.type_for_alias(t) for name, t in (self.types or {}).items()}
+            except ValueError as error:
+                raise InvalidInput(f"types is {self.types!r}: {error}") from None
+            options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+            form = pyarrow.dataset.CsvFileFormat(convert_options=options)
+        elif self.types:
+            raise InvalidInput("types is given, but a Parquet file says its own; leave it out")
+        return _read(lambda: pyarrow.dataset.dataset(files, format=form), self.source)
+
+    def _shown(self) -> Any:
+        """A context whose value is told how many records have been read."""
+        if not self.progress:
+            return nullcontext(lambda done: None)
+        return _bar()
+
+
+def _reduced(add: Callable[[T, T], T], parts: Iterable[T]) -> T | None:
+    found: T | None = None
+    for part in parts:
+        found = part if found is None else add(found, part)
+    return found
+
+
+def _files(source: Any) -> tuple[str, list[str]]:
+    """The format, and all files."""
+    given = [source] if isinstance(source, str | Path) else source
+    if not isinstance(given, Sequence) or not all(isinstance(p, str | Path) for p in given):
+        raise InvalidInput(
+            f"source is a {type(source).__name__}; it must be a path, several in a list, a pyarrow "
+            "Dataset, or a Dask DataFrame"
+        )
+    found: list[Path] = []
+    for path in map(Path, given):
+        if path.is_dir():
+            found += sorted(p for p in path.rglob("*") if p.suffix in _FORMATS)
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise InvalidInput(f"source is {str(path)!r}, but there is no such file or folder")
+    kinds = {path.suffix for path in found}
+    if len(kinds) != 1 or not kinds <= set(_FORMATS):
+        raise InvalidInput(
+            f"source holds {', '.join(sorted(kinds)) or 'no'} files; it must be of .parquet files, "
+            "or of .csv files"
+        )
+    return _FORMATS[kinds.pop()], [str(path) for path in found]
+
+
+def _read(step: Callable[[], Any], source: Any) -> Any:
+    """What a step of Arrow's gives; its errors show values, so they go no further."""
+    import pyarrow as pa
+
+    try:
+        return step()
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        name = f"{str(source)!r} " if isinstance(source, str | Path) else "the source "
+        raise InvalidInput(
+            f"{name}can't be read as a table: a file is damaged, or a column's type changes; give "
+            "types, as {'postcode': 'string'}"
+        ) from None
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.completed:,.0f} records"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done: bar.update(task, completed=done)

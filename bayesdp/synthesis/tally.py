@@ -1,0 +1,65 @@
+"""Sums over confidential records by group, wherever these are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bayesdp.errors import InvalidInput
+from bayesdp.synthesis.groups import name_of, sorted_labels
+from bayesdp.synthesis.scan import Scan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+
+def tallied(
+    data: Any,
+    tally: Callable[[Any, Any], Mapping[Any, T]],
+    add: Callable[[T, T], T],
+    by: Any = None,
+) -> dict[Any, T]:
+    """What `tally` makes of each group's records, in memory or added up over a scan's batches.
+
+    Parameters
+    ----------
+    data : Scan, or records in memory
+    tally : callable
+        Of records and their groups, which are None without: a mapping of each group, or None.
+    add : callable
+        Adds a group's two.
+    by : optional
+        The groups of records in memory.
+
+    Raises
+    ------
+    InvalidInput
+        If a scan has no record, or `by` is given with one.
+    """
+    if not isinstance(data, Scan):
+        return dict(tally(data, by))
+    if by is not None:
+        raise InvalidInput(
+            "by is given with a scan; name the column of groups there: bdp.scan(..., by='region')"
+        )
+
+    def of_batch(batch: pd.DataFrame) -> dict[Any, T]:
+        return dict(tally(batch[list(data.columns)], None if data.by is None else batch[data.by]))
+
+    def plus(first: dict[Any, T], second: dict[Any, T]) -> dict[Any, T]:
+        both = dict(first)
+        for label, one in second.items():
+            both[label] = add(both[label], one) if label in both else one
+        return both
+
+    found = data.added(of_batch, plus)
+    if not found:
+        raise InvalidInput("data is empty; there is nothing to release")
+    return {label: found[label] for label in sorted_labels(found)}
+
+
+def groups_name(data: Any, by: Any) -> str:
+    """What the groups' column is called."""
+    return data.by or "group" if isinstance(data, Scan) else name_of(by, "group")

@@ -1,0 +1,248 @@
+"""Records read in batches: the sums of records in memory, bounded memory, refusals."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import bayesdp as bdp
+from bayesdp.networks import Network
+
+ROWS = 97  # a batch: not a divisor of anything
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return pd.DataFrame({
+        "age": rng.integers(0, 100, 5000),
+        "income": rng.normal(50, 10, 5000).clip(0, 100),
+        "share": rng.uniform(0.01, 0.99, 5000),
+        "sex": rng.choice(["f", "m"], 5000),
+        "region": rng.choice(["east", "north", "west"], 5000),
+        "votes": rng.integers(0, 2, 5000),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["parquet", "csv", "folder", "dataset", "dask"])
+def source(request, people, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "csv":
+        people.to_csv(folder / "people.csv", index=False)
+        return folder / "people.csv"
+    if request.param == "dask":
+        import dask.dataframe as dd
+
+        return dd.from_pandas(people, npartitions=37)
+    (folder / "a").mkdir()
+    people[:1700].to_parquet(folder / "a" / "1.parquet", row_group_size=300)
+    people[1700:].to_parquet(folder / "b.parquet")
+    if request.param == "folder":
+        return folder
+    files = [str(folder / "a" / "1.parquet"), str(folder / "b.parquet")]
+    return pyarrow.dataset.dataset(files) if request.param == "dataset" else files
+
+
+def same(synthesizer, scanned, *given, **options):
+    """The release of a scan is that of the records in memory, noise and all."""
+    with bdp.reproducible(5):
+        found = synthesizer.release(scanned)
+    with bdp.reproducible(5):
+        right = synthesizer.release(*given, **options)
+    assert found.parts == right.parts
+    assert (found.by, found.variable) == (right.by, right.variable)
+
+
+def test_tables_by_groups(people, source):
+    columns = ["age", "sex"]
+    cells = {"bounds": {"age": (0, 100)}, "categories": {"sex": ["f", "m"]}, "bins": 7}
+    table, by = people[columns], people["region"]
+    scanned = bdp.scan(source, columns, rows=ROWS)
+    grouped = bdp.scan(source, columns, by="region", rows=ROWS)
+    same(bdp.PerturbedHistogramSynthesizer(1.0, **cells), scanned, table)
+    by_rule = {**cells, "bins": "sqrt", "neighbours": "replace_one"}
+    same(bdp.PerturbedHistogramSynthesizer(1.0, **by_rule), scanned, table)
+    same(bdp.DirichletMultinomialSynthesizer(1.0, **cells), scanned, table)
+    same(bdp.DirichletMultinomialSynthesizer(1.0, **cells), grouped, table, by=by)
+    regions = sorted(set(people["region"]))
+    marginals = bdp.LogLinearSynthesizer(
+        1.0, marginals=[("age",), ("sex",)], groups=regions, **cells
+    )
+    same(marginals, grouped, table, by=by)
+
+
+def test_counts_and_events(people, source):
+    votes = bdp.scan(source, "votes", rows=ROWS)
+    same(bdp.BetaBinomialSynthesizer(epsilon=1.0), votes, people["votes"])
+    grouped = bdp.scan(source, "votes", by="region", rows=ROWS)
+    same(bdp.BetaBinomialSynthesizer(epsilon=1.0), grouped, people["votes"], by=people["region"])
+    expected = {"east": 1600.0, "north": 1700.0, "west": 1700.0}
+    events = bdp.PoissonGammaSynthesizer(4.0, expected=expected)
+    same(events, bdp.scan(source, "region", rows=ROWS), people["region"])
+    each = dict.fromkeys("fm", expected)
+    events = bdp.PoissonGammaSynthesizer(4.0, expected=each)
+    scanned = bdp.scan(source, "region", by="sex", rows=ROWS)
+    same(events, scanned, people["region"], by=people["sex"])
+
+
+def test_moments(people, source):
+    bounds = {"age": (0, 100), "income": (0, 100)}
+    scanned = bdp.scan(source, list(bounds), rows=ROWS)
+    same(bdp.NoisyMoments(bounds, epsilon=1.0), scanned, people[list(bounds)])
+    family = bdp.families.Gaussian(bounds=(0, 100))
+    income = bdp.scan(source, "income", rows=ROWS)
+    same(bdp.Modips(family=family, epsilon=1.0, copies=2), income, people["income"])
+    grouped = bdp.scan(source, "income", by="sex", rows=ROWS)
+    by = {"by": people["sex"]}
+    same(bdp.Modips(family=family, epsilon=1.0, copies=2), grouped, people["income"], **by)
+    sex = bdp.CategoricalColumns({"sex": ("f", "m")})
+    body = bdp.NumericColumns(bounds, by=["sex"])
+    made = bdp.SequentialModips([sex, body], epsilon=4.0, copies=2)
+    same(made, bdp.scan(source, ["sex", *bounds], rows=ROWS), people)
+
+
+def test_a_column_for_the_censored_synthesizer(people, source):
+    scanned = bdp.scan(source, "share", rows=ROWS)
+    assert np.array_equal(scanned.to_numpy(), people["share"])
+    assert scanned.count() == 5000
+    assert sum(map(len, scanned)) == sum(map(len, scanned)) == 5000  # any number of times
+    with bdp.reproducible(5):
+        found = bdp.CensoredBetaSynthesizer(epsilon=4.0).release(scanned, size=20)
+    with bdp.reproducible(5):
+        right = bdp.CensoredBetaSynthesizer(epsilon=4.0).release(people["share"], size=20)
+    assert found.parts == right.parts
+    assert found.variable == "share"
+
+
+def test_ties_in_batches(tmp_path):
+    ties = np.column_stack(np.triu_indices(40, 1))[::7]
+    frame = pd.DataFrame(ties.astype(str), columns=["source", "target"])
+    frame.to_csv(tmp_path / "ties.csv", index=False)
+    nodes = pd.DataFrame({"age": np.arange(40)}, index=[str(i) for i in range(40)])
+    types = {"source": "string", "target": "string"}
+    scanned = bdp.scan(tmp_path / "ties.csv", ["source", "target"], rows=11, types=types)
+    found = Network.from_pandas(scanned, nodes)
+    assert found == Network.from_pandas(frame, nodes)
+    assert np.array_equal(found.attributes["age"], np.arange(40))
+    with pytest.raises(bdp.InvalidInput, match="nodes is missing"):
+        Network.from_pandas(scanned)
+    with pytest.raises(bdp.InvalidInput, match="isn't among the nodes"):
+        Network.from_pandas(scanned, nodes[:20])
+    with pytest.raises(bdp.InvalidInput, match="not both of 'a' and 'target'"):
+        Network.from_pandas(scanned, nodes, source="a")
+
+
+@pytest.mark.slow
+def test_memory_holds_a_batch_and_the_sums(tmp_path):
+    """24 million records, 384 MB in memory, in a process of its own."""
+    n, path = 1 << 21, tmp_path / "people.parquet"
+    rng = np.random.default_rng(1)
+    schema = pa.schema({"x": pa.float64(), "y": pa.float64()})
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for _ in range(12):
+            columns = [rng.uniform(size=n), rng.uniform(size=n)]
+            writer.write_table(pa.table(columns, schema), row_group_size=1 << 18)
+    program = f"""
+import resource, sys
+import bayesdp as bdp, pandas, pyarrow.dataset
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={{"x": (0, 1), "y": (0, 1)}}, bins=20, n=100)
+small = bdp.scan({str(path)!r}, ["x", "y"], rows=1 << 16)
+made.release(next(iter(small)))
+before = peak()
+counts = made.release(small).outputs[0]
+print(sum(counts), peak() - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    total, grown = map(float, done.stdout.split())
+    assert abs(total - 12 * n) < 1000
+    assert grown < 150
+
+
+def test_progress_is_shown_where_asked_for(people, tmp_path, capsys):
+    people.to_parquet(tmp_path / "people.parquet")
+    list(bdp.scan(tmp_path / "people.parquet", "age", progress=True))
+    assert "5,000 records" in capsys.readouterr().err
+
+
+def test_nothing_to_read(tmp_path):
+    with pytest.raises(bdp.InvalidInput, match="no such file or folder"):
+        bdp.scan(tmp_path / "none.parquet", "a")
+    with pytest.raises(bdp.InvalidInput, match="source holds no files"):
+        bdp.scan(tmp_path, "a")
+    with pytest.raises(bdp.InvalidInput, match="source is a int"):
+        bdp.scan(7, "a")
+    (tmp_path / "bad.parquet").write_bytes(b"not this")
+    with pytest.raises(bdp.InvalidInput, match="can't be read as a table"):
+        bdp.scan(tmp_path / "bad.parquet", "a")
+    (tmp_path / "a.csv").write_text("a,b\n")
+    with pytest.raises(bdp.InvalidInput, match=r"source holds \.csv, \.parquet files"):
+        bdp.scan(tmp_path, "a")
+    for made in (
+        bdp.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2),
+        bdp.DirichletMultinomialSynthesizer(1.0, categories={"a": [0, 1]}),
+        bdp.BetaBinomialSynthesizer(epsilon=1.0),
+        bdp.NoisyMoments({"a": (0, 1), "b": (0, 1)}),
+        bdp.Modips(family=bdp.families.Gaussian(bounds=(0, 1)), epsilon=1.0),
+        bdp.CensoredBetaSynthesizer(epsilon=1.0),
+    ):
+        columns = ["a", "b"] if isinstance(made, bdp.NoisyMoments) else "a"
+        empty = bdp.scan(tmp_path / "a.csv", columns)
+        with pytest.raises(bdp.InvalidInput, match="data is empty"):
+            made.release(empty)
+
+
+def test_wrong_columns_and_types(people, tmp_path):
+    path = tmp_path / "people.csv"
+    people.to_csv(path, index=False)
+    with pytest.raises(bdp.InvalidInput, match="column 'height' isn't in the source"):
+        bdp.scan(path, ["age", "height"])
+    with pytest.raises(bdp.InvalidInput, match="column 'height' isn't in the source"):
+        bdp.scan(path, "age", by="height")
+    for columns, by in (([], None), ([1], None), (["age", "age"], None), (["age"], "age")):
+        with pytest.raises(bdp.InvalidInput, match=r"name (one column|each column once)"):
+            bdp.scan(path, columns, by=by)
+    with pytest.raises(bdp.InvalidInput, match="rows is 0"):
+        bdp.scan(path, "age", rows=0)
+    with pytest.raises(bdp.InvalidInput, match="types is"):
+        bdp.scan(path, "age", types={"age": "whole"})
+    people.to_parquet(tmp_path / "people.parquet")
+    with pytest.raises(bdp.InvalidInput, match="a Parquet file says its own"):
+        bdp.scan(tmp_path / "people.parquet", "age", types={"age": "int64"})
+    path.write_text("a\n" + "1\n" * 1_000_000 + "SECRET\n")
+    changing = bdp.scan(path, "a")
+    made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2)
+    with pytest.raises(bdp.InvalidInput, match="a column's type changes") as refused:
+        made.release(changing)
+    assert "SECRET" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
+def test_what_scans_are_not_for(people, tmp_path):
+    people.to_parquet(tmp_path / "p.parquet")
+    grouped = bdp.scan(tmp_path / "p.parquet", "votes", by="sex")
+    several = bdp.scan(tmp_path / "p.parquet", ["votes", "age"])
+    with pytest.raises(bdp.InvalidInput, match="by is given with a scan"):
+        bdp.BetaBinomialSynthesizer(epsilon=1.0).release(grouped, by=people["sex"])
+    with pytest.raises(bdp.InvalidInput, match="has no groups; leave it out"):
+        bdp.PerturbedHistogramSynthesizer(1.0, bounds={"votes": (0, 1)}, bins=2).release(grouped)
+    with pytest.raises(bdp.InvalidInput, match="has no groups; leave it out"):
+        bdp.NoisyMoments({"votes": (0, 1), "age": (0, 99)}).release(grouped)
+    with pytest.raises(bdp.InvalidInput, match="one column"):
+        bdp.BetaBinomialSynthesizer(epsilon=1.0).release(several)
+    with pytest.raises(bdp.InvalidInput, match="one is wanted here"):
+        bdp.CensoredBetaSynthesizer(epsilon=1.0).release(several)
+    unnamed = bdp.PoissonGammaSynthesizer(4.0, expected=(10.0, 20.0))
+    with pytest.raises(bdp.InvalidInput, match="name the areas in expected"):
+        unnamed.release(bdp.scan(tmp_path / "p.parquet", "region"))
+    listed = bdp.BetaBinomialSynthesizer(epsilon=1.0, size=10, public_n=False, groups=("f", "m"))
+    with pytest.raises(bdp.InvalidInput, match="groups is given, but by is not"):
+        listed.release(bdp.scan(tmp_path / "p.parquet", "votes"))
