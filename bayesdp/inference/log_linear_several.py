@@ -48,11 +48,26 @@ def noisy_tables(
         columns = None if own_columns and not all(named) else categories
         empty = None if own_zeros and not all(marginals) else zeros
         found.append(noisy_table(part, columns, empty, largest))
-    return found[0] if len(found) == 1 else _together(found, largest)
+    return together(found, largest)
 
 
-def _together(tables: Sequence[NoisyTable], largest: int | None) -> NoisyTable:
+def together(tables: Sequence[NoisyTable], largest: int | None) -> NoisyTable:
+    """Several tables, or one, as one.
+
+    Parameters
+    ----------
+    tables : sequence of NoisyTable
+    largest : int or None
+        The largest possible number of records, if any is.
+
+    Raises
+    ------
+    InvalidInput
+        If they are of different tables, or together have probability zero.
+    """
     first = tables[0]
+    if len(tables) == 1:
+        return first
     for other in tables[1:]:
         if other.axes != first.axes or not np.array_equal(other.possible, first.possible):
             raise InvalidInput(

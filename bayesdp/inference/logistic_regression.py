@@ -30,6 +30,7 @@ from bayesdp.inference.logistic_regression_fit import chosen, naive_setting, sam
 from bayesdp.inference.logistic_regression_problem import Setting
 from bayesdp.inference.logistic_regression_release import setting_of
 from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.release import Release
@@ -127,7 +128,7 @@ class LogisticRegression:
 
     def fit(
         self,
-        release: Release,
+        release: Releases,
         *,
         engine: Engine = "auto",
         draws: int = 1000,
@@ -141,8 +142,9 @@ class LogisticRegression:
 
         Parameters
         ----------
-        release : Release
-            Of a table's counts or of answers, without groups, any number of copies.
+        release : Release, or several in a list
+            Of a table's counts or of answers, without groups, any number of copies; several are of
+            the counts of one table.
         engine : {"auto", "hmc", "gibbs"}
             "hmc" sums out what was true: of answers always, of a table where each cell has noise
             of its own and the number of records is Poisson. "gibbs" samples the latent table.
@@ -212,7 +214,7 @@ class LogisticRegression:
         return self._result(drawn, release, setting, "naive: takes what was released for true")
 
     def _result(
-        self, drawn: Draws, release: Release, setting: Setting, reason: str
+        self, drawn: Draws, release: Releases, setting: Setting, reason: str
     ) -> az.InferenceData:
         about = {
             "family": self.family,
@@ -224,7 +226,7 @@ class LogisticRegression:
         }
         return inference_data(
             drawn,
-            release,
+            *releases_of(release),
             reason=reason,
             model=about,
             coords={"coefficient": list(setting.design.labels)},

@@ -16,6 +16,7 @@ from bayesdp.inference.log_linear_fit import naive_counts
 from bayesdp.inference.log_linear_release import closed
 from bayesdp.inference.logistic_regression_problem import Setting
 from bayesdp.inference.logistic_regression_release import setting_of
+from bayesdp.release import Release
 
 _REASONS = {
     "answers": "the records' true categories are summed out, pattern by pattern of answers, and "
@@ -67,6 +68,10 @@ def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any)
 
 def naive_setting(model: Any, release: Any) -> tuple[Setting, NDArray[np.int64] | None]:
     """A release read as if it were of the truth; the table, or None where records answered."""
+    if not isinstance(release, Release):
+        raise InvalidInput(
+            f"release is a {type(release).__name__}; a naive fit takes one bdp.Release at a time"
+        )
     setting = setting_of(model, release, naive=True)
     if setting.noisy is None:
         return setting, None

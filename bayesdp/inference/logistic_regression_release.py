@@ -30,19 +30,22 @@ from bayesdp.inference.log_linear_release import (
     noisy_table,
     released_of,
 )
+from bayesdp.inference.log_linear_several import together
 from bayesdp.inference.logistic_regression_answers import setting_of_answers
 from bayesdp.inference.logistic_regression_coefficients import setting_of_coefficients
 from bayesdp.inference.logistic_regression_problem import Setting, paired, problem_of
 from bayesdp.inference.multinomial_release import is_noise
+from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.cells import shape_of
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
-from bayesdp.release import Part, Release
+from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Sizes = Sequence[tuple[int, float]] | None
 
 TAKES = (
     "tables of counts with noise on every cell (bdp.PerturbedHistogramSynthesizer, or a Laplace or "
@@ -52,48 +55,60 @@ TAKES = (
     "bdp.PerturbedCoefficients"
 )
 _MOST_TABLED = 20_000_000
+_ALONE = (RandomizedResponse, PerturbedCoefficientsMechanism)
 
 
-def setting_of(model: Any, release: Any, *, naive: bool = False) -> Setting:
-    """Read a release for a model; with `naive`, as if answers were true.
+def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting:
+    """Read releases for a model; with `naive`, as if answers were true.
 
     Raises
     ------
     InvalidInput
         If they don't fit together.
     """
-    if not isinstance(release, Release):
-        raise InvalidInput(
-            f"release is a {type(release).__name__}; a LogisticRegression takes one bdp.Release at "
-            "a time, of any number of copies"
-        )
-    mechanism: Any = release.mechanism  # which refuses groups
-    part = release.parts[0]
-    sizes = sizes_of(model, [part])
-    if isinstance(mechanism, RandomizedResponse):
-        return setting_of_answers(model, mechanism, part, naive)
+    releases = releases_of(release)
+    mechanisms: list[Any] = [each.mechanism for each in releases]  # which refuses groups
+    parts = parts_of(release)[0]
+    for mechanism in mechanisms:
+        if len(parts) > 1 and isinstance(mechanism, _ALONE):
+            raise InvalidInput(
+                f"one of the {len(parts)} releases is by {mechanism.name!r}; several at once are "
+                "noisy cells, noisy marginals and Dirichlet-multinomial copies of one table"
+            )
+    sizes = sizes_of(model, parts)
+    if isinstance(mechanisms[0], RandomizedResponse):
+        return setting_of_answers(model, mechanisms[0], parts[0], naive)
     if model.data is not None:
         raise InvalidInput(
-            f"data is given, but the release's mechanism is {mechanism.name!r}; public predictors "
-            "go with a randomized response of each record's response"
+            f"data is given, but the release's mechanism is {mechanisms[0].name!r}; public "
+            "predictors go with a randomized response of each record's response"
         )
-    if isinstance(mechanism, PerturbedCoefficientsMechanism):
-        return setting_of_coefficients(model, mechanism, part)
-    if isinstance(mechanism, DirichletMultinomialMechanism):
-        noisy, copies, sizes = _of_copies(model, mechanism, part, sizes)
-    elif isinstance(mechanism, NoisyMarginals) or is_noise(mechanism):
-        largest = None if sizes is None else max(n for n, _ in sizes)
-        noisy, copies = noisy_table(part, model.categories, model.zeros, largest), None
-    else:
-        raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise what a "
-            f"LogisticRegression can read; it takes {TAKES}; {instead(mechanism)}. "
-            f"{_instead(mechanism.name)}"
-        )
+    if isinstance(mechanisms[0], PerturbedCoefficientsMechanism):
+        return setting_of_coefficients(model, mechanisms[0], parts[0])
+    tables, copies = [], None
+    for part in parts:
+        table, copies, sizes = _table_of(model, part, sizes)
+        tables.append(table)
+    noisy = together(tables, None if sizes is None else max(n for n, _ in sizes))
     design, pairs = paired(model, noisy.axes, noisy.possible)
     seen = noisy.centre, noisy.noise, noisy.information
     problem = problem_of(model, design, pairs, noisy.released, sizes, *seen)
     return Setting(design, problem, noisy, copies)
+
+
+def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integers | None, Sizes]:
+    """What one release says of a table; its copies, if they are synthetic; what n may be."""
+    mechanism: Any = part.mechanism
+    if isinstance(mechanism, DirichletMultinomialMechanism):
+        return _of_copies(model, mechanism, part, sizes)
+    if isinstance(mechanism, NoisyMarginals) or is_noise(mechanism):
+        largest = None if sizes is None else max(n for n, _ in sizes)
+        return noisy_table(part, model.categories, model.zeros, largest), None, sizes
+    raise InvalidInput(
+        f"the release's mechanism {mechanism.name!r} doesn't randomise what a "
+        f"LogisticRegression can read; it takes {TAKES}; {instead(mechanism)}. "
+        f"{_instead(mechanism.name)}"
+    )
 
 
 def _instead(name: str) -> str:

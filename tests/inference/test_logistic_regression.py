@@ -151,6 +151,31 @@ def test_tables_with_n_public(kind):
     assert idata.attrs["engine"] == "gibbs"
 
 
+@pytest.mark.parametrize("kinds", [("cells", "copies"), ("copies", "marginals", "copies")])
+def test_several_releases_of_a_table(kinds):
+    releases = [bdp.Release.of(*TABLES[kind]) for kind in kinds]
+    idata = model().fit(releases, draws=2500, warmup=500, seed=3)
+    eta, u, weights = cells_of(24)
+    tables = all_tables(4, total=6)
+    law = sum(law_of(*TABLES[kind], tables) for kind in kinds)
+    agrees(idata, u, weights * of_tables(eta, tables, law))
+    assert idata.attrs["release"] == " ".join(each.fingerprint for each in releases)
+
+
+def test_several_releases_say_what_n_may_be():
+    made = bdp.DirichletMultinomialMechanism(None, 6, 4, (1.0, 0.5, 2.0, 1.0), (), AXES)
+    outputs, sizes = [[(2, 0, 1, 3)], [(1, 1, 0, 4)]], np.array([0, 0.2, 0.1, 0.3, 0.0, 0.4])
+    releases = [bdp.Release.of(made, each) for each in outputs]
+    one = bdp.Release.of(made, [each[0] for each in outputs])
+    found = [
+        setting_of(model(n=sizes), each).problem.sizes for each in (releases, releases[::-1], one)
+    ]
+    for other in found[1:]:
+        assert [n for n, _ in found[0]] == [n for n, _ in other]
+        ratio = np.array([a / b for (_, a), (_, b) in zip(found[0], other, strict=True)])
+        assert np.ptp(ratio) < 1e-9 * ratio[0]
+
+
 def test_copies_with_n_confidential():
     """A law of n that the copies have too; and cells in another order, the response first."""
     axes = (AXES[1], AXES[0])

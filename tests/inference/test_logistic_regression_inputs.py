@@ -83,8 +83,13 @@ def test_models_that_dont_fit_the_release(release, given, message):
 
 def test_releases_that_it_cant_read():
     made = bdp.LogisticRegression("ill ~ dose")
-    with pytest.raises(bdp.InvalidInput, match=r"one bdp\.Release at a time"):
-        made.fit([CELLS, CELLS])
+    with pytest.raises(bdp.InvalidInput, match="or a list of releases"):
+        made.fit([])
+    answers = bdp.Release.of(bdp.RandomizedResponse.kary(1.0, 4, n=3), [(0, 1, 3)])
+    with pytest.raises(bdp.InvalidInput, match=r"a naive fit takes one bdp\.Release"):
+        made.fit_naive([CELLS, CELLS])
+    with pytest.raises(bdp.InvalidInput, match="one of the 2 releases is by 'randomized_response'"):
+        made.fit([CELLS, answers])
     with bdp.reproducible(1):
         records = np.random.default_rng(1).uniform(-1, 1, (50, 2))
         bounds = {"dose": (-1, 1), "ill": (-1, 1)}
