@@ -123,6 +123,7 @@ def test_nothing_else_lies_at_the_top():
         *(
             ".ci",
             ".gitignore",
+            ".mkdocs.yml",
             "CHANGELOG.md",
             "CONTRIBUTING.md",
             "LICENSE",
