@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -41,11 +42,13 @@ def on_files(files: Files, *, config: Any) -> Files:
         files.append(File.generated(config, name, content=content))
 
     for source, page in FROM_THE_TOP.items():
-        add(page, _at_home((ROOT / source).read_text(encoding="utf-8")))
+        text = _at_home((ROOT / source).read_text(encoding="utf-8"))
+        found_last = "---\nsearch: {boost: 0.3}\n---\n\n" if page == "changelog.md" else ""
+        add(page, found_last + text)
     run = not os.environ.get("BAYESDP_SITE_FAST")
     for path in sorted(NOTEBOOKS.glob("*.py")):
         made = tutorials.tutorial(path, run)
-        add(f"{path.stem}.md", f"---\ntitle: {made.title}\n---\n\n{made.page}")
+        add(f"{path.stem}.md", f"---\ntitle: {json.dumps(made.title)}\n---\n\n{made.page}")
         for name, picture in made.pictures.items():
             add(name, picture)
     for section, names in reference.public_names().items():

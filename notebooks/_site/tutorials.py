@@ -33,33 +33,36 @@ def tutorial(path: Path, run: bool) -> Tutorial:
     if run:
         from nbclient import NotebookClient
 
-        NotebookClient(notebook, timeout=1200, kernel_name="python3").execute()
+        NotebookClient(
+            notebook, timeout=1200, kernel_name="python3", coalesce_streams=True
+        ).execute()
     made = Tutorial(title=path.stem, page="")
-    parts = []
+    parts, heading = [], path.stem
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
+            headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)
+            heading = headings[-1] if headings else heading
             continue
         parts.append(f"```python\n{cell.source}\n```")
         for output in cell.get("outputs", ()):
-            parts.append(_shown(output, f"{path.stem}_{len(parts)}", made))
+            parts.append(_shown(output, f"{path.stem}_{len(parts)}", heading, made))
     made.page = "\n\n".join(part for part in parts if part)
-    if heading := re.search(r"^# (.+)$", made.page, re.MULTILINE):
-        made.title = heading[1]
+    if title := re.search(r"^# (.+)$", made.page, re.MULTILINE):
+        made.title = title[1]
     return made
 
 
-def _shown(output: Any, name: str, made: Tutorial) -> str:
-    """One output as Markdown: a picture, a table, or text."""
+def _shown(output: Any, name: str, heading: str, made: Tutorial) -> str:
+    """One output as Markdown: a picture, named after the section it is in, a table, or text."""
     if output.output_type == "stream":
         # Warnings and progress are of the machine that built the site.
         return _text(output.text) if output.name == "stdout" else ""
     data = output.get("data", {})
     if "image/png" in data:
         made.pictures[f"{name}.png"] = base64.b64decode(data["image/png"])
-        section = re.findall(r"^#+ (.+)$", made.page, re.MULTILINE)
-        alt = html.escape(section[-1] if section else "figure")
-        return f'<div class="output"><img src="{name}.png" alt="Figure: {alt}"></div>'
+        alt = html.escape(f"Figure: {heading}")
+        return f'<div class="output"><img src="{name}.png" alt="{alt}"></div>'
     if "text/html" in data:
         table = re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL)
         joined = re.sub(r"\n\s*", "", table)  # one line, which Markdown leaves alone
