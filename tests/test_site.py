@@ -266,3 +266,20 @@ def test_a_tutorial_shows_its_outputs(tmp_path: Path):
         '<div class="output"><pre><code>a &lt; b</code></pre></div>',
         "",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # of the kernel's machinery, not of ours
+def test_a_tutorial_is_run_and_stops_the_build_where_it_fails(tmp_path: Path):
+    from nbclient.exceptions import CellExecutionError
+
+    tutorials = part_of_the_site("tutorials")
+    path = tmp_path / "sum.py"
+    path.write_text("# %% [markdown]\n# # A sum: two\n\n# %%\nprint(6 * 7)\nprint(43)\n")
+    made = tutorials.tutorial(path, run=True)
+    assert made.title == "A sum: two"
+    assert "<code>42\n43</code>" in made.page
+    assert "42" not in tutorials.tutorial(path, run=False).page
+    path.write_text("# %%\n1 / 0\n")
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        tutorials.tutorial(path, run=True)
