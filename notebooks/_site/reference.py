@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib
 import inspect
 import types
 from collections.abc import Iterator
@@ -104,7 +103,7 @@ def proofs_page() -> str:
 
 
 def callables() -> Iterator[tuple[str, object]]:
-    """Every public function and class, and each method that its class defines itself."""
+    """Every public function and class, by its dotted name."""
     for names in public_names().values():
         for dotted in names:
             module, _, name = dotted.rpartition(".")
@@ -112,11 +111,3 @@ def callables() -> Iterator[tuple[str, object]]:
             thing = getattr(home, name)
             if inspect.isfunction(thing) or inspect.isclass(thing):
                 yield dotted, thing
-
-
-def exists(name: str) -> bool:
-    """Whether a module of the package has that name."""
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
