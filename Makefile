@@ -1,6 +1,7 @@
 # make demo   the main job on a real survey, in a fresh environment
 # make test   the same environment, then every check and test
 # make bench  figures, as ratios measured in one run
+# make site   the documentation, into site/, its notebooks run afresh
 # make lint   style and types alone
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fast bench lint clean
+.PHONY: demo test fast bench site lint clean
 
 demo: .venv/.demo
 	$(BIN)/bayesdp demo --force
@@ -23,6 +24,9 @@ fast: .venv/.test
 bench: .venv/.test
 	$(BIN)/python -m tests.benchmarks.run
 
+site: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml
+
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,9 +37,13 @@ lint: .venv/.test
 	$(BIN)/pip install --quiet --editable .
 	touch $@
 
+.venv/.docs: .venv/.demo
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	touch $@
+
 .venv/.test: .venv/.demo
 	$(BIN)/pip install --quiet --editable ".[postgres,stan,test]"
 	touch $@
 
 clean:
-	rm -rf .venv demo bench.json
+	rm -rf .venv demo site bench.json

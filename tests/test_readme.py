@@ -2,10 +2,14 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-TEXT = (Path(__file__).parents[1] / "README.md").read_text()
+import bayesdp as bdp
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
@@ -27,3 +31,19 @@ def test_the_commands_exist():
     commands = {command.callback.__name__ for command in app.registered_commands}
     commands |= {group.name for group in app.registered_groups}
     assert set(re.findall(r"^bayesdp (\w+)", TEXT, re.MULTILINE)) <= commands
+
+
+def test_the_citation_is_of_this_version():
+    assert re.findall(r"^  version = \{(.+)\},$", TEXT, re.MULTILINE) == [bdp.__version__]
+
+
+def test_its_links_and_its_picture_are_there():
+    """The picture has a description, and is small enough to be sent to a phone."""
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", TEXT) if "://" not in link]
+    assert len(links) >= 3
+    for link in links:
+        assert (ROOT / link).is_file(), link
+    ((alt, picture),) = re.findall(r"!\[(.+)\]\((.+)\)", TEXT)
+    assert len(alt) > 80
+    assert (ROOT / picture).stat().st_size < 60_000
+    assert ElementTree.parse(ROOT / picture).getroot().tag.endswith("svg")

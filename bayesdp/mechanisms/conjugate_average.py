@@ -102,7 +102,22 @@ def distributional_delta(
     """Bounds on the smallest delta with which (epsilon, delta, Delta) holds for some simulator.
 
     Delta are the laws of independent Bernoulli(theta) records, theta in the interval; see the
-    module's docstring. Parameters are those of `average_case_delta`.
+    module's docstring.
+
+    Parameters
+    ----------
+    release, epsilon, theta
+        As `average_case_delta` takes them.
+
+    Returns
+    -------
+    tuple of two floats
+        A lower and an upper bound.
+
+    Raises
+    ------
+    InvalidInput
+        As `average_case_delta`.
     """
     epsilon = check_profile_epsilon(epsilon)
     if epsilon > 300:

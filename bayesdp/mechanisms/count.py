@@ -18,6 +18,13 @@ class Count:
     The fields are integers; a law that is evaluated at many statistics at once takes
     integer arrays that broadcast together.
 
+    Parameters
+    ----------
+    successes : int or array of int
+        Ones. Confidential.
+    n : int or array of int
+        Records.
+
     Raises
     ------
     InvalidInput

@@ -51,7 +51,7 @@ _LISTED = 1 << 17  # numbers in a list of all outputs
 
 @dataclass(frozen=True, slots=True)
 class RandomizedResponse:
-    """Release each of n records as category j with probability weights[i][j] / sum(weights[i]).
+    """Release each of n records as category j, with probability in proportion to `weights[i][j]`.
 
     The statistic is the records themselves, integers from 0 to k - 1, shape (..., n); an output
     has the same shape. A single response is n = 1: an array of one record.

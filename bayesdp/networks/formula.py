@@ -220,6 +220,17 @@ def _model(found: list[Coordinate], n: int) -> Model:
 def statistics(network: Network, formula: str) -> dict[str, float]:
     """Statistics of a network, by name, in the order of the formula.
 
+    Parameters
+    ----------
+    network : Network
+    formula : str
+        As for `parse`.
+
+    Raises
+    ------
+    InvalidInput
+        If the formula can't be read, or asks for an attribute that the network hasn't.
+
     Examples
     --------
     >>> from bayesdp.networks import Network, statistics

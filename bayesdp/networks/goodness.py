@@ -66,7 +66,13 @@ class Distribution:
 
 @dataclass(frozen=True)
 class GoodnessOfFit:
-    """Distributions by name; see `goodness_of_fit`."""
+    """A network beside draws of a model; see `goodness_of_fit`.
+
+    Parameters
+    ----------
+    distributions : mapping of str to Distribution
+        Observed and simulated, by name.
+    """
 
     distributions: Mapping[str, Distribution]
 
@@ -117,6 +123,11 @@ def goodness_of_fit(
         "degree" (or "out-degree" and "in-degree"), "edgewise shared partners" (of the two-paths
         i to k to j, for a tie from i to j) and "geodesic distance" (of all pairs of nodes,
         ordered if directed).
+
+    Raises
+    ------
+    InvalidInput
+        As `simulate`.
     """
     given = np.array(coef, dtype=np.float64)
     if given.ndim > 2 or not given.size:

@@ -77,6 +77,11 @@ def simulate(
     seed : int, numpy Generator or None
         The same seed gives the same draws, whatever the number of processors.
 
+    Returns
+    -------
+    Simulation
+        The trace of statistics, and the networks if kept.
+
     Raises
     ------
     InvalidInput

@@ -26,6 +26,11 @@ class Ledger:
     two budgets. Only budgets, promises, and mechanisms with their public parameters are
     written down; no data, no statistic, no output.
 
+    Parameters
+    ----------
+    store : Store
+        The database; `Ledger.open` finds it by a URL.
+
     Examples
     --------
     >>> import tempfile

@@ -68,6 +68,11 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
     scheme : {"poisson", "without_replacement"}
         How the sample is drawn: under add_remove or under replace_one.
 
+    Returns
+    -------
+    Guarantee
+        About the records that the sample was drawn from.
+
     Raises
     ------
     InvalidInput

@@ -44,6 +44,11 @@ class PseudoPosterior:
     all but about 1e-16 of the mass, or over all of the grid's points where they are fewer. Where a
     prior of phi with a parameter below 1 puts mass beside 0 or 1 that few records leave there, that
     is too coarse; `sample` is exact.
+
+    Parameters
+    ----------
+    law : ClippedPosterior
+        Of the cells, given the records.
     """
 
     law: ClippedPosterior

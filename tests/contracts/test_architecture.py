@@ -1,7 +1,9 @@
 """Who may import whom, what importing costs, and what the repository may not say."""
 
 import ast
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import bayesdp
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.families.base import Family
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bayesdp"
@@ -111,6 +115,28 @@ def test_constraints_are_plain_versions():
         assert line.startswith("#") or (line.count("==") == 1 and "/" not in line), line
 
 
+def test_the_skeletons_are_those_of_today():
+    """Each in CONTRIBUTING has the members that its protocol asks for, and no others."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    skeletons = {node.name: node for block in blocks for node in ast.parse(block).body}
+    for name, protocol, more in (
+        ("NoisyCountMechanism", Mechanism, {"scale", "nearby"}),
+        ("MyFamily", Family, {"bounds"}),
+    ):
+        found = set()
+        for node in skeletons[name].body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found.add(node.target.id)
+            elif isinstance(node, ast.FunctionDef):
+                found.add(node.name)
+        asked = {n for n in {*vars(protocol), *protocol.__annotations__} if not n.startswith("_")}
+        assert found - {"__post_init__"} == asked | more
+    (fit,) = [node for node in skeletons["MyModel"].body if getattr(node, "name", "") == "fit"]
+    options = [argument.arg for argument in fit.args.kwonlyargs]
+    assert options == list(inspect.signature(bayesdp.BinomialModel.fit).parameters)[2:]
+
+
 def test_nothing_else_lies_at_the_top():
     """Of what is under version control; a folder without any of it is somebody's own."""
     tracked = subprocess.run(
@@ -123,6 +149,7 @@ def test_nothing_else_lies_at_the_top():
         *(
             ".ci",
             ".gitignore",
+            ".mkdocs.yml",
             "CHANGELOG.md",
             "CONTRIBUTING.md",
             "LICENSE",

@@ -40,6 +40,10 @@ FAMILIES: dict[str, Any] = {
 def check_family(family: Any) -> Family:
     """The family, from itself or from the mapping that a manifest holds.
 
+    Parameters
+    ----------
+    family : Family, or mapping with its name as "kind"
+
     Raises
     ------
     InvalidInput

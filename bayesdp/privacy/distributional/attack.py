@@ -179,6 +179,12 @@ def believed_delta(found: Attack, epsilon: float) -> float:
 
     With probability at least 1 - delta over the real release, the posteriors of the two worlds are
     within (epsilon, delta) of each other. From estimates, it is itself one.
+
+    Parameters
+    ----------
+    found : Attack
+    epsilon : float
+        At least 0.
     """
     real = found.probability[0].mean(axis=0)
     needed = np.full(real.size, 2.0)

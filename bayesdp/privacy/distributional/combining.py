@@ -30,6 +30,11 @@ def convex_hull(guarantee: DistributionalGuarantee) -> DistributionalGuarantee:
     Pr[F in T, v, z] is the sum of w_k Pr_k[F in T, v, z], each at most exp(epsilon) times the
     simulator's plus delta Pr_k[v, z]; divide by Pr[v, z]. Likewise the reverse.
 
+    Parameters
+    ----------
+    guarantee : DistributionalGuarantee
+        Of coupled worlds or distributional.
+
     Raises
     ------
     InvalidInput
@@ -55,6 +60,12 @@ def less_known(guarantee: DistributionalGuarantee, known_records: int) -> Distri
 
     *Proof*. Given v and Z' = z', the laws of F(X) and S(alt(X)) are mixtures of those given v and
     z, with the same weights Pr[Z = z | v, z'], as Z' depends on X through Z alone.
+
+    Parameters
+    ----------
+    guarantee : DistributionalGuarantee
+    known_records : int
+        At most the guarantee's.
 
     Raises
     ------

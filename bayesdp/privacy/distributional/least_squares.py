@@ -88,6 +88,11 @@ class UniformProducts:
 def slope(sums: Sequence[float]) -> float:
     """The slope through the origin from (sum g^2, sum gh).
 
+    Parameters
+    ----------
+    sums : sequence of two floats
+        An output of `exact_slope`.
+
     Raises
     ------
     InvalidInput

@@ -116,7 +116,7 @@ class FixedMinusLaplace:
     ----------
     n : int
         Records before, at least 2.
-    epsilon, delta : float
+    epsilon, discard_delta : float
         Of the law of the number discarded: positive, and in (0, 1).
     """
 

@@ -82,10 +82,17 @@ def smallest_epsilon(
     simulator: Callable[[Any], Any] | None = None,
     within: float = 1e-6,
 ) -> Best:
-    """The smallest epsilon at `delta`, to `within`; else as `smallest_delta`.
+    """The smallest epsilon at `delta`.
 
     Its `lower` is the largest epsilon that was found too small. It is inf where every simulator
     fails at epsilon = 16.
+
+    Parameters
+    ----------
+    mechanism, laws, secrets, delta, simulator
+        As for `smallest_delta`.
+    within : float
+        How near to the smallest.
     """
     delta, found = check_delta(delta), contexts(mechanism, laws, secrets)
     if simulator is not None:
@@ -122,6 +129,11 @@ def inference_delta(
     (t, z) = (F(X), Z), for every secret the posteriors of priv(X) given F(X) = t and given
     S(alt(X)) = t are within (epsilon, delta) of each other. Where S never says t the second isn't
     defined, which counts as a failure. Another simulator may do better: an upper bound.
+
+    Parameters
+    ----------
+    mechanism, laws, secrets, epsilon, simulator
+        As for `smallest_delta`; the simulator is needed.
     """
     laws = list(laws)
     found, kernel = kernel_of(contexts(mechanism, laws, secrets), simulator)
@@ -167,6 +179,11 @@ def noiseless_epsilon(
 
     The release given any value of a secret's priv, against that given any other; all values that
     are possible together with what the adversary knows.
+
+    Parameters
+    ----------
+    mechanism, laws, secrets, delta
+        As for `smallest_delta`.
     """
     delta, found = check_delta(delta), contexts(mechanism, laws, secrets)
     return _between(found, list(range(len(found.keys))), delta)
@@ -182,6 +199,8 @@ def pufferfish_epsilon(
 
     Parameters
     ----------
+    mechanism, laws, delta
+        As for `smallest_delta`.
     secrets : sequence of callable
         Of data: True, False, or None where the secret is neither.
     """

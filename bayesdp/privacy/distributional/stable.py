@@ -118,6 +118,11 @@ def stable_promise(changed: float, least: float) -> float:
     -------
     float
         inf where `changed` isn't below `least`.
+
+    Raises
+    ------
+    InvalidInput
+        If a probability is out of its range.
     """
     for name, value in (("changed", changed), ("least", least)):
         if not is_number(value) or not 0 <= value <= 1:

@@ -143,7 +143,20 @@ def best_bound(
 def best_bound_at_epsilon(
     n: int, law: RecordLaw, *, epsilon: float, known_records: int = 0, as_published: bool = False
 ) -> SumBound:
-    """The bound with the smallest delta at an epsilon; the arguments are `best_bound`'s."""
+    """The bound with the smallest delta at an epsilon.
+
+    Parameters
+    ----------
+    n, law, known_records, as_published
+        As `best_bound` takes them.
+    epsilon : float
+        Positive.
+
+    Raises
+    ------
+    InvalidInput
+        As `best_bound`.
+    """
     epsilon = check_epsilon(epsilon)
 
     def least(log_delta: float) -> float:

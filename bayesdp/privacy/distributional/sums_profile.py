@@ -218,6 +218,18 @@ def simulator_floor(profile: SumProfile, delta: float) -> float:
     If F given either value of a record is within (epsilon, delta) of the same simulator, the two
     are within (2 epsilon, (1 + exp(epsilon)) delta) of each other; and how far apart these are is
     known exactly. Its gap to `profile.epsilon(delta)` is all that a better simulator could gain.
+
+    Parameters
+    ----------
+    profile : SumProfile
+        Of uniform records of one coordinate.
+    delta : float
+        In (0, 1).
+
+    Raises
+    ------
+    InvalidInput
+        If the profile is of other records.
     """
     part = profile.law.parts()[0]
     if len(part.box) > 1 or part.volume < 1:

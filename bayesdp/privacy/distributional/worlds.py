@@ -50,22 +50,48 @@ class Secret:
 
 
 def records(n: int) -> list[Secret]:
-    """Each of n records: private, and scrubbed (None in its place). Distributional privacy."""
+    """Each of n records: private, and scrubbed (None in its place). Distributional privacy.
+
+    Parameters
+    ----------
+    n : int
+        Records.
+    """
     return [Secret(_without([i]), _value_at(i)) for i in range(n)]
 
 
 def attributes(n: int, private: Sequence[int]) -> list[Secret]:
-    """The private attributes of each of n records, those with these positions in it."""
+    """The private attributes of each of n records, those with these positions in it.
+
+    Parameters
+    ----------
+    n : int
+        Records.
+    private : sequence of int
+        Positions in a record.
+    """
     return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
 
 
 def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
-    """Each record of each group, in a world without its whole group; positions of records."""
+    """Each record of each group, in a world without its whole group; positions of records.
+
+    Parameters
+    ----------
+    members : sequence of sequences of int
+        Positions of each group's records.
+    """
     return [Secret(_without(group), _value_at(i)) for group in members for i in group]
 
 
 def nodes(n: int) -> list[Secret]:
-    """Each of n nodes with its ties; data are symmetric adjacency matrices, tuples of tuples."""
+    """Each of n nodes with its ties; data are symmetric adjacency matrices, tuples of tuples.
+
+    Parameters
+    ----------
+    n : int
+        Nodes.
+    """
 
     def without(i: int) -> Callable[[Any], Hashable]:
         return lambda g: (i, *(tuple(x for k, x in enumerate(row) if k != i)
