@@ -7,7 +7,7 @@
 // neighbouring beta densities, have ratios of rational numbers, so both are found by recursion
 // outwards from where they are largest: no digit is lost, and only counts that matter are visited.
 function betaMixture(n, [g1, g2], lawStep) {
-  const step = (x) => lawStep(x) + Math.log(((n - x) * (g1 + x)) / ((x + 1) * (g2 + n - x - 1)));
+  const step = (x) => lawStep(x) + Math.log(((n - x) * (g1 + x)) / ((x + 1) * (g2 + (n - x - 1))));
   const { first, weights } = weightsAround(n, step, g1 >= 1 && g2 >= 1 ? step : lawStep);
   const last = first + weights.length - 1;
   const total = g1 + g2 + n;
@@ -31,7 +31,7 @@ function betaMixture(n, [g1, g2], lawStep) {
   const at = (p) => {
     const q = 1 - p;
     const peak = Math.min(Math.max(Math.round(p * (total - 1) - g1), first), last);
-    const [a, b] = [g1 + peak, g2 + n - peak];
+    const [a, b] = [g1 + peak, g2 + (n - peak)];
     const top = Math.exp(betaLogKernel(p, q, a, b)) / (a * q);
     const odds = p / q;
     let below = 0;
@@ -43,15 +43,15 @@ function betaMixture(n, [g1, g2], lawStep) {
     let term = top;
     for (let x = peak; x <= last && term > top * 1e-22; x++) {
       add(x, term);
-      term *= (odds * (g2 + n - x - 1)) / (g1 + x + 1);
+      term *= (odds * (g2 + (n - x - 1))) / (g1 + x + 1);
     }
     term = top;
     for (let x = peak - 1; x >= first; x--) {
-      term *= (g1 + x + 1) / (odds * (g2 + n - x - 1));
+      term *= (g1 + x + 1) / (odds * (g2 + (n - x - 1)));
       if (!(term > top * 1e-22)) break;
       add(x, term);
     }
-    return [below + betaCumulative(p, q, g1 + last, g2 + n - last), density];
+    return [below + betaCumulative(p, q, g1 + last, g2 + (n - last)), density];
   };
   const sd = Math.sqrt(variance);
   return {
@@ -106,32 +106,36 @@ function posteriorByQuadrature([g1, g2], logLikelihood) {
     const [logP, logQ] = [-softplus(-u), -softplus(u)];
     return g1 * logP + g2 * logQ + logLikelihood(Math.exp(logP), Math.exp(logQ));
   };
-  const { low, high, largest } = range(log, 30 + 50 / g1, 30 + 50 / g2);
-  const panels = 400;
-  const width = (high - low) / panels;
-  // The integral of f(u) density(u) over [from, to], and of no more than one panel.
-  const gauss = (from, to, f) => {
-    let sum = 0;
+  const { low, high, peak, largest } = range(log, -30 - 50 / g1, 30 + 50 / g2);
+  const edges = evenly(low, high, [100, 800, 100]);
+  const about = expit(peak);
+  // The integrals of the density, and of it times p and p^2 about the peak, over [from, to].
+  const moments = (from, to) => {
+    const found = [0, 0, 0];
     for (const [node, weight] of GAUSS) {
       const u = from + (to - from) * node;
-      sum += weight * f(u) * Math.exp(log(u) - largest);
+      const mass = weight * (to - from) * Math.exp(log(u) - largest);
+      const away = expit(u) - about;
+      found[0] += mass;
+      found[1] += mass * away;
+      found[2] += mass * away * away;
     }
-    return sum * (to - from);
+    return found;
   };
-  const edges = Array.from({ length: panels }, (_, k) => low + k * width);
-  const masses = edges.map((u) => gauss(u, u + width, () => 1));
-  const whole = masses.reduce((a, b) => a + b, 0);
-  const expected = (f) => edges.reduce((sum, u) => sum + gauss(u, u + width, f), 0) / whole;
-  const mean = expected((u) => 1 / (1 + Math.exp(-u)));
-  const sd = Math.sqrt(expected((u) => (1 / (1 + Math.exp(-u)) - mean) ** 2));
+  const total = [0, 0, 0];
   const before = [0];
-  for (const mass of masses) before.push(before[before.length - 1] + mass / whole);
+  for (let k = 0; k + 1 < edges.length; k++) {
+    moments(edges[k], edges[k + 1]).forEach((value, i) => { total[i] += value; });
+    before.push(total[0]);
+  }
+  const away = total[1] / total[0];
+  const [mean, sd] = [about + away, Math.sqrt(Math.max(total[2] / total[0] - away * away, 0))];
   const at = (p) => {
     const u = Math.log(p) - Math.log1p(-p);
-    const k = Math.min(Math.max(Math.floor((u - low) / width), 0), panels - 1);
     const inside = Math.min(Math.max(u, low), high);
-    const below = before[k] + gauss(low + k * width, inside, () => 1) / whole;
-    return [below, Math.exp(log(u) - largest) / (whole * p * (1 - p))];
+    const k = edges.findLastIndex((edge) => edge <= inside);
+    const below = (before[k] + moments(edges[k], inside)[0]) / total[0];
+    return [below, Math.exp(log(u) - largest) / (total[0] * p * (1 - p))];
   };
   return {
     mean, sd,
@@ -148,21 +152,44 @@ const GAUSS = [
 
 const softplus = (u) => Math.max(u, 0) + Math.log1p(Math.exp(-Math.abs(u)));
 
-// Where a log density is within 45 of its largest value, by a grid that closes in on it.
-function range(log, below, above) {
-  let [low, high, largest] = [-below, above, -Infinity];
-  const cells = 400;
-  for (let round = 0; round < 8; round++) {
-    const step = (high - low) / cells;
-    const values = Array.from({ length: cells + 1 }, (_, k) => log(low + k * step));
-    largest = Math.max(largest, ...values);
-    const inside = (value) => value > largest - 45;
-    const [first, last] = [values.findIndex(inside), values.findLastIndex(inside)];
-    const narrow = last - first < cells / 4;
-    [low, high] = [low + Math.max(first - 1, 0) * step, low + Math.min(last + 1, cells) * step];
-    if (!narrow) break;
+const expit = (u) => Math.exp(-softplus(-u));
+
+// Numbers from low to high, so many steps below -60, from there to 60, and above: beyond, a
+// likelihood no longer changes, and only the prior's tail is left.
+function evenly(low, high, steps) {
+  const bounds = [low, Math.min(Math.max(-60, low), high), Math.max(Math.min(60, high), low), high];
+  const found = [low];
+  for (const [k, count] of steps.entries()) {
+    const [from, to] = [bounds[k], bounds[k + 1]];
+    for (let j = 1; j <= count && to > from; j++) found.push(from + ((to - from) * j) / count);
   }
-  return { low, high, largest };
+  return found;
+}
+
+// Where a log density is within 45 of its largest value, and where that is.
+function range(log, from, to) {
+  let grid = evenly(from, to, [100, 480, 100]);
+  let [peak, largest] = [from, -Infinity];
+  for (let round = 0; round < 10; round++) {
+    for (const u of grid) {
+      const value = log(u);
+      if (value > largest) [peak, largest] = [u, value];
+    }
+    const step = round ? grid[1] - grid[0] : Math.max(0.25, (to - from) / 200);
+    grid = Array.from({ length: 21 }, (_, k) => peak + (step * (k - 10)) / 10);
+  }
+  const inside = (u) => log(u) > largest - 45;
+  const seen = [peak, ...evenly(from, to, [100, 480, 100]).filter(inside)];
+  // Ends between what is inside and an end: by bisection, to a thousandth.
+  const end = (near, far) => {
+    for (let k = 0; k < 60 && Math.abs(far - near) > 1e-3 * Math.abs(near - peak); k++) {
+      const middle = (near + far) / 2;
+      if (inside(middle)) near = middle;
+      else far = middle;
+    }
+    return far;
+  };
+  return { low: end(Math.min(...seen), from), high: end(Math.max(...seen), to), peak, largest };
 }
 
 // The beta posterior of somebody who takes `ones` among `records` for real.

@@ -47,7 +47,7 @@ const KINDS = {
         let log = 0;
         let ratio = 1; // of single outputs, so that many of them take one logarithm
         for (const [z, times] of seen) {
-          const one = (1 + z / (a + x)) / (1 + (size - z) / (b + n - x - 1));
+          const one = (1 + z / (a + x)) / (1 + (size - z) / (b + (n - x - 1)));
           if (times > 1) log += times * Math.log(one);
           else ratio *= one;
           if (ratio > 1e100 || ratio < 1e-100) [log, ratio] = [log + Math.log(ratio), 1];
@@ -83,8 +83,12 @@ const KINDS = {
     posterior({ scale }, outputs, n, prior) {
       const sorted = [...outputs].sort((z, w) => z - w);
       return betaMixture(n, prior, (x) => {
-        let reached = 0;
-        while (reached < sorted.length && sorted[reached] <= x) reached++;
+        let [reached, beyond] = [0, sorted.length]; // how many are at most x, by bisection
+        while (reached < beyond) {
+          const middle = (reached + beyond) >> 1;
+          if (sorted[middle] <= x) reached = middle + 1;
+          else beyond = middle;
+        }
         return (sorted.length - 2 * reached) / scale;
       });
     },

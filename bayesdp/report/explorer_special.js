@@ -8,7 +8,7 @@ const LARGEST_BELOW_ONE = 1 - 2 ** -53;
 
 // log Gamma(x + 1) minus Stirling's (x + 1/2) log x - x + log sqrt(2 pi), for x > 0.
 function stirlingError(x) {
-  if (x >= 16) {
+  if (!(x < 16)) {
     const square = 1 / (x * x);
     let series = 0;
     for (let k = STIRLING.length - 1; k >= 0; k--) series = series * square + STIRLING[k];

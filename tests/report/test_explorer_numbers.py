@@ -93,7 +93,7 @@ class TestNumerics:
     @pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
     def test_copies(self, run, n):
         rng = np.random.default_rng(n)
-        priors = [(1.0, 1.0), (0.5, 0.5), (2.0, 7.0)][: 3 if n < 5000 else 1]
+        priors = [(1.0, 1.0), (0.5, 0.5), (2.0, 7.0), (0.01, 0.02)][: 4 if n < 5000 else 1]
         cases = [
             (COPIES, made(COPIES, n, epsilon, m), outputs, n, prior)
             for epsilon, m, prior in itertools.product((0.01, 1.0, 20.0), (1, 30), priors)
@@ -106,7 +106,7 @@ class TestNumerics:
             (ANSWERS, made(ANSWERS, n, epsilon, 1), [ones], n, prior)
             for n, epsilon in itertools.product((1, 10, 400, 2500), (0.01, 1.0, 20.0))
             for ones in (0, n // 3, n)
-            for prior in ((1.0, 1.0), (0.5, 3.0))
+            for prior in ((1.0, 1.0), (0.5, 3.0), (0.01, 0.01), (0.002, 3.0))
         ]
         assert self.compare(run, cases) < 1e-9
 
@@ -117,6 +117,35 @@ class TestNumerics:
             for c in (-2 * n - 20, n // 3, n + 30)
         ]
         assert self.compare(run, cases) < 1e-9
+
+    def test_whatever_can_be_typed_has_numbers(self, run):
+        """Intervals in order, within [0, 1], at the ends of what the controls allow."""
+        groups = [
+            self.group(COPIES, made(COPIES, 60, 2.0, 3), [33, 29, 31], 60),
+            self.group(COPIES, bdp.BetaBinomialMechanism(None, 40, (1, 3)), [0, 7], 500),
+            self.group(ANSWERS, made(ANSWERS, 500, 1.0, 1), [10], 500),
+            self.group(NOISE, made(NOISE, 0, 1.0, 2), [-7, 600], 500),
+        ]
+        wrong = run(
+            """const wrong = [];
+            for (const group of arguments[0]) for (const epsilon of [1e-4, 20, 1000])
+              for (const copies of group.outputs.length > 1 ? [1, 1000] : [1])
+                for (const n of [1, 1e5]) for (const share of [0, 0.001, 1])
+                  for (const prior of [[1, 1], [0.01, 0.01], [0.5, 500], [0.001, 3]]) {
+                    const settings = { epsilon, copies, n, share };
+                    const found = inferred(group, settings, prior, 0.95);
+                    for (const each of [found.posterior, found.naive, found.combined]) {
+                      if (each === null) continue;
+                      const whole = each === found.combined ? each.low > -2 && each.high < 3
+                        : each.low >= 0 && each.high <= 1;
+                      if (!(whole && each.low <= each.high && Number.isFinite(each.mean)))
+                        wrong.push([group.kind, settings, prior, each]);
+                    }
+                  }
+            return wrong;""",
+            groups,
+        )
+        assert wrong == []
 
     def test_calibration_is_the_mechanism_s(self, run):
         cases = [
