@@ -35,7 +35,7 @@ const CONTROLS = {
     typed: String,
     read: Number,
     words: (value) => counted(value, content.groups[0].kind === "discrete_laplace" ? "noisy count" : "copy"),
-    range: "1 to 1000",
+    range: "1 to 1000, whole",
   },
   n: {
     stops: () => roundNumbers(1, 100000, true),
@@ -43,7 +43,7 @@ const CONTROLS = {
     typed: (value) => value.toLocaleString("en"),
     read: (text) => Number(text.replaceAll(/[ ,\u00a0]/g, "")),
     words: (value) => counted(value, "record"),
-    range: "1 to 1,000,000",
+    range: "1 to 1,000,000, whole",
   },
   share: {
     stops: () => steps(201, 0.005),
