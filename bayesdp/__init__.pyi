@@ -100,6 +100,7 @@ from .privacy.ledger import Ledger as Ledger
 from .privacy.neighbours import Neighbours as Neighbours
 from .privacy.subsampling import subsampled as subsampled
 from .release import Release as Release
+from .report.explorer import write_explorer as write_explorer
 from .report.html import write_report as write_report
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
 from .synthesis.censor import censor as censor

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp import cli_options, ledger_cli
+from bayesdp import cli_options, explore_cli, ledger_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
 from bayesdp.evaluation.declarations import MODELS
@@ -177,6 +177,9 @@ def report(
         raise InvalidInput(f"{posterior} can't be read as a posterior: {error}") from error
     page = write_report(idata, released, out, level=level, title=title, force=force)
     typer.echo(f"report written to {page}")
+
+
+app.command()(explore_cli.explore)
 
 
 @app.command()

@@ -15,17 +15,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import optimize, special
 
 from bayesdp.engines.count_vectors import Listed
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.laws import beta_binomial_logpmf
+from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 
 _MOST_BINARY = 5000  # records of two categories whose posterior is listed
+_STRETCH = 500  # counts at once: probabilities this near a mean are above 1e-280
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,44 @@ def listed_binary(seen: Responses, alpha: tuple[float, ...]) -> Listed | None:
     n = int(seen.counts.sum())
     if len(alpha) != 2 or n > _MOST_BINARY:
         return None
-    law, log_scale = np.ones(1), 0.0
-    for count, column in zip(seen.counts, seen.columns.T, strict=True):
-        share = column[1] / column.sum()
-        law = np.convolve(law, stats.binom.pmf(np.arange(count + 1), count, share))
-        log_scale += count * np.log(column.sum())
+    law = _log_coefficients(seen.counts, seen.columns)
     x = np.arange(n + 1)
     log_choose = special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
-    with np.errstate(divide="ignore"):
-        law = np.log(law)
-    law = law + log_scale - log_choose + beta_binomial_logpmf(x, n, alpha[1], alpha[0])
+    law = law - log_choose + beta_binomial_logpmf(x, n, alpha[1], alpha[0])
     return Listed(np.stack([n - x, x], axis=1), law)
+
+
+def _log_coefficients(counts: NDArray[np.int64], columns: Floats) -> Floats:
+    """log of the coefficients of prod_p (columns[0, p] + columns[1, p] y)^counts_p, shape (n + 1,).
+
+    They are in proportion to the probabilities of a sum of independent binomials, which far from
+    its mean are below the smallest float. Under a prior that is wide beside what the answers say
+    they matter there too. So each stretch of them is computed with y scaled by exp(tilt), which
+    puts the mean into it.
+    """
+    n = int(counts.sum())
+    found = np.full(n + 1, -np.inf)
+    with np.errstate(divide="ignore"):
+        log_no, log_yes = np.log(columns)
+    least, most = counts[np.isneginf(log_no)].sum(), n - counts[np.isneginf(log_yes)].sum()
+
+    def excess(tilt: float, mean: float) -> float:
+        return float(counts @ special.expit(log_yes - log_no + tilt)) - mean
+
+    for first in range(0, n + 1, _STRETCH):
+        last = min(first + _STRETCH, n + 1)
+        if last <= least or first > most:  # no count is there
+            continue
+        middle = min(max((first + last) / 2, least + 0.5), most - 0.5)
+        tilt = optimize.brentq(excess, -1e3, 1e3, args=(middle,)) if most > least else 0.0
+        law, log_odds = np.ones(1), log_yes - log_no + tilt
+        for count, odds in zip(counts.tolist(), log_odds, strict=True):
+            share, rest = special.expit(odds), special.expit(-odds)
+            law = np.convolve(
+                law, np.exp(binomial_logpmf(np.arange(count + 1), count, share, rest))
+            )
+        scale = counts @ np.logaddexp(log_no, log_yes + tilt)
+        here = np.arange(first, last)
+        with np.errstate(divide="ignore"):
+            found[here] = np.log(law[here]) + scale - tilt * here
+    return found

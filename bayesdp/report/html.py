@@ -121,7 +121,7 @@ def render(summary: Summary, *, title: str | None = None) -> str:
     title : str, optional
         Its heading.
     """
-    return _page(
+    return render_page(
         "binomial.html",
         s=summary,
         title=title or _title(summary),
@@ -138,7 +138,7 @@ def render(summary: Summary, *, title: str | None = None) -> str:
 
 def render_posterior(summary: PosteriorSummary, *, title: str | None = None) -> str:
     """The page on a posterior of any family, as text."""
-    return _page(
+    return render_page(
         "posterior.html",
         s=summary,
         title=title or _title(summary),
@@ -148,9 +148,10 @@ def render_posterior(summary: PosteriorSummary, *, title: str | None = None) -> 
     )
 
 
-def _page(template: str, **content: Any) -> str:
+def render_page(template: str, **content: Any) -> str:
+    """A template of this folder, filled, as text."""
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_shipped),
+        loader=jinja2.FunctionLoader(shipped_text),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -212,7 +213,8 @@ def rounded_up(value: float, digits: int = 4) -> str:
     return f"{up:.{digits}g}" if 1e-4 <= up < 10**digits else number(up, digits)
 
 
-def _shipped(name: str) -> str:
+def shipped_text(name: str) -> str:
+    """A file of this folder."""
     return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
 
 

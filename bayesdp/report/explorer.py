@@ -1,0 +1,264 @@
+"""An explorer of a release: one page that computes its posterior anew as its settings are slid."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesdp.engines.mixture import BetaMixture, check_level
+from bayesdp.errors import InvalidInput, ReleaseExists
+from bayesdp.evaluation.combining import combine, proportions
+from bayesdp.inference.binomial import BinomialModel
+from bayesdp.inference.multinomial import MultinomialModel
+from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.release import Part, Release
+from bayesdp.report.html import render_page, shipped_text
+from bayesdp.report.inputs import label_of
+from bayesdp.report.promise import promise_of
+from bayesdp.storage import whole_file
+
+SCRIPTS = (
+    "explorer_special.js",
+    "explorer_posteriors.js",
+    "explorer_release.js",
+    "explorer_words.js",
+    "explorer_chart.js",
+    "explorer_page.js",
+)
+TAKES = (
+    "an explorer takes releases of a proportion: beta-binomial copies of a count "
+    "(BetaBinomialSynthesizer), one randomized response of two categories, and a count with "
+    "DiscreteLaplaceMechanism's noise, without bounds"
+)
+MOST_RECORDS = 1_000_000
+_MOST_LISTED = 5000  # answers that MultinomialModel has an exact posterior for
+
+
+def write_explorer(
+    release: Release,
+    out: str | Path,
+    *,
+    model: BinomialModel | None = None,
+    level: float = 0.95,
+    title: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Write a page on which epsilon, copies, n and the released proportion can be slid.
+
+    One HTML file, which needs no server, no network and no other file. It shows the exact posterior
+    of the proportion, the one that takes the copies for real, and the interval of Liu's combining
+    rule, first of the release as it is; then of one like it under other settings, computed in the
+    browser by the formulas of `BinomialModel` to about 10 digits. The page computes the release's
+    own numbers too, and says whether they agree with those computed here.
+
+    Parameters
+    ----------
+    release : Release
+        Of a proportion, or one in each group: copies by `BetaBinomialMechanism`, one
+        `RandomizedResponse` of two categories, or a count with noise by
+        `DiscreteLaplaceMechanism`, without bounds.
+    out : path
+        The file to write. Must not exist, unless `force`.
+    model : BinomialModel, optional
+        With the prior; and, where the release doesn't say it, the number of records: a single n,
+        as ``BinomialModel(n=range(500, 501))``, which the page can slide. Default: uniform prior.
+    level : float
+        Level of all intervals, in (0, 1).
+    title : str, optional
+        Heading of the page. Default: made from the release's names.
+    force : bool
+        Whether a file there is replaced.
+
+    Returns
+    -------
+    Path
+        Of the page.
+
+    Raises
+    ------
+    InvalidInput
+        If the release is of another kind, n is missing or superfluous, or an argument is out of its
+        range.
+    ReleaseExists
+        If `out` exists; with `force`, if it is a folder.
+    """
+    target = Path(out)
+    _check_file(target, force=force)
+    page = render_explorer(release, model=model, level=level, title=title)
+    with whole_file(target) as work:
+        work.write_text(page, encoding="utf-8")
+    return target
+
+
+def render_explorer(
+    release: Release,
+    *,
+    model: BinomialModel | None = None,
+    level: float = 0.95,
+    title: str | None = None,
+) -> str:
+    """The page of `write_explorer` as text."""
+    check_level(level)
+    model = BinomialModel() if model is None else model
+    kinds = {type(part.mechanism) for part in release.parts}
+    if len(kinds) > 1:
+        raise InvalidInput("groups are released by mechanisms of different kinds; explore each")
+    groups = [_group(part, release, model, level) for part in release.parts]
+    content = {
+        "variable": release.variable,
+        "by": release.by,
+        "level": level,
+        "prior": model.prior,
+        "published": release.parts[0].mechanism.n is not None,
+        "groups": groups,
+    }
+    script = "\n".join(["'use strict';", *map(shipped_text, SCRIPTS)])
+    digest = hashlib.sha256(script.encode()).digest()
+    return render_page(
+        "explorer.html",
+        title=title or (f"{release.variable} by {release.by}" if release.by else release.variable),
+        release=release,
+        s={"promise": promise_of(release), "groups": groups, "level": level, "prior": model.prior},
+        kind=groups[0]["kind"],
+        # No "</script>" may end the block early, and no "<!--" change how it is read.
+        content=json.dumps(content, allow_nan=False).replace("<", "\\u003c"),
+        script=script,
+        script_hash=base64.b64encode(digest).decode(),
+    )
+
+
+def _check_file(target: Path, *, force: bool) -> None:
+    if target.is_dir():
+        raise ReleaseExists(f"{str(target)!r} is a folder; name the page's file, as explore.html")
+    if target.exists() and not force:
+        raise ReleaseExists(
+            f"{str(target)!r} exists already and nothing was written; choose another name, or "
+            "replace it with force=True (--force)"
+        )
+
+
+def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:
+    """What the page knows of a group: public parameters, outputs, and numbers to check it by."""
+    reader = _READERS.get(type(part.mechanism))
+    if reader is None:
+        raise InvalidInput(f"the release's mechanism is {part.mechanism.name!r}; {TAKES}")
+    alone = release if release.by is None else release[part.group]
+    n = _records(part, model)
+    described, posterior, naive = reader(alone, n, model.prior)
+    promise: Any = part.mechanism.guarantee(copies=release.copies)
+    epsilon = promise.epsilon
+    if not 0 < epsilon < math.inf:
+        raise InvalidInput(
+            f"the release promises epsilon = {epsilon} at delta = 0, from which no slider starts; "
+            + TAKES
+        )
+    ones, size = described["outputs"], described["size"]
+    return {
+        "label": label_of(part),
+        "kind": part.mechanism.name,
+        "n": n,
+        "epsilon": epsilon,
+        "neighbours": promise.neighbours.value,
+        **described,
+        "computed": {
+            "posterior": None if posterior is None else _numbers(posterior, level),
+            "naive": None if naive is None else _numbers(naive, level),
+            "combined": _combined(ones, size, level),
+        },
+    }
+
+
+def _records(part: Part, model: BinomialModel) -> int:
+    """The number of records: the release's, or the model's where the release doesn't say."""
+    if model.weights is not None:
+        raise InvalidInput("the model has weights, which an explorer doesn't take; give it n alone")
+    n = part.mechanism.n
+    if n is not None:
+        if model.n is not None:
+            raise InvalidInput(
+                f"the model has a prior on n, but the release says n = {n}; leave n out of the "
+                "model"
+            )
+    elif model.n is None or len(model.n) != 1:
+        raise InvalidInput(
+            "n is confidential in this release, and an explorer slides one number from a start; "
+            "give the model a single one, for example BinomialModel(n=range(500, 501)) (--n 500)"
+        )
+    else:
+        n = int(model.n[0][0])
+    if not 1 <= n <= MOST_RECORDS:
+        raise InvalidInput(f"n is {n}; an explorer takes 1 to {MOST_RECORDS:,} records")
+    return n
+
+
+Prior = tuple[float, float]
+Read = tuple[dict[str, Any], BetaMixture | None, BetaMixture | None]
+
+
+def _read_copies(release: Release, n: int, prior: Prior) -> Read:
+    made: Any = release.mechanism
+    sizes = None if made.n is not None else range(n, n + 1)
+    model = BinomialModel(prior, n=sizes)
+    described = {"size": made.size, "prior": made.prior, "outputs": list(release.outputs)}
+    return described, model.posterior(release), model.naive_posterior(release)
+
+
+def _read_answers(release: Release, n: int, prior: Prior) -> Read:
+    made: Any = release.mechanism
+    if made.k != 2 or release.copies != 1:
+        raise InvalidInput(
+            f"the release has {release.copies} copies of answers of {made.k} categories; {TAKES}"
+        )
+    ones = int(np.sum(release.outputs[0]))
+    described = {"size": n, "matrix": made.matrix.tolist(), "outputs": [ones]}
+    posterior = None
+    if n <= _MOST_LISTED:
+        posterior = MultinomialModel(prior=prior[::-1]).posterior(release, 1)
+    naive = BetaMixture(np.ones(1), np.array([prior[0] + ones]), np.array([prior[1] + n - ones]))
+    return described, posterior, naive
+
+
+def _read_noise(release: Release, n: int, prior: Prior) -> Read:
+    made: Any = release.mechanism
+    if made.dimension is not None or made.bounds is not None:
+        what = "a vector" if made.dimension is not None else "within bounds"
+        raise InvalidInput(f"the release's noisy count is {what}; {TAKES}")
+    model = BinomialModel(prior, weights={1.0: n})
+    described = {
+        "size": n,
+        "scale": made.scale,
+        "moved": made.moved(),
+        "outputs": list(release.outputs),
+    }
+    naive = None
+    if 0 <= float(np.mean(release.outputs)) <= n:
+        naive = model.naive_posterior(release)
+    return described, model.posterior(release), naive
+
+
+_READERS: dict[type[Any], Callable[[Release, int, Prior], Read]] = {
+    BetaBinomialMechanism: _read_copies,
+    RandomizedResponse: _read_answers,
+    DiscreteLaplaceMechanism: _read_noise,
+}
+
+
+def _numbers(posterior: BetaMixture, level: float) -> list[float]:
+    return [posterior.mean(), *map(float, posterior.interval(level))]
+
+
+def _combined(ones: list[int], size: int, level: float) -> list[float] | None:
+    """Liu's estimate and interval, for two copies or more of proportions."""
+    if len(ones) < 2 or min(ones) < 0 or max(ones) > size:
+        return None
+    found: Any = combine(*proportions(ones, size))
+    return [float(found.estimate), *map(float, found.interval(level))]
