@@ -70,7 +70,7 @@ for y, colour in ((0.36, orange), (0.66, blue), (0.80, purple)):
     left.plot(phi, log_density.clip(low, high), color=colour, lw=2, label=f"share {y:.2f}")
 left.axhspan(low, high, color=rule, alpha=0.5, lw=0)
 left.set(xlabel="$\\phi$, at $\\lambda = 24.4$", ylabel="log density of a record", ylim=(-6, 2))
-left.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.14, 0), handlelength=1.2)
+left.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.2, 0), handlelength=1)
 terms = stats.beta.logpdf(share, fitted[0] * fitted[1], (1 - fitted[0]) * fitted[1])
 right.hist(terms, bins=np.arange(-4, 1.75, 0.25), color=ink)
 right.axvspan(low, high, color=rule, alpha=0.5, lw=0, zorder=0)
@@ -115,15 +115,16 @@ for axis, name in zip(axes, ("phi", "lambda"), strict=True):
     axis.minorticks_off()
 axes[1].set(yscale="log", yticks=[5, 10, 20, 50], yticklabels=["5", "10", "20", "50"])
 axes[1].minorticks_off()
-axes[1].legend(frameon=False)
+axes[1].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %% [markdown]
-# Medians and 95% intervals of the censored posterior; shaded, the posterior without clipping. At
-# 8 and above nearly nothing is clipped. Below, the bias depends on the centre. Where the interval
-# lies too high, most records count as its lower end, wherever they are, and $\lambda$ is too large:
-# the synthetic shares are too much alike. Too low, and it's too small. More records don't cure
-# that: it's a bias of every term, not noise.
+# Medians and 95% intervals of the censored posterior; shaded, the posterior without clipping. From
+# 8 on little is clipped. Below, the bias depends on the centre. Where the interval lies too high, a
+# record far from the mean counts as its lower end, however far it is: nothing speaks against a
+# large $\lambda$, and the synthetic shares are too much alike. Where it lies too low, records near
+# the mean count as its upper end, however well they fit, and $\lambda$ is too small. More records
+# don't cure that: it's a bias of every term, not noise.
 #
 # ## The release
 #
