@@ -79,8 +79,8 @@ seen = pd.DataFrame(
 seen.head(8).T
 
 # %% [markdown]
-# A noisy count may be negative, and a small group's copy is mostly the mechanism's prior. Neither
-# needs repair: the law of both is known, and the model has it.
+# A noisy count may be negative, and the mechanism's prior draws every copy towards one half.
+# Neither needs repair: the law of both is known, and the model has it.
 #
 # ## The model
 #

@@ -92,7 +92,7 @@ statement(account)
 #
 # ## Refusals
 #
-# Nothing is spent or drawn by a release that's refused. These are the reasons there are:
+# Nothing is spent or drawn by a release that's refused. Five attempts:
 
 # %%
 published = bdp.Guarantee(
