@@ -90,8 +90,8 @@ seen.head(8).T
 
 
 # %%
-def sampled(model):
-    options = {"draws": 750, "tune": 400, "chains": 2, "cores": 2, "random_seed": 1}
+def sampled(model, draws=700):
+    options = {"draws": draws, "tune": 400, "chains": 2, "cores": 2, "random_seed": 1}
     return pm.sample(model=model, nuts_sampler="nutpie", progressbar=False, **options)
 
 
@@ -217,7 +217,7 @@ with pm.Model() as forty:
     )
     p = pm.math.invlogit(a[:, None] + b[:, None] * grade)
     bdp.observe(many, pm.Binomial.dist(n=people, p=p.flatten()))
-checked = sampled(forty)
+checked = sampled(forty, draws=400)
 
 expected = (np.arange(experiments) + 0.5) / experiments
 chance_low, chance_high = stats.beta.ppf(
