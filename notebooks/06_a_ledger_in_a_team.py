@@ -52,7 +52,7 @@ account.budget
 # A budget is set once and can't be raised. It names the relation that all is counted under, here
 # replacing one voter's record. What does `epsilon=3` mean? Whoever sees *everything* that is ever
 # released about the voters can multiply their odds about one of them by $e^3 \approx 20$ at most,
-# but for an event of probability about `delta`. That is a decision about people, not a technical
+# but for an event of probability `delta`. That is a decision about people, not a technical
 # setting; it's made before the first release, and by those who answer for it.
 #
 # ## Spending

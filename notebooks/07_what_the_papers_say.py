@@ -105,9 +105,10 @@ print(f"printed: R/sigma = {printed:.3f}, where delta is {draw(printed).delta(ep
 print(f"true: delta = 1e-05 up to R/sigma = {allowed:.2f}")
 
 # %% [markdown]
-# *For a decision*: a curator who follows the theorem runs a risk of 1 in 540 instead of 1 in
-# 100,000. The same slip is in Theorem 7.15 and Corollary 7.16, and in the noise for the posterior
-# mode (`bdp.noisy_mode` has the right one). `bayesdp reproduce zheng` goes through both chapters.
+# *For a decision*: the promise that a curator makes by this theorem has a delta of 1 in 540, not of
+# 1 in 100,000. The same slip is in Theorem 7.15 and Corollary 7.16, and in the noise for the
+# posterior mode (`bdp.noisy_mode` has the right one). `bayesdp reproduce zheng` goes through both
+# chapters.
 #
 # ## A budget that is spent in every bin
 #
