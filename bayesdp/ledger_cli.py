@@ -124,19 +124,15 @@ def spend(
     ] = False,
 ) -> None:
     """Record the cost of a release that another program is about to make."""
-    from bayesdp.privacy.guarantee import Guarantee, Strength
+    from bayesdp.privacy.guarantee import Guarantee, check_strength
     from bayesdp.privacy.ledger import Ledger
     from bayesdp.privacy.neighbours import check_neighbours
 
-    if strength not in [each.value for each in Strength]:
-        raise InvalidInput(
-            f"strength is {strength!r}; it must be one of {[each.value for each in Strength]}"
-        )
     promise = Guarantee(
         epsilon=epsilon,
         delta=delta,
         neighbours=check_neighbours(neighbours),
-        strength=Strength(strength),
+        strength=check_strength(strength),
         assumptions=(),
         source=source,
     )

@@ -22,13 +22,20 @@
 # The ties are public today, so that we can compare with the truth at the end.
 
 # %%
+import warnings
+
+warnings.filterwarnings("ignore", r"\s*ArviZ", FutureWarning)  # its next version
+
 import arviz as az
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 
 import bayesdp as bdp
+from bayesdp.evaluation.drawing import STYLE
 from bayesdp.networks import BayesianERGM, Network, goodness_of_fit, statistics
+
+plt.rcParams.update(STYLE | {"figure.dpi": 150})
 
 club = Network.from_networkx(nx.karate_club_graph())
 formula = "edges + gwesp(0.5)"

@@ -40,7 +40,10 @@ import numpy as np
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.evaluation.drawing import STYLE
+from bayesdp.evaluation.reproduction import COLOURS
 
+plt.rcParams.update(STYLE | {"figure.dpi": 150})
 D = bdp.distributional
 noisy = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
 print(noisy.guarantee().assumptions[-1])
@@ -103,15 +106,21 @@ print(histogram.threshold, histogram.guarantee(0.5))
 
 # %%
 epsilons = np.linspace(0.25, 1.5, 11)
-for delta in (1e-4, 1e-6, 1e-9):
+plt.figure(figsize=(5, 2.8), layout="constrained")
+for delta, role in ((1e-4, "naive"), (1e-6, "posterior"), (1e-9, "reiter")):
     found = [
         D.TruncatedHistogram.calibrate(size, epsilon=e, delta=delta).threshold for e in epsilons
     ]
-    plt.plot(epsilons, found, label=f"$\\delta = 10^{{{round(np.log10(delta))}}}$")
+    plt.plot(
+        epsilons,
+        found,
+        color=COLOURS[role][0],
+        label=f"$\\delta = 10^{{{round(np.log10(delta))}}}$",
+    )
 plt.yscale("log")
 plt.xlabel("$\\epsilon$")
 plt.ylabel("smallest count that is shown")
-plt.legend()
+plt.legend(frameon=False)
 plt.show()
 
 # %% [markdown]

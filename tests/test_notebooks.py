@@ -1,14 +1,47 @@
-"""Every notebook runs from its first cell to its last, in a kernel of its own."""
+"""Every notebook runs from its first cell to its last, in a kernel of its own, and says no more."""
 
 from pathlib import Path
 
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
+# What is released is random, and so is whether chains mix: a fit that didn't says so.
+EXPECTED = "UserWarning: the chains of this fit"
+
+
+def complaints(cells: list) -> list[str]:
+    """What cells printed to standard error, and their errors, and warnings shown elsewhere."""
+    found = []
+    for cell in cells:
+        for output in cell.get("outputs", []):
+            text = "".join(output.get("text", ""))
+            if output["output_type"] == "error":
+                found.append(f"{output['ename']}: {output['evalue']}")
+            elif output.get("name") == "stderr":
+                found += [text] if EXPECTED not in text else []
+            elif "Warning:" in text or "Traceback (most recent call last)" in text:
+                found.append(text)
+    return found
 
 
 def test_there_are_notebooks():
     assert NOTEBOOKS
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({"output_type": "stream", "name": "stderr", "text": "FutureWarning: soon"}, 1),
+        ({"output_type": "stream", "name": "stderr", "text": "Initializing"}, 1),
+        ({"output_type": "stream", "name": "stdout", "text": "UserWarning: look"}, 1),
+        ({"output_type": "error", "ename": "KeyError", "evalue": "x"}, 1),
+        ({"output_type": "stream", "name": "stderr", "text": f"a.py:1: {EXPECTED} ..."}, 0),
+        ({"output_type": "stream", "name": "stdout", "text": "epsilon = 2"}, 0),
+        ({"output_type": "display_data", "data": {"image/png": "x"}}, 0),
+    ],
+)
+def test_complaints_are_found(output, said):
+    assert len(complaints([{"cell_type": "markdown"}, {"outputs": [output]}])) == said
 
 
 @pytest.mark.slow
@@ -23,3 +56,4 @@ def test_notebook_runs(path: Path):
     ran = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in ran)
     assert any(output.get("data", {}).get("image/png") for cell in ran for output in cell.outputs)
+    assert complaints(ran) == []

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 
 class Strength(StrEnum):
@@ -33,9 +33,9 @@ class Guarantee:
     epsilon, delta : float
         epsilon in [0, inf], delta in [0, 1].
     neighbours : Neighbours
-        The relation.
+        The relation; or its name.
     strength : Strength
-        How sure it is.
+        How sure it is; or its name.
     assumptions : tuple of str
         What must hold for the promise to hold, in words for the reader of a report.
     source : str
@@ -48,7 +48,8 @@ class Guarantee:
     Raises
     ------
     InvalidInput
-        If epsilon, delta or rho is out of its range or NaN.
+        If epsilon, delta or rho is out of its range or NaN, or there is no such relation or
+        strength.
     """
 
     epsilon: float
@@ -60,6 +61,9 @@ class Guarantee:
     rho: float | None = None
 
     def __post_init__(self) -> None:
+        # Others compare them by identity, which a name alone would pass.
+        object.__setattr__(self, "neighbours", check_neighbours(self.neighbours))
+        object.__setattr__(self, "strength", check_strength(self.strength))
         if not self.epsilon >= 0:
             raise InvalidInput(f"epsilon is {self.epsilon}; it must be a number from 0 to inf")
         if not 0 <= self.delta <= 1:
@@ -76,6 +80,16 @@ class Guarantee:
         delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
         epsilon = shown_up(self.epsilon)
         return f"epsilon = {epsilon}{delta} ({self.neighbours.value}, {self.strength.value})"
+
+
+def check_strength(strength: str) -> Strength:
+    """Return the strength of that name, or raise InvalidInput."""
+    try:
+        return Strength(strength)
+    except ValueError as error:
+        raise InvalidInput(
+            f"strength is {strength!r}; it must be one of {[each.value for each in Strength]}"
+        ) from error
 
 
 def shown_up(value: float, digits: int = 6) -> str:

@@ -30,6 +30,34 @@ def test_ranges(epsilon, delta, message):
         guarantee(epsilon, delta)
 
 
+def test_names_are_what_they_name(tmp_path):
+    """A claim that is only published may not pass a ledger because its strength is a text."""
+    named = bdp.Guarantee(1.0, 0.0, "replace_one", "as_published", (), "a test")
+    assert named.neighbours is bdp.Neighbours.REPLACE_ONE
+    assert named.strength is bdp.Strength.AS_PUBLISHED
+    assert str(named) == "epsilon = 1 (replace_one, as_published)"
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
+    account = ledger.create("s", epsilon=4.0, neighbours="replace_one")
+    with pytest.raises(bdp.InvalidInput, match="only as published"):
+        account.spend(named)
+    made = bdp.CensoredBetaMechanism.calibrate(epsilon=1.0, size=10)
+    assert str(made.guarantee(neighbours="replace_one")) == "epsilon = 2 (replace_one, proved)"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"neighbours": "friends"}, "neighbours is 'friends'; it must be one of"),
+        ({"neighbours": None}, "neighbours is None"),
+        ({"strength": "certain"}, "strength is 'certain'; it must be one of"),
+        ({"strength": True}, "strength is True"),
+    ],
+)
+def test_other_names_are_refused(change, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        dataclasses.replace(guarantee(), **change)
+
+
 @pytest.mark.parametrize("rho", [-0.1, math.nan, math.inf, "0.1", True])
 def test_rho_is_checked(rho):
     with pytest.raises(bdp.InvalidInput, match="rho is"):
