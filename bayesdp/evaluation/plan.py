@@ -46,8 +46,9 @@ def plan(
     """Find the smallest epsilon whose intervals are short enough, before there are data.
 
     Data are drawn from the prior, released in each way and at each epsilon, and the analyst's
-    interval is found: a preposterior analysis, as for choosing a sample size. Where outputs can be
-    listed it is exact. It spends nothing, as no confidential data are there.
+    interval is found: a preposterior analysis, as for choosing a sample size. It is exact for
+    counts of up to 2000 records, where outputs can be listed. It spends nothing, as no confidential
+    data are there.
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ def plan(
     mechanisms : str, synthesizer, function, sequence of them, or mapping of names to them
         Of counts: "beta_binomial", "discrete_laplace", "discrete_gaussian" (with `delta`) and
         "randomized_response"; of categories: "dirichlet_multinomial", "perturbed_histogram" and
-        "randomized_response"; all under replace-one with n public. Or synthesizers, whose epsilon
+        "randomized_response", which alone needs no trust in the curator; all under replace-one with
+        n public. Or synthesizers, whose epsilon
         (and copies, if those are given here) is replaced; or functions of epsilon, and of copies if
         they have such a parameter, that return a synthesizer or a mechanism of that cost. Default:
         all those of the family that have a name.
@@ -211,8 +213,11 @@ def _check_numbers(
 
 def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference: Any) -> Any:
     """The number of records, checked with what else must fit the model."""
-    if not callable(getattr(model, "fit", None)):
-        raise InvalidInput(f"model is a {type(model).__name__}; it must have a fit(release)")
+    if isinstance(model, type) or not callable(getattr(model, "fit", None)):
+        raise InvalidInput(
+            f"model is {model!r}; it must be a model, as bdp.BinomialModel(prior=(1, 1)), or have "
+            "a fit(release, seed=...) like one"
+        )
     if simulate is not None and (n is not None or design_prior is not None):
         raise InvalidInput(
             "simulate is given, and says itself how many records there are and what is expected of "

@@ -27,6 +27,7 @@ _DRAWS = 1000  # outputs of a count, analysed together
 
 def engine_of(question: Question, design: Design) -> Engine:
     """By enumeration, if outputs of a count can be listed; else by simulation."""
+    question.estimand_of(design)  # which refuses what the model hasn't
     about = question.proportion() if question.family == "binomial" else None
     if about is not None and design.named and about.n <= MOST_LISTED:
         return _enumerating(question, design, about)

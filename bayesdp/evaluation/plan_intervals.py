@@ -36,6 +36,12 @@ def binomial_posterior(model: Any, release: Release) -> BetaMixture:
     if isinstance(mechanism, RandomizedResponse):
         return MultinomialModel(prior=model.prior[::-1]).posterior(release, 1)
     if isinstance(mechanism, AdditiveNoise) and model.weights is None:
+        if mechanism.n is None:
+            raise InvalidInput(
+                "mechanisms: one that adds noise to a count doesn't say the number of records, so "
+                "nothing is known of a proportion; make it under 'replace_one' with n, or say that "
+                "all records have weight 1: BinomialModel(weights={1.0: 500})"
+            )
         model = dataclasses.replace(model, weights={1.0: mechanism.n})
     found: BetaMixture = model.posterior(release)
     return found

@@ -19,6 +19,7 @@ from bayesdp.mechanisms.randomized_response import RandomizedResponse
 Floats = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-13
+_MOST_CELLS = 40_000_000  # of a table, to bound memory
 
 
 @singledispatch
@@ -43,7 +44,7 @@ def _(mechanism: AdditiveNoise, n: int) -> Floats | None:
     reach = 1
     while float(mechanism.noise.log_pmf(reach)) > math.log(_NEGLIGIBLE) - 10:
         reach *= 2
-        if reach > 1 << 20:
+        if (2 * reach + n + 1) * (n + 1) > _MOST_CELLS:
             return None
     outputs = np.arange(-reach, n + reach + 1)[:, None]
     return mechanism.logp(outputs, np.arange(n + 1))

@@ -47,7 +47,8 @@ def smallest_epsilon(curve: Curve, target: float, ends: tuple[float, float]) -> 
     """
     low, high = ends
     how = curve(high).how
-    between = np.geomspace(low, high, _POINTS[how])[1:-1]
+    points = min(_POINTS[how], math.ceil(math.log2(high / low)) + 1)
+    between = np.geomspace(low, high, points)[1:-1]
     grid = sorted({low, high, *(e for e in map(_rounded, between) if low < e < high)})
     met = [curve(epsilon).safe <= target for epsilon in grid]
     if not any(met):
