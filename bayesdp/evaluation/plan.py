@@ -59,16 +59,15 @@ def plan(
         the family (rates of events) or `simulate` says how many there are.
     target : float
         How long the interval may be, in the estimand's unit: in the mean over the prior (average
-        length criterion), or with `assurance` for that share of the releases (modified worst
-        outcome criterion; Joseph, Wolfson and du Berger 1995).
+        length criterion; Joseph, Wolfson and du Berger 1995), or with `assurance` for that share of
+        the releases (modified worst outcome criterion; M'Lan, Joseph and Wolfson 2008).
     mechanisms : str, synthesizer, function, sequence of them, or mapping of names to them
         Of counts: "beta_binomial", "discrete_laplace", "discrete_gaussian" (with `delta`) and
         "randomized_response"; of categories: "dirichlet_multinomial", "perturbed_histogram" and
         "randomized_response", which alone needs no trust in the curator; all under replace-one with
-        n public. Or synthesizers, whose epsilon
-        (and copies, if those are given here) is replaced; or functions of epsilon, and of copies if
-        they have such a parameter, that return a synthesizer or a mechanism of that cost. Default:
-        all those of the family that have a name.
+        n public. Or synthesizers, whose epsilon (and copies, if those are given here) is replaced;
+        or functions of epsilon, and of copies if they have such a parameter, that return a
+        synthesizer or a mechanism of that cost. Default: all those of the family with a name.
     epsilon : tuple of two floats
         The smallest and the largest to consider.
     copies : int or sequence of int, optional
@@ -128,7 +127,8 @@ def plan(
     ----------
     Adcock (1997), "Sample size determination: a review", The Statistician 46. Joseph, Wolfson and
     du Berger (1995), "Sample size calculations for binomial proportions via highest posterior
-    density intervals", The Statistician 44.
+    density intervals", The Statistician 44. M'Lan, Joseph and Wolfson (2008), "Bayesian sample size
+    determination for binomial proportions", Bayesian Analysis 3.
 
     Examples
     --------

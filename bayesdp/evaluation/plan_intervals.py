@@ -16,25 +16,28 @@ from bayesdp.release import Release
 
 Interval = tuple[float, float]
 Reader = Callable[[Release, int], Interval]
+_LISTED = 5000  # answers yes or no, up to which the posterior of their counts is listed
 _DRAWN = 20_000  # from a posterior whose quantiles take longer than so many draws
 
 
 def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     """Of p; responses and noise on counts are read by the models that have their laws."""
 
+    from bayesdp.inference.multinomial import MultinomialModel
+
+    responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
+
     def interval(release: Release, seed: int) -> Interval:
+        if isinstance(release.mechanism, RandomizedResponse):
+            return responding(release, seed)
         return binomial_posterior(model, release).interval(level)
 
     return interval
 
 
 def binomial_posterior(model: Any, release: Release) -> BetaMixture:
-    """The exact posterior of p from any release of how many are ones."""
-    from bayesdp.inference.multinomial import MultinomialModel
-
+    """The exact posterior of p from a count of ones, synthetic or with noise."""
     mechanism: Any = release.mechanism
-    if isinstance(mechanism, RandomizedResponse):
-        return MultinomialModel(prior=model.prior[::-1]).posterior(release, 1)
     if isinstance(mechanism, AdditiveNoise) and model.weights is None:
         if mechanism.n is None:
             raise InvalidInput(
@@ -52,7 +55,9 @@ def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader
     drawn = by_draws(model, ("theta", estimand), level, {"engine": "marginal", **options})
 
     def interval(release: Release, seed: int) -> Interval:
-        if isinstance(release.mechanism, RandomizedResponse) and len(model.prior) > 2:
+        mechanism: Any = release.mechanism
+        responses = isinstance(mechanism, RandomizedResponse)
+        if responses and (mechanism.k > 2 or mechanism.n > _LISTED):
             return drawn(release, seed)
         found: Interval = model.posterior(release, estimand).interval(level)
         return found

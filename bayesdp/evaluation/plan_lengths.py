@@ -15,8 +15,8 @@ from bayesdp.evaluation.plan_laws import several
 Floats = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-13
-MOST_ROWS = 20_000
-"""Outputs that are listed; more are drawn from."""
+MOST_ROWS = 5000
+"""Multisets of several copies' outputs that are listed; more are drawn from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Lengths:
 
 def lengths_of(about: Proportion, law: Floats, copies: int, draws: int, seed: int) -> Lengths:
     """Of intervals from `copies` outputs of one law, from `law_of_count`."""
-    if math.comb(law.shape[0] + copies - 1, copies) <= MOST_ROWS:
+    if copies == 1 or math.comb(law.shape[0] + copies - 1, copies) <= MOST_ROWS:
         return _listed(about, law if copies == 1 else several(law, copies))
     rng = np.random.default_rng(seed)
     counts, uniform = rng.random(draws), rng.random((draws, copies))

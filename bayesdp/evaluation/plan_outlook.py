@@ -4,7 +4,8 @@ The criteria are those of Bayesian sample-size determination, with epsilon in th
 l(z) be the length of the interval of probability `level` from the output z, and z come from the
 design prior. The *average length criterion* asks that E[l(z)] be at most the target; the *modified
 worst outcome criterion*, that l(z) be at most the target for a share of the outputs that is called
-the *assurance* (Joseph, Wolfson and du Berger 1995; Adcock 1997).
+the *assurance* (Joseph, Wolfson and du Berger 1995; M'Lan, Joseph and Wolfson 2008, who review both
+for proportions, with equal tails too; Adcock 1997).
 
 What an attacker learns
 -----------------------

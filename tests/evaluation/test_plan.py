@@ -233,6 +233,17 @@ def test_a_count_too_large_to_list_agrees_with_listing(monkeypatch):
     assert (abs(both["width"] - both["width_drawn"]) < 5.3 * both["width_se_drawn"]).all()
 
 
+def test_more_answers_than_are_listed():
+    """Of 6,000 the answers' posterior is drawn: its length is the normal approximation's."""
+    found = bdp.plan(
+        MODEL, 6000, target=0.2, mechanisms="randomized_response", replicates=20, epsilon=(1, 1.2),
+        design_prior=0.5, fit_options={"draws": 2000},
+    )  # fmt: skip
+    truth = math.e / (1 + math.e)
+    expected = 2 * 1.96 * 0.5 / math.sqrt(6000) / (2 * truth - 1)
+    assert found.chosen["width"] == pytest.approx(expected, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("model", "n", "options"),
     [
