@@ -53,17 +53,21 @@ def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
-        _reference(axes, plan.target, "target", ink, (0, (4, 3)))
+        _reference(axes, plan.target, "target", ink, (0, (4, 3)), 2.5)
         bare = plan.chosen["without_privacy"]
         if np.isfinite(bare):
-            _reference(axes, bare, "without privacy", soft, (0, (1, 1.5)))
+            _reference(axes, bare, "without privacy", soft, (0, (1, 1.5)), -9)
+            axes.set_ylim(bottom=min(axes.get_ylim()[0], 0.85 * bare))
         axes.plot(
             [plan.epsilon], [plan.chosen[plan.criterion]], marker="*", markersize=13, color=ink,
             linestyle="none", label=f"found: epsilon = {plan.epsilon:g}", zorder=5,
         )  # fmt: skip
-        what = "mean length" if plan.assurance is None else f"length, {plan.assurance:.0%} below"
+        interval = f"{100 * plan.level:g}% interval"
+        what = f"mean length of the {interval}"
+        if plan.assurance is not None:
+            what = f"length of the {interval}, {plan.assurance:.0%} of releases within"
         axes.set_xlabel("epsilon")
-        axes.set_ylabel(f"{what} of the {100 * plan.level:g}% interval")
+        axes.set_ylabel(what)
         _ticks(axes)
         axes.grid(color=COLOURS["rule"][0], linewidth=0.5)
         axes.set_axisbelow(True)
@@ -76,10 +80,10 @@ def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
     return axes
 
 
-def _reference(axes: Axes, at: float, label: str, colour: str, dashes: Any) -> None:
+def _reference(axes: Axes, at: float, label: str, colour: str, dashes: Any, above: float) -> None:
     axes.axhline(at, color=colour, linewidth=0.9, linestyle=dashes, zorder=1)
     axes.annotate(
-        label, (0.0, at), xycoords=("axes fraction", "data"), xytext=(3, 2.5),
+        label, (0.0, at), xycoords=("axes fraction", "data"), xytext=(3, above),
         textcoords="offset points", fontsize=7.5, color=colour,
     )  # fmt: skip
 
@@ -92,15 +96,17 @@ def _ticks(axes: Axes) -> None:
 
 
 def _risk(axes: Axes, plan: Plan) -> None:
-    """The attacker's probability, above: of the ticks' epsilons, under a pure promise or not."""
-    prior, twice = plan.attacker_prior, 2.0 if plan.table["delta"].gt(0).any() else 1.0
+    """The attacker's probability, above: of the ticks' epsilons, under a pure promise."""
+    prior, mixed = plan.attacker_prior, bool(plan.table["delta"].gt(0).any())
     above = axes.twiny()
     above.set_xscale("log")
     above.set_xlim(axes.get_xlim())
     low, high = axes.get_xlim()
-    ticks = [e for e in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10) if low <= e <= high]
-    posterior = [1 / (1 + (1 - prior) / prior / (twice * np.exp(e))) for e in ticks]
+    ticks = [e for e in axes.get_xticks() if low <= e <= high]
+    posterior = [1 / (1 + (1 - prior) / prior * np.exp(-e)) for e in ticks]
     above.set_xticks(ticks, [f"{p:.2g}" if p < 0.995 else f"{p:.5g}" for p in posterior])
     above.xaxis.set_minor_locator(mpl.ticker.NullLocator())
     above.spines["right"].set_visible(False)
-    above.set_xlabel(f"an attacker's probability, from {prior:g}, at most")
+    above.set_xlabel(
+        f"an attacker's probability, from {prior:g}, at most" + (" (delta = 0)" if mixed else "")
+    )

@@ -62,7 +62,7 @@ class Plan:
     mechanism: str
     copies: int
     epsilon: float
-    table: pd.DataFrame
+    table: pd.DataFrame = field(repr=False)
     best: Mapping[Key, float | None]
     target: float
     level: float
