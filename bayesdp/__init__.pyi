@@ -25,6 +25,8 @@ from .evaluation.combining_tests import FTest as FTest
 from .evaluation.combining_tests import likelihood_ratio_test as likelihood_ratio_test
 from .evaluation.identification_risk import identification_risk as identification_risk
 from .evaluation.interval_overlap import interval_overlap as interval_overlap
+from .evaluation.plan import plan as plan
+from .evaluation.plan_result import Plan as Plan
 from .evaluation.utility import utility as utility
 from .evaluation.utility_plot import plot_utility as plot_utility
 from .inference.beta_model import BetaModel as BetaModel

@@ -1,0 +1,244 @@
+"""The designs that a plan compares: a way to release and a number of copies, at any epsilon."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.base import joint_guarantee
+from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
+from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.release import Release
+from bayesdp.synthesis.publish import publish
+
+COPIES = (1, 5, 20)
+_COUNTS = {
+    "binomial": ("beta_binomial", "discrete_laplace", "discrete_gaussian", "randomized_response"),
+    "multinomial": ("dirichlet_multinomial", "perturbed_histogram", "randomized_response"),
+}
+NAMES = sorted({name for names in _COUNTS.values() for name in names})
+"""The mechanisms that have a name here."""
+COPIED = ("beta_binomial", "dirichlet_multinomial")
+"""Of those, whose copies are offered: elsewhere one release tells as much as several."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """A way to release.
+
+    Attributes
+    ----------
+    name : str
+    copies : int
+    delta : float
+        Where its promise is stated.
+    make : callable
+        A synthesizer or a mechanism that costs a given epsilon.
+    named : bool
+        Whether it is one of `NAMES`, and takes the statistic that its mechanism does.
+    """
+
+    name: str
+    copies: int
+    delta: float
+    make: Callable[[float], Any]
+    named: bool = False
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Its name and copies, by which it is known."""
+        return self.name, self.copies
+
+    def release(self, made: Any, data: Any) -> Release:
+        """The release that it makes of data, by what `make` returned."""
+        if is_mechanism(made):
+            return publish(made, data, copies=self.copies, delta=self.delta)
+        found: Release = made.release(data)
+        return found
+
+
+def is_mechanism(made: Any) -> bool:
+    """Whether it takes a statistic, and not records."""
+    return hasattr(made, "logp") and hasattr(made, "check_statistic")
+
+
+def promise(mechanisms: Sequence[Any], copies: int, delta: float, asked: float) -> Guarantee:
+    """What they promise themselves, if that is no more than was asked for: pure, if they can."""
+    pure = joint_guarantee(mechanisms, copies, 0.0)
+    within = pure.delta == 0 and pure.epsilon <= asked * (1 + 1e-9)
+    found = pure if within else joint_guarantee(mechanisms, copies, delta)
+    if not found.epsilon <= asked * (1 + 1e-9):
+        raise InvalidInput(
+            f"mechanisms: what was made for epsilon = {asked!r} promises epsilon = "
+            f"{found.epsilon!r}, which is more; calibrate to the epsilon that is given, and give "
+            "delta= where it needs one"
+        )
+    return found
+
+
+def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -> list[Design]:
+    """The designs to compare, in the order given.
+
+    Raises
+    ------
+    InvalidInput
+        If a mechanism has no such name, or isn't one.
+    """
+    if copies is not None:
+        listed = copies if isinstance(copies, Sequence | range) else [copies]
+        copies = sorted({check_at_least_one("copies", each) for each in listed})
+        if not copies:
+            raise InvalidInput("copies is empty; give numbers of copies, as (1, 5, 20)")
+    if mechanisms is None:
+        if model.family not in _COUNTS:
+            raise InvalidInput(
+                f"mechanisms is missing; of a {type(model).__name__} give synthesizers with the "
+                "data's bounds, at any epsilon: mechanisms=[bdp.Modips(family=..., epsilon=1)]"
+            )
+        mechanisms = [
+            name for name in _COUNTS[model.family] if delta or name != "discrete_gaussian"
+        ]
+    if isinstance(mechanisms, Mapping):
+        pairs = list(mechanisms.items())
+    elif isinstance(mechanisms, Sequence) and not isinstance(mechanisms, str):
+        pairs = [(_name_of(item), item) for item in mechanisms]
+    else:
+        pairs = [(_name_of(mechanisms), mechanisms)]
+    if not pairs:
+        raise InvalidInput(f"mechanisms is empty; give one or more, as {NAMES}")
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise InvalidInput(
+            f"mechanisms has {names}, a name twice; give a mapping of names of your own to them"
+        )
+    return [each for name, item in pairs for each in _designs(name, item, model, n, copies, delta)]
+
+
+def _name_of(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    return str(getattr(item, "__name__", type(item).__name__))
+
+
+def _designs(name: str, item: Any, model: Any, n: Any, copies: Any, delta: float) -> list[Design]:
+    if isinstance(item, str):
+        return _named(name, item, model, n, copies, delta)
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        fields = {field.name for field in dataclasses.fields(item)}
+        if "epsilon" not in fields or not hasattr(item, "release"):
+            raise InvalidInput(
+                f"mechanisms: a {type(item).__name__} isn't a synthesizer with an epsilon to plan; "
+                "give a function of epsilon that returns one, by a name: "
+                "mechanisms={'mine': lambda epsilon: ...}"
+            )
+        if getattr(item, "prior", None) is not None and not hasattr(item, "family"):
+            raise InvalidInput(
+                f"mechanisms: the {type(item).__name__} has a prior of its own, which may cost "
+                "more than a smaller epsilon; leave it out, or give a function of epsilon"
+            )
+        own = getattr(item, "copies", 1)
+        times = (copies or [own]) if "copies" in fields else [1]
+        return [
+            Design(name, m, float(getattr(item, "delta", 0.0)), _replacing(item, fields, m))
+            for m in times
+        ]
+    if callable(item):
+        takes = "copies" in _parameters(name, item)
+        times = (copies or COPIES) if takes else [1]
+        return [Design(name, m, delta, _calling(name, item, m if takes else None)) for m in times]
+    raise InvalidInput(
+        f"mechanisms has {item!r}; it must be one of {NAMES}, a synthesizer, or a function of "
+        "epsilon (and copies) that returns a synthesizer or a mechanism"
+    )
+
+
+def _parameters(name: str, item: Any) -> Mapping[str, Any]:
+    found = inspect.signature(item).parameters
+    if "epsilon" not in found:
+        raise InvalidInput(
+            f"mechanisms: the function {name!r} has the parameters {list(found)}; it must have one "
+            "called epsilon, and may have one called copies"
+        )
+    return found
+
+
+def _replacing(item: Any, fields: set[str], copies: int) -> Callable[[float], Any]:
+    more = {"copies": copies} if "copies" in fields else {}
+    return lambda epsilon: dataclasses.replace(item, epsilon=epsilon, **more)
+
+
+def _calling(name: str, item: Any, copies: int | None) -> Callable[[float], Any]:
+    more = {} if copies is None else {"copies": copies}
+
+    def make(epsilon: float) -> Any:
+        made = item(epsilon=epsilon, **more)
+        if not is_mechanism(made) and not hasattr(made, "release"):
+            raise InvalidInput(
+                f"mechanisms: the function {name!r} returned a {type(made).__name__}; it must "
+                "return a synthesizer, with release(data), or a mechanism"
+            )
+        return made
+
+    return make
+
+
+def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float) -> list[Design]:
+    known = _COUNTS.get(model.family, ())
+    if name not in known:
+        raise InvalidInput(
+            f"mechanisms has {name!r}; of a {type(model).__name__} it must be "
+            + (f"one of {list(known)}, or " if known else "")
+            + "a synthesizer, such as bdp.Modips(...), or a function of epsilon that returns one"
+        )
+    if not isinstance(n, int):
+        raise InvalidInput(
+            f"n is {n!r}, but {name!r} is planned with a public number of records; give the "
+            "synthesizer that keeps n confidential, as "
+            "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)]"
+        )
+    if name == "discrete_gaussian" and not delta:
+        raise InvalidInput("mechanisms has 'discrete_gaussian', which needs delta, such as 1e-6")
+    times = (copies or COPIES) if name in COPIED else [1]
+    return [
+        Design(label, m, delta, _calibrating(name, model, n, m, delta), named=True) for m in times
+    ]
+
+
+def _calibrating(
+    name: str, model: Any, n: int, copies: int, delta: float
+) -> Callable[[float], Any]:
+    """By the mechanism's own calibration, under replace-one, the number of records public."""
+    cells, relation = len(model.prior), Neighbours.REPLACE_ONE
+
+    def make(epsilon: float) -> Any:
+        if name == "beta_binomial":
+            return BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=epsilon, copies=copies)
+        if name == "dirichlet_multinomial":
+            return DirichletMultinomialMechanism.calibrate(
+                n=n, size=n, cells=cells, epsilon=epsilon, copies=copies, delta=delta
+            )
+        if name == "randomized_response":
+            return RandomizedResponse.calibrate(epsilon=epsilon, categories=cells, n=n)
+        if name == "perturbed_histogram":
+            return PerturbedHistogram.calibrate(
+                epsilon=epsilon, cells=cells, neighbours=relation, n=n
+            )
+        if name == "discrete_laplace":
+            return DiscreteLaplaceMechanism.calibrate(
+                epsilon=epsilon, sensitivity=1, neighbours=relation, n=n
+            )
+        return DiscreteGaussianMechanism.calibrate(
+            epsilon=epsilon, delta=delta, sensitivity=1, neighbours=relation, n=n
+        )
+
+    return make

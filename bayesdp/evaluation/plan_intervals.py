@@ -1,0 +1,121 @@
+"""Which interval an analyst would report from a release, by model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesdp.engines.mixture import BetaMixture
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.release import Release
+
+Interval = tuple[float, float]
+Reader = Callable[[Release, int], Interval]
+_LISTED = 5000  # answers yes or no, up to which the posterior of their counts is listed
+_DRAWN = 20_000  # from a posterior whose quantiles take longer than so many draws
+
+
+def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
+    """Of p; responses and noise on counts are read by the models that have their laws."""
+
+    from bayesdp.inference.multinomial import MultinomialModel
+
+    responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
+
+    def interval(release: Release, seed: int) -> Interval:
+        if isinstance(release.mechanism, RandomizedResponse):
+            return responding(release, seed)
+        return binomial_posterior(model, release).interval(level)
+
+    return interval
+
+
+def binomial_posterior(model: Any, release: Release) -> BetaMixture:
+    """The exact posterior of p from a count of ones, synthetic or with noise."""
+    mechanism: Any = release.mechanism
+    if isinstance(mechanism, AdditiveNoise) and model.weights is None:
+        if mechanism.n is None:
+            raise InvalidInput(
+                "mechanisms: one that adds noise to a count doesn't say the number of records, so "
+                "nothing is known of a proportion; make it under 'replace_one' with n, or say that "
+                "all records have weight 1: BinomialModel(weights={1.0: 500})"
+            )
+        model = dataclasses.replace(model, weights={1.0: mechanism.n})
+    found: BetaMixture = model.posterior(release)
+    return found
+
+
+def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
+    """Of one category's probability."""
+    drawn = by_draws(model, ("theta", estimand), level, {"engine": "marginal", **options})
+
+    def interval(release: Release, seed: int) -> Interval:
+        mechanism: Any = release.mechanism
+        responses = isinstance(mechanism, RandomizedResponse)
+        if responses and (mechanism.k > 2 or mechanism.n > _LISTED):
+            return drawn(release, seed)
+        found: Interval = model.posterior(release, estimand).interval(level)
+        return found
+
+    return interval
+
+
+def gaussian(model: Any, estimand: Any, level: float, options: Any) -> Reader:
+    """Of mu or sigma."""
+
+    def interval(release: Release, seed: int) -> Interval:
+        found = model.posterior(release)
+        if model.sd is not None:
+            ends: Interval = found.interval(level)
+            return ends
+        draws, _ = found.draw(_DRAWN, np.random.default_rng(seed))
+        return _ends(draws[estimand], level)
+
+    return interval
+
+
+def by_draws(model: Any, estimand: Any, level: float, options: Mapping[str, Any]) -> Reader:
+    """Of any variable of what `fit` returns, from its draws.
+
+    Parameters
+    ----------
+    estimand : str, (str, label or index), or callable
+        A variable; one number of an array; or a function of the InferenceData that returns draws.
+    """
+
+    def interval(release: Release, seed: int) -> Interval:
+        idata = model.fit(release, **{"seed": seed, **options})
+        if callable(estimand):
+            return _ends(np.ravel(np.asarray(estimand(idata), dtype=np.float64)), level)
+        return _ends(_chosen(idata.posterior, estimand), level)
+
+    return interval
+
+
+def _chosen(posterior: Any, estimand: Any) -> Any:
+    name, where = (estimand, None) if isinstance(estimand, str) else estimand
+    if name not in posterior:
+        raise InvalidInput(f"estimand is {estimand!r}; the variables are {list(posterior)}")
+    array = posterior[name]
+    rest = [dim for dim in array.dims if dim not in ("chain", "draw")]
+    if where is None and not rest:
+        return array.to_numpy().ravel()
+    if where is None or len(rest) != 1:
+        raise InvalidInput(
+            f"estimand is {estimand!r}, but {name!r} has the dimensions {rest}; give one number, "
+            f"as ({name!r}, label), or a function of the InferenceData that returns draws"
+        )
+    labels = array[rest[0]].to_numpy().tolist()
+    if where not in labels:
+        raise InvalidInput(f"estimand is {estimand!r}; {name!r} has {labels}")
+    return array.isel({rest[0]: labels.index(where)}).to_numpy().ravel()
+
+
+def _ends(draws: Any, level: float) -> Interval:
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
