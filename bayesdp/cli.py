@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp import cli_options, explore_cli, ledger_cli
-from bayesdp import cli_options, ledger_cli, plan_cli
+from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
 from bayesdp.evaluation.declarations import MODELS
