@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.drawing import STYLE
@@ -32,7 +32,7 @@ def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
         raise InvalidInput(f"axes is a {type(axes).__name__}; it must be matplotlib Axes, or None")
     with mpl.rc_context(STYLE):
         if axes is None:
-            axes = Figure(figsize=(6.4, 4.6), layout="constrained").subplots()
+            _, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
         table, ink, soft = plan.table, COLOURS["ink"][0], COLOURS["soft"][0]
         mechanisms = list(dict.fromkeys(table["mechanism"]))
         copies = sorted({int(m) for m in table["copies"]})
