@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp._version import __version__
 from bayesdp.errors import InvalidInput, StudyStopped
-from bayesdp.evaluation.dask_clients import check_client, connected
+from bayesdp.evaluation.dask_clients import LOCAL, check_client, connected
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -80,6 +80,42 @@ def run_tasks(
     payload = packed((function, shared))
     with connected(client, min(workers or os.cpu_count() or 1, max(len(tasks), 1))) as there:
         yield from _there(there, payload, tasks, longest or len(tasks))
+
+
+def run_here_or_local(
+    function: Function,
+    shared: Any,
+    tasks: Sequence[Task],
+    *,
+    workers: int | None = None,
+    longest: int | None = None,
+) -> Iterator[tuple[Task, Any]]:
+    """Yield each task with what it yields, from processes of this machine, or this one.
+
+    Parameters
+    ----------
+    function, shared, tasks, longest
+        As `run_tasks` takes them.
+    workers : int, optional
+        Processes, by default one a core; 1, and a single task, run in this process.
+
+    Raises
+    ------
+    InvalidInput, StudyStopped
+        As `run_tasks`; also if a task ends its process.
+    """
+    several = min(workers or os.cpu_count() or 1, len(tasks))
+    where: dict[str, Any] = {"client": None}
+    if several > 1:
+        where = {"client": LOCAL, "workers": several}
+    for batch in run_tasks(function, shared, tasks, longest=longest, **where):
+        for task, found in batch:
+            if isinstance(found, WorkerDied):
+                raise StudyStopped(
+                    "a worker process ended, out of memory perhaps; what was finished is kept: "
+                    "run it again, with fewer processes, and it goes on"
+                )
+            yield task, found
 
 
 def packed(thing: Any) -> bytes:
