@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, StudyStopped
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOCAL = "local"
+_SCHEMES = ("tcp", "tls", "ws", "wss")
 _PATIENCE = 20.0  # seconds for a scheduler to answer, and for it to have a worker
 
 
@@ -25,7 +27,7 @@ def check_client(client: Client | str | None, workers: int | None) -> None:
     if client is None or client == LOCAL:
         return
     if isinstance(client, str):
-        if "://" not in client:
+        if not _is_address(client):
             raise InvalidInput(
                 f"client is {client!r}; it must be 'local', None, a distributed.Client or a "
                 "scheduler's address, as 'tcp://10.0.0.1:8786'"
@@ -38,6 +40,14 @@ def check_client(client: Client | str | None, workers: int | None) -> None:
             f"client is a {type(client).__name__}; it must be 'local', None, a scheduler's "
             "address or a distributed.Client that isn't asynchronous"
         )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        return found.scheme in _SCHEMES and bool(found.hostname) and found.port is not None
+    except ValueError:  # a port that is no number
+        return False
 
 
 @contextmanager
@@ -57,7 +67,7 @@ def _at(address: str) -> Iterator[Client]:
 
     try:
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise StudyStopped(
             f"client is {address!r}, but no Dask scheduler answers there within {_PATIENCE:g} "
             "seconds; start one with `dask scheduler`, or run with client='local'"
@@ -81,7 +91,7 @@ def _local(workers: int) -> Iterator[Client]:
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # there is no other way to have none on a fixed port
             silence_logs=logging.CRITICAL,
         )
     except (OSError, RuntimeError) as error:

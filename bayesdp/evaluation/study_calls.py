@@ -49,6 +49,8 @@ def name_of(thing: Any) -> str:
 def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable[str]) -> list[str]:
     """Which of the offered arguments a function takes, after `given` positional ones.
 
+    What functools.partial has fixed stays fixed.
+
     Raises
     ------
     InvalidInput
@@ -66,7 +68,8 @@ def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < given and inspect.Parameter.VAR_POSITIONAL not in kinds:
         raise InvalidInput(f"{what} takes no positional argument; it must take {given}")
-    rest = [p for p in parameters if p not in positional[:given]]
+    fixed = function.keywords if isinstance(function, functools.partial) else {}
+    rest = [p for p in parameters if p not in positional[:given] and p.name not in fixed]
     known = {p.name for p in rest if p.kind in _NAMED}
     offered = list(offered)
     for parameter in rest:
@@ -80,4 +83,4 @@ def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable
                 f"{', '.join(offered) or 'nothing else'} (fix others with functools.partial)"
             )
     everything = inspect.Parameter.VAR_KEYWORD in kinds
-    return [name for name in offered if everything or name in known]
+    return [name for name in offered if name not in fixed and (everything or name in known)]

@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from bayesdp.errors import InvalidInput
+
 _COST = 1 << 12  # of scrypt: 4 MiB, and some 10 ms
 
 
@@ -21,7 +23,8 @@ def fingerprint(thing: Any, salt: bytes) -> str:
     """32 hexadecimal digits, the same for the same thing and salt, on every machine.
 
     Functions are told apart by their names and their code, but not by that of the functions which
-    they call; what belongs to bayesdp by name, since a study is of one version of it.
+    they call, nor by their module, as a script's is another where it is imported; what belongs to
+    bayesdp by name, since a study is of one version of it.
     """
     digest = hashlib.sha256()
     for piece in _pieces(thing, ()):
@@ -47,13 +50,19 @@ def _pieces(thing: Any, above: tuple[int, ...]) -> Iterator[bytes]:
 
 
 def _type_name(thing: Any) -> bytes:
-    return f"{type(thing).__module__}.{type(thing).__qualname__}".encode()
+    return type(thing).__qualname__.encode()
 
 
 def _pickled(thing: Any) -> bytes:
     from bayesdp.evaluation.runner import packed
 
-    return hashlib.sha256(packed(thing)).digest()
+    try:
+        return hashlib.sha256(packed(thing)).digest()
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"the study holds a {type(thing).__qualname__}, which can't be told from another; "
+            "declare it with plain data, functions of modules and dataclasses"
+        ) from error
 
 
 def _is_ours(thing: Any) -> bool:
@@ -73,8 +82,10 @@ def _of_code(code: types.CodeType) -> Iterator[Any]:
 
 
 def _of_function(thing: types.FunctionType) -> Iterator[Any]:
-    yield f"{thing.__module__}.{thing.__qualname__}"
-    if not _is_ours(thing):
+    yield thing.__qualname__
+    if _is_ours(thing):
+        yield thing.__module__
+    else:
         yield thing.__code__
         yield [thing.__defaults__, thing.__kwdefaults__]
         for cell in thing.__closure__ or ():
@@ -82,8 +93,10 @@ def _of_function(thing: types.FunctionType) -> Iterator[Any]:
 
 
 def _of_class(thing: type) -> Iterator[Any]:
-    yield f"{thing.__module__}.{thing.__qualname__}"
-    if not _is_ours(thing):
+    yield thing.__qualname__
+    if _is_ours(thing):
+        yield thing.__module__
+    else:
         yield [value for value in vars(thing).values() if isinstance(value, types.FunctionType)]
 
 
@@ -107,7 +120,17 @@ def _of_frame(frame: Any) -> Iterator[Any]:
 
 
 def _is_frame(thing: Any) -> bool:
-    return type(thing).__module__.startswith("pandas.") and hasattr(thing, "memory_usage")
+    import pandas as pd
+
+    return isinstance(thing, pd.DataFrame | pd.Series | pd.Index)
+
+
+def _is_plain(thing: Any) -> bool:
+    """A number, a word or nothing, or a sequence of these, which may be long."""
+    one = bool | int | float | complex | str | range | None
+    if isinstance(thing, list | tuple):
+        return all(isinstance(each, one) for each in thing)
+    return isinstance(thing, one)
 
 
 def _is_array(thing: Any) -> bool:
@@ -117,8 +140,7 @@ def _is_array(thing: Any) -> bool:
 
 
 _WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
-    (lambda x: x is None or isinstance(x, bool | int | float | complex | str | range),
-     lambda x: [repr(x).encode()]),
+    (_is_plain, lambda x: [repr(x).encode()]),
     (lambda x: isinstance(x, bytes), lambda x: [x]),
     (lambda x: isinstance(x, Mapping), _of_mapping),
     (lambda x: isinstance(x, list | tuple), iter),

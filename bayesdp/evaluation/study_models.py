@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,11 @@ class ModelAnalysis:
             raise InvalidInput("fit has a seed; a study gives each replicate its own")
 
     def __call__(self, release: Release, generator: np.random.Generator) -> dict[str, Numbers]:
-        """Mean, sd, low and high of each parameter, by its name: "p", or "beta[age]"."""
+        """Mean, sd, low and high of each parameter, by its name: "p", or "beta[age]".
+
+        Of sampled ones also `warned`, 1 where the fit gave a warning, of chains that didn't mix,
+        say, and else 0.
+        """
         if self.fit is None and self.variables is None and _has_exact(self.model):
             parts = {"": release}
             if release.by is not None:
@@ -66,8 +71,13 @@ class ModelAnalysis:
                 for suffix, part in parts.items()
                 for name, numbers in _exact(self.model.posterior(part), self.level)
             }
-        fitted = self.model.fit(release, **(self.fit or {}), seed=int(generator.integers(1 << 31)))
-        return dict(_sampled(fitted.posterior, self.level, self.variables))
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            seed = int(generator.integers(1 << 31))
+            fitted = self.model.fit(release, **(self.fit or {}), seed=seed)
+        warned = {"warned": float(any(issubclass(each.category, UserWarning) for each in given))}
+        found = _sampled(fitted.posterior, self.level, self.variables)
+        return {name: numbers | warned for name, numbers in found}
 
 
 def is_model(thing: Any) -> bool:

@@ -30,7 +30,7 @@ NOTE = (
     "of confidential data are confidential, and so is this folder."
 )
 _KIND, _VERSION = "bayesdp study", 1
-_WAIT = 0.5  # seconds between parts at first, and then a hundredth of the time so far
+_WAIT, _SHARE = 0.5, 0.01  # seconds between parts: so many, or this share of the time so far
 _FIRST = ("unit", "synthesizer")
 _LAST = ("analysis", "replicate", "estimand", "truth", "mean", "sd", "low", "high")
 _END = ("error", "message")
@@ -69,7 +69,7 @@ class Store:
         """
         self._waiting += rows
         now = time.monotonic()
-        if now - self._written > max(_WAIT, 0.01 * (now - self._started)):
+        if now - self._written > max(_WAIT, _SHARE * (now - self._started)):
             self.flush()
 
     def flush(self) -> None:
@@ -118,14 +118,8 @@ class Store:
     def _write(self, path: Path, table: pa.Table) -> None:
         import pyarrow.parquet as pq
 
-        try:
-            with whole_file(path) as work:
-                pq.write_table(table, work)
-        except (OSError, InvalidInput) as error:
-            raise StudyStopped(
-                f"results can't be written to {str(self.folder)!r} ({_why(error)}); those written "
-                "earlier are kept: make room, and run the study again"
-            ) from error
+        with _disk(self.folder), whole_file(path) as work:
+            pq.write_table(table, work)
 
 
 @contextmanager
@@ -243,7 +237,7 @@ def _agree(
         "fingerprints": {**kept, **prints},
     }
     if manifest != earlier:
-        with whole_file(folder / MANIFEST) as work:
+        with _disk(folder), whole_file(folder / MANIFEST) as work:
             work.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
@@ -277,6 +271,17 @@ def _read(path: Path, columns: list[str] | None) -> pa.Table:
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{str(path)!r} can't be read; if you delete it, its replicates are computed again"
+        ) from error
+
+
+@contextmanager
+def _disk(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, InvalidInput) as error:
+        raise StudyStopped(
+            f"results can't be written to {str(folder)!r} ({_why(error)}); those written earlier "
+            "are kept: make room, and run the study again"
         ) from error
 
 
