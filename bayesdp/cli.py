@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp import cli_options, ledger_cli
+from bayesdp import cli_options, ledger_cli, study_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
 from bayesdp.evaluation.declarations import MODELS
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_cli.app, name="ledger")
+app.command()(study_cli.study)
 
 Out = Annotated[Path, typer.Option(help="Where to write.")]
 _SHOWN = 60  # numbers of a posterior

@@ -51,7 +51,7 @@ class Study:
         name and giving an object with ``release(data)``; or such objects, which take none.
     analyses : list, or mapping of names
         Models, such as ``bdp.BinomialModel()``, of whose posterior the mean, sd and
-        95% interval are kept (`ModelAnalysis` has options); or functions of a release (their first
+        95% interval are kept (`ModelAnalysis` has choices); or functions of a release (their first
         argument) and, if they name them, ``generator`` and the confidential ``data``. They return a
         mapping of names to numbers, or one of those for each estimand. The summary knows the
         names mean, low and high.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class ModelAnalysis:
         Such as `BinomialModel()`.
     level : float
         Of the equal-tailed intervals.
-    fit : mapping, optional
+    options : mapping, optional
         Arguments of the model's `fit`, such as ``{"draws": 1000}``. Without it, a model that has an
         exact posterior isn't sampled from.
     variables : sequence of str, optional
@@ -43,7 +43,7 @@ class ModelAnalysis:
 
     model: Any
     level: float = 0.95
-    fit: Mapping[str, Any] | None = field(default=None)
+    options: Mapping[str, Any] | None = None
     variables: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -53,8 +53,8 @@ class ModelAnalysis:
                 "as bdp.BinomialModel()"
             )
         check_level(self.level)
-        if self.fit is not None and "seed" in self.fit:
-            raise InvalidInput("fit has a seed; a study gives each replicate its own")
+        if self.options is not None and "seed" in self.options:
+            raise InvalidInput("options has a seed; a study gives each replicate its own")
 
     def __call__(self, release: Release, generator: np.random.Generator) -> dict[str, Numbers]:
         """Mean, sd, low and high of each parameter, by its name: "p", or "beta[age]".
@@ -62,7 +62,7 @@ class ModelAnalysis:
         Of sampled ones also `warned`, 1 where the fit gave a warning, of chains that didn't mix,
         say, and else 0.
         """
-        if self.fit is None and self.variables is None and _has_exact(self.model):
+        if self.options is None and self.variables is None and _has_exact(self.model):
             parts = {"": release}
             if release.by is not None:
                 parts = {f"[{label}]": release[label] for label in release.groups}
@@ -74,7 +74,7 @@ class ModelAnalysis:
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
             seed = int(generator.integers(1 << 31))
-            fitted = self.model.fit(release, **(self.fit or {}), seed=seed)
+            fitted = self.model.fit(release, **(self.options or {}), seed=seed)
         warned = {"warned": float(any(issubclass(each.category, UserWarning) for each in given))}
         found = _sampled(fitted.posterior, self.level, self.variables)
         return {name: numbers | warned for name, numbers in found}

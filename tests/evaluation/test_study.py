@@ -239,7 +239,7 @@ def refusal(**others):
         (refusal(truth={}), "truth is a dict"),
         (lambda: bdp.ModelAnalysis(3), "model is a int"),
         (lambda: bdp.ModelAnalysis(bdp.BinomialModel(), level=1), "level is 1"),
-        (lambda: bdp.ModelAnalysis(bdp.BinomialModel(), fit={"seed": 1}), "fit has a seed"),
+        (lambda: bdp.ModelAnalysis(bdp.BinomialModel(), options={"seed": 1}), "options has a seed"),
     ],
 )
 def test_refusals(declared, message):

@@ -56,7 +56,7 @@ def test_normal_records(sd):
 def test_draws(binary):
     """Sampled where arguments of fit are given, with the replicate's seed."""
     model = bdp.BinomialModel()
-    analysis = bdp.ModelAnalysis(model, fit={"draws": 200, "chains": 2})
+    analysis = bdp.ModelAnalysis(model, options={"draws": 200, "chains": 2})
     seed = int(np.random.default_rng(4).integers(1 << 31))
     drawn = model.fit(binary, draws=200, chains=2, seed=seed).posterior["p"].to_numpy()
     numbers = analysis(binary, np.random.default_rng(4))["p"]
@@ -72,15 +72,16 @@ def test_variables_with_labels(monkeypatch):
     with bdp.reproducible(3):
         counts = bdp.publish(bdp.PerturbedHistogram.calibrate(epsilon=0.5, cells=3), [120, 45, 9])
     model = bdp.MultinomialModel((1, 1, 1), n=174)
-    fit = {"draws": 100, "chains": 2}
-    found = bdp.ModelAnalysis(model, fit=fit)(counts, rng)
+    options = {"draws": 100, "chains": 2}
+    found = bdp.ModelAnalysis(model, options=options)(counts, rng)
     assert len(found) == 3
     assert sum(numbers["mean"] for numbers in found.values()) == pytest.approx(1, rel=1e-9)
     assert {numbers["warned"] for numbers in found.values()} == {0.0}
     name = next(iter(found)).partition("[")[0]
-    assert bdp.ModelAnalysis(model, fit=fit, variables=(name,))(counts, rng).keys() == found.keys()
+    again = bdp.ModelAnalysis(model, options=options, variables=(name,))(counts, rng)
+    assert again.keys() == found.keys()
     with pytest.raises(bdp.InvalidInput, match=r"variables has \['gamma'\]"):
-        bdp.ModelAnalysis(model, fit=fit, variables=("gamma",))(counts, rng)
+        bdp.ModelAnalysis(model, options=options, variables=("gamma",))(counts, rng)
     fitting = type(model).fit
 
     def warns(self, *args, **kwargs):
@@ -88,7 +89,7 @@ def test_variables_with_labels(monkeypatch):
         return fitting(self, *args, **kwargs)
 
     monkeypatch.setattr(type(model), "fit", warns)
-    found = bdp.ModelAnalysis(model, fit=fit)(counts, rng)
+    found = bdp.ModelAnalysis(model, options=options)(counts, rng)
     assert {numbers["warned"] for numbers in found.values()} == {1.0}
 
 
