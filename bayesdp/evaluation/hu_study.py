@@ -8,6 +8,7 @@ number of replicates, the number of processes and the order, so that a study can
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -134,11 +135,12 @@ def run_study(
     finished = replicates - len(missing)
     tell(f"{finished} of {replicates} replicates", finished / replicates)
     tasks = [(seed, k, records) for k in missing]
-    for (_, index, _), outcomes in run_here_or_local(_replicate, None, tasks, workers=workers):
-        done[index] = [asdict(outcome) for outcome in outcomes]
-        append(journal, {"replicate": index, "outcomes": done[index]})
-        finished += 1
-        tell(f"{finished} of {replicates} replicates", finished / replicates)
+    with closing(run_here_or_local(_replicate, None, tasks, workers=workers)) as running:
+        for (_, index, _), outcomes in running:
+            done[index] = [asdict(outcome) for outcome in outcomes]
+            append(journal, {"replicate": index, "outcomes": done[index]})
+            finished += 1
+            tell(f"{finished} of {replicates} replicates", finished / replicates)
     return [[Outcome(**row) for row in done[k]] for k in range(replicates)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,10 +144,11 @@ def run_cells(
     tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
     tasks = [(k, every[k], _replicates(every[k], replicates)) for k in missing]
     # One at a time, the longest first, as they take from milliseconds to minutes.
-    for (k, *_), found in run_here_or_local(_yield, seed, tasks, workers=workers, longest=1):
-        done[k] = found
-        append(journal, {"cell": k, "numbers": done[k]})
-        tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
+    with closing(run_here_or_local(_yield, seed, tasks, workers=workers, longest=1)) as running:
+        for (k, *_), found in running:
+            done[k] = found
+            append(journal, {"cell": k, "numbers": done[k]})
+            tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
     return {cell: done[k] for k, cell in enumerate(every)}
 
 

@@ -12,8 +12,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,11 @@ def run_tasks(
     client: Client | str | None,
     workers: int | None = None,
     longest: int | None = None,
-) -> Iterator[list[tuple[Task, Any]]]:
+) -> Generator[list[tuple[Task, Any]]]:
     """Yield tasks with what they yield, some at a time, in the order in which they are done.
+
+    Whoever may stop before the end closes the generator (`contextlib.closing`), and with it the
+    processes that it started.
 
     Parameters
     ----------
@@ -89,7 +92,7 @@ def run_here_or_local(
     *,
     workers: int | None = None,
     longest: int | None = None,
-) -> Iterator[tuple[Task, Any]]:
+) -> Generator[tuple[Task, Any]]:
     """Yield each task with what it yields, from processes of this machine, or this one.
 
     Parameters
@@ -108,8 +111,8 @@ def run_here_or_local(
     where: dict[str, Any] = {"client": None}
     if several > 1:
         where = {"client": LOCAL, "workers": several}
-    for batch in run_tasks(function, shared, tasks, longest=longest, **where):
-        for task, found in batch:
+    with closing(run_tasks(function, shared, tasks, longest=longest, **where)) as batches:
+        for task, found in (pair for batch in batches for pair in batch):
             if isinstance(found, WorkerDied):
                 raise StudyStopped(
                     "a worker process ended, out of memory perhaps; what was finished is kept: "
@@ -175,16 +178,15 @@ def _one_thread() -> Iterator[None]:
 
 def _here(
     function: Function, shared: Any, tasks: Sequence[Task]
-) -> Iterator[list[tuple[Task, Any]]]:
-    for task in tasks:
-        with _one_thread():
-            found = function(shared, task)
-        yield [(task, found)]
+) -> Generator[list[tuple[Task, Any]]]:
+    with _one_thread():
+        for task in tasks:
+            yield [(task, function(shared, task))]
 
 
 def _there(
     client: Client, payload: bytes, tasks: Sequence[Task], longest: int
-) -> Iterator[list[tuple[Task, Any]]]:
+) -> Generator[list[tuple[Task, Any]]]:
     """Two batches a worker at a time, so that none waits for this process."""
     done: queue.SimpleQueue[Future] = queue.SimpleQueue()
     workers = max(len(client.nthreads()), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,9 +184,10 @@ class Study:
             units = self._missing(store.units(), retry_failed)
             whole = len(self._cells) * self.replicates
             done = whole - len(units)
-            with told(progress) as tell:
+            running = run_tasks(run_unit, plan, units, client=client, workers=workers)
+            with told(progress) as tell, closing(running) as batches:
                 tell(done, whole)
-                for batch in run_tasks(run_unit, plan, units, client=client, workers=workers):
+                for batch in batches:
                     for unit, rows in batch:
                         store.append(_died(unit) if isinstance(rows, WorkerDied) else rows)
                     done += len(batch)

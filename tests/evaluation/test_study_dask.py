@@ -1,6 +1,7 @@
 """Studies on Dask: workers change nothing, and what goes wrong with them is an error in words."""
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -92,6 +93,21 @@ def test_much_to_share_is_sent_once(cluster, monkeypatch):
     monkeypatch.setattr(runner, "_SMALL", 10)
     found = [pair for batch in run_tasks(squared, -1, range(20), client=cluster) for pair in batch]
     assert sorted(found) == [(k, k**2) for k in range(20)]
+
+
+def test_processes_end_with_an_error(tmp_path):
+    """Also while the error is looked at, which keeps the frames that it came through."""
+    before = multiprocessing.active_children()
+
+    def stop(done: int, whole: int) -> None:
+        if done:
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop") as caught:
+        study(20).run(tmp_path / "s", client="local", workers=1, progress=stop)
+    assert multiprocessing.active_children() == before
+    assert caught.tb
+    assert len(bdp.StudyResults.load(tmp_path / "s").frame)
 
 
 @pytest.mark.slow
