@@ -77,11 +77,13 @@ def run_tasks(
         If the scheduler can't be reached, has no workers, or is lost on the way.
     """
     check_client(client, workers)
+    if not tasks:
+        return
     if client is None:
         yield from _here(function, shared, tasks)
         return
     payload = packed((function, shared))
-    with connected(client, min(workers or os.cpu_count() or 1, max(len(tasks), 1))) as there:
+    with connected(client, min(workers or os.cpu_count() or 1, len(tasks))) as there:
         yield from _there(there, payload, tasks, longest or len(tasks))
 
 

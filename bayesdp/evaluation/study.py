@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
     """Release data again and again, by each synthesizer over a grid, and analyse every release.
 
@@ -85,7 +85,7 @@ class Study:
     >>> study.run(out="study", client=None).summary()    # doctest: +SKIP
     """
 
-    data: Any
+    data: Any = field(repr=False)  # they may be confidential
     synthesizers: Any
     analyses: Any
     grid: Mapping[str, Any]
@@ -93,9 +93,9 @@ class Study:
     seed: int
     truth: Any = None
     public: bool | None = None
-    _plan: Plan = field(init=False, repr=False, compare=False)
-    _cells: tuple[Cell, ...] = field(init=False, repr=False, compare=False)
-    _grid: dict[str, list[Any]] = field(init=False, repr=False, compare=False)
+    _plan: Plan = field(init=False, repr=False)
+    _cells: tuple[Cell, ...] = field(init=False, repr=False)
+    _grid: dict[str, list[Any]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_at_least_one("replicates", self.replicates)

@@ -170,6 +170,7 @@ def test_confidential_data_leave_no_trace(tmp_path):
         raise RuntimeError(f"secret {data.tolist()}")
 
     declared = study(2, data=records, analyses=[tells, share], grid={"epsilon": [1.0]}, truth=0.25)
+    assert "[0" not in repr(declared)
     found = declared.run(tmp_path / "s", client=None)
     assert set(found.failures["error"]) == {"RuntimeError"}
     assert "message" not in found.frame
