@@ -90,7 +90,7 @@ def test_a_study_from_a_file(place, run_cli):
         replicates=4,
         seed=7,
     ).run(place / "made", client=None)
-    assert made.frame.equals(found.frame.drop(columns="unit"))
+    assert made.frame.equals(found.frame)
     summary = pd.read_csv(place / "good" / "summary.csv")
     assert summary["coverage"].tolist() == made.summary()["coverage"].tolist()
     status, out, _ = run_cli("study good.toml --client none --replicates 6")

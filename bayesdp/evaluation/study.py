@@ -27,7 +27,7 @@ from bayesdp.evaluation.study_plan import (
     unit_of,
 )
 from bayesdp.evaluation.study_progress import Progress, told
-from bayesdp.evaluation.study_results import StudyResults
+from bayesdp.evaluation.study_results import StudyResults, results_of
 from bayesdp.evaluation.study_store import Row, opened
 from bayesdp.mechanisms.randomness import reproducible
 
@@ -193,7 +193,7 @@ class Study:
                     done += len(batch)
                     tell(done, whole)
             store.merge()
-        return self._asked(StudyResults.load(folder))
+        return results_of(folder, self._units())
 
     def _missing(self, there: Mapping[str, bool], retry_failed: bool) -> list[Unit]:
         """What is to be computed: replicate by replicate, so that all cells grow together."""
@@ -209,17 +209,14 @@ class Study:
                     found.append(Unit(cell, replicate, tuple(names)))
         return found
 
-    def _asked(self, found: StudyResults) -> StudyResults:
-        """The rows of this declaration: its folder may hold more."""
-        own = {
+    def _units(self) -> set[str]:
+        """What this declaration asks for: its folder may hold more."""
+        return {
             unit_of(cell, name, replicate)
             for cell in self._cells
             for name in self._plan.analyses
             for replicate in range(self.replicates)
         }
-        frame = found.frame
-        frame = frame[frame["unit"].isin(own)].drop(columns="unit").reset_index(drop=True)
-        return StudyResults(frame.dropna(axis=1, how="all"), found.keys, found.folder)
 
     def _identity(self) -> dict[str, Any]:
         """What its rows depend on, by the words of a refusal."""

@@ -152,6 +152,7 @@ _WAYS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (lambda x: isinstance(x, types.MethodType), lambda x: [x.__self__, x.__func__]),
     (lambda x: isinstance(x, types.FunctionType), _of_function),
     (lambda x: isinstance(x, type), _of_class),
+    (lambda x: hasattr(x, "py_func"), lambda x: [x.py_func]),  # compiled by numba, when called
     (lambda x: dataclasses.is_dataclass(x) or type(vars(x) if hasattr(x, "__dict__") else 0)
      is dict, _of_instance),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOT_NUMBERS = frozenset(
-    ("unit", "synthesizer", "analysis", "replicate", "estimand", "truth", "error", "message")
+    ("synthesizer", "analysis", "replicate", "estimand", "truth", "error", "message")
 )
 
 
@@ -53,12 +54,7 @@ class StudyResults:
         InvalidInput
             If it is no study's folder, or a file in it is damaged.
         """
-        folder = Path(folder)
-        keys = tuple(read_manifest(folder)["keys"])
-        table = Store(folder, keys).table()
-        if table is None:
-            raise InvalidInput(f"{str(folder)!r} has no results yet; run the study")
-        return StudyResults(table.to_pandas(), keys, folder)
+        return results_of(Path(folder))
 
     @property
     def failures(self) -> pd.DataFrame:
@@ -137,6 +133,20 @@ class StudyResults:
 
     def __repr__(self) -> str:
         return f"<StudyResults: {self}>"
+
+
+def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResults:
+    """Those in a folder; with `units`, of these alone."""
+    keys = tuple(read_manifest(folder)["keys"])
+    table = Store(folder, keys).table()
+    if table is None:
+        raise InvalidInput(f"{str(folder)!r} has no results yet; run the study")
+    if units is not None:
+        table = table.filter([unit in units for unit in table["unit"].to_pylist()])
+    # Numbers that only rows left out have are missing here, which isn't the same as NaN.
+    there = [name for name in table.column_names if table[name].null_count < len(table)]
+    shown = [name for name in table.column_names if name in {*there, *keys} - {"unit"}]
+    return StudyResults(table.select(shown).to_pandas(), keys, folder)
 
 
 def _mean(x: NDArray[np.float64]) -> tuple[float, float]:

@@ -116,10 +116,11 @@ def test_summary_by_hand(tmp_path):
 
 def test_missing_numbers_are_not_averaged_over(tmp_path):
     def at_times(release, data):
-        return {"mean": float("nan") if data.sum() % 2 else 1.0, "sd": 2.0}
+        return {"mean": float("nan") if data.sum() % 2 else 1.0, "sd": 2.0, "low": float("nan")}
 
     found = study(8, analyses=[at_times]).run(tmp_path / "s", client=None)
     assert found.frame["mean"].isna().any()
+    assert found.frame["low"].isna().all()
     assert found.summary()["mean"].isna().all()
     assert (found.summary()["sd"] == 2).all()
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 
+import numba
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -207,8 +208,16 @@ def test_fingerprints():
     assert fingerprint(1, b"other") != fingerprint(1, b"salt")
     for make in (lambda: _adds(3), lambda: bdp.BinomialModel((2, 2)), frame.copy):
         assert fingerprint(make(), b"salt") == fingerprint(make(), b"salt")
+    compiled = numba.njit(_doubles)
+    before = fingerprint(compiled, b"salt")
+    assert compiled(2) == 4
+    assert fingerprint(compiled, b"salt") == before != fingerprint(_doubles, b"salt")
     with pytest.raises(bdp.InvalidInput, match="which can't be told from another"):
         fingerprint(threading.Lock(), b"salt")
+
+
+def _doubles(x):
+    return 2 * x
 
 
 def _adds(number):
