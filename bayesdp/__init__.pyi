@@ -13,6 +13,7 @@ from .errors import LedgerCorrupted as LedgerCorrupted
 from .errors import LedgerUnavailable as LedgerUnavailable
 from .errors import MissingDependency as MissingDependency
 from .errors import ReleaseExists as ReleaseExists
+from .errors import StudyStopped as StudyStopped
 from .evaluation.anonymity import anonymity as anonymity
 from .evaluation.attribute_risk import attribute_risk as attribute_risk
 from .evaluation.combining import combine as combine
@@ -27,6 +28,10 @@ from .evaluation.identification_risk import identification_risk as identificatio
 from .evaluation.interval_overlap import interval_overlap as interval_overlap
 from .evaluation.plan import plan as plan
 from .evaluation.plan_result import Plan as Plan
+from .evaluation.study import Study as Study
+from .evaluation.study_models import ModelAnalysis as ModelAnalysis
+from .evaluation.study_plan import Simulated as Simulated
+from .evaluation.study_results import StudyResults as StudyResults
 from .evaluation.utility import utility as utility
 from .evaluation.utility_plot import plot_utility as plot_utility
 from .inference.beta_model import BetaModel as BetaModel

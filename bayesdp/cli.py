@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli
+from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli, study_cli
 from bayesdp._version import __version__
 from bayesdp.errors import BayesDPError, InvalidInput
 from bayesdp.evaluation.declarations import MODELS
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.add_typer(ledger_cli.app, name="ledger")
 app.command()(plan_cli.plan)
+app.command()(study_cli.study)
 
 Out = Annotated[Path, typer.Option(help="Where to write.")]
 _SHOWN = 60  # numbers of a posterior

@@ -65,3 +65,10 @@ class LedgerCorrupted(BayesDPError, RuntimeError):
 class LedgerUnavailable(BayesDPError, ConnectionError):
     """The database of a ledger can't be reached, read or written; nothing was spent, or a
     spend whose confirmation was lost stays recorded, and nothing was drawn."""
+
+
+class StudyStopped(BayesDPError, RuntimeError):
+    """A study couldn't start or go on: no scheduler, no workers, a full disk.
+
+    What was finished is kept; run the study again, and it goes on from there.
+    """

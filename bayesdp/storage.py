@@ -78,6 +78,7 @@ def whole_file(target: Path) -> Iterator[Path]:
         _sync(work)
         work.chmod(0o666 & ~_umask())
         work.replace(target)
+        _sync(target.parent)
     finally:
         work.unlink(missing_ok=True)
 

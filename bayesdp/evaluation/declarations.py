@@ -52,12 +52,26 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
     InvalidInput
         If there is none of that name, or it has no such parameters.
     """
-    made = dict(parameters)
+    cls, made = synthesizer_class(name, parameters)
+    return _made("synthesizer", cls, made)
+
+
+def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A synthesizer's class, and those of its parameters that are given, as it takes them.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of that name, or it has no such parameters.
+    """
+    made = {key: _frozen(value) for key, value in parameters.items()}
+    cls = _found("synthesizer.name", name, "synthesis", SYNTHESIZERS)
+    _check_known("synthesizer", cls, made)
     if isinstance(made.get("family"), Mapping):
         from bayesdp.mechanisms.families import check_family
 
-        made["family"] = check_family(_frozen(made["family"]))
-    return _made("synthesizer", _found("synthesizer.name", name, "synthesis", SYNTHESIZERS), made)
+        made["family"] = check_family(made["family"])
+    return cls, made
 
 
 def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
@@ -101,6 +115,15 @@ def _found(what: str, name: str, room: str, registry: Mapping[str, str]) -> Any:
 
 def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
     """An instance, if the class has these parameters; it checks their values."""
+    for field in _check_known(what, cls, parameters):
+        optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
+        if not optional and field.name not in parameters:
+            raise InvalidInput(f"{what}.{field.name} is missing; a {cls.__name__} needs it")
+    return cls(**{name: _frozen(value) for name, value in parameters.items()})
+
+
+def _check_known(what: str, cls: Any, parameters: Mapping[str, Any]) -> list[Any]:
+    """The fields of a class, if the parameters are among them."""
     fields = [field for field in dataclasses.fields(cls) if field.init]
     known = [field.name for field in fields]
     for name in parameters:
@@ -108,11 +131,7 @@ def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
             raise InvalidInput(
                 f"{what}.{name}: a {cls.__name__} has no such parameter; it has {', '.join(known)}"
             )
-    for field in fields:
-        optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
-        if not optional and field.name not in parameters:
-            raise InvalidInput(f"{what}.{field.name} is missing; a {cls.__name__} needs it")
-    return cls(**{name: _frozen(value) for name, value in parameters.items()})
+    return fields
 
 
 def _frozen(value: Any) -> Any:

@@ -73,7 +73,7 @@ def reproduce(
     replicates: int = 100,
     seed: int = 2025,
     records: int = 2000,
-    processes: int | None = None,
+    workers: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
@@ -94,8 +94,9 @@ def reproduce(
         Everything is the same for the same seed.
     records : int
         Confidential records in each replicate, at least 100.
-    processes : int, optional
-        By default one a core. With more than 1, a script needs ``if __name__ == "__main__":``.
+    workers : int, optional
+        Processes, by default one a core. With more than 1, a script needs
+        ``if __name__ == "__main__":``.
     force : bool
         Whether to replace such a folder.
     progress : callable, optional
@@ -112,8 +113,8 @@ def reproduce(
     for name, value, least in (("replicates", replicates, 2), ("records", records, 100)):
         if check_at_least_one(name, value) < least:
             raise InvalidInput(f"{name} is {value}; it must be at least {least}")
-    if processes is not None:
-        check_at_least_one("processes", processes)
+    if workers is not None:
+        check_at_least_one("workers", workers)
     with reproducible(seed):  # refuses a bad seed
         check_target(out, MARKER, force=force)
     tell = progress or (lambda what, done: None)
@@ -123,7 +124,7 @@ def reproduce(
         replicates=replicates,
         seed=seed,
         records=records,
-        processes=processes,
+        workers=workers,
         tell=lambda what, done: tell(what, 0.93 * done),
     )
     tell("draw and write", 0.93)

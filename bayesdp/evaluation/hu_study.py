@@ -7,20 +7,17 @@ number of replicates, the number of processes and the order, so that a study can
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp._version import __version__
 from bayesdp.evaluation.journal import append, opened
+from bayesdp.evaluation.runner import run_here_or_local
 from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.synthesis.hu_comparators import FittedComparator, HuComparators
 
@@ -111,7 +108,7 @@ def run_study(
     replicates: int,
     seed: int,
     records: int,
-    processes: int | None = None,
+    workers: int | None = None,
     tell: Progress = lambda what, done: None,
 ) -> list[list[Outcome]]:
     """Outcomes of the replicates from 0 on; those in the journal already aren't repeated.
@@ -121,8 +118,8 @@ def run_study(
     journal : Path
         A file to which each replicate is added, and synced to the disk, when it is done.
     replicates, seed, records : int
-    processes : int, optional
-        By default one a core; 1 runs in this process.
+    workers : int, optional
+        Processes, by default one a core; 1 runs in this one.
     tell : callable
         Told what is being done and the fraction done.
 
@@ -135,10 +132,11 @@ def run_study(
     study = {"bayesdp": __version__, "seed": seed, "records": records, **design}
     done = {row["replicate"]: row["outcomes"] for row in opened(journal, study)}
     missing = [k for k in range(replicates) if k not in done]
-    with _runner(min(processes or os.cpu_count() or 1, max(len(missing), 1))) as run:
-        finished = replicates - len(missing)
-        tell(f"{finished} of {replicates} replicates", finished / replicates)
-        for index, outcomes in run([(seed, k, records) for k in missing]):
+    finished = replicates - len(missing)
+    tell(f"{finished} of {replicates} replicates", finished / replicates)
+    tasks = [(seed, k, records) for k in missing]
+    with closing(run_here_or_local(_replicate, None, tasks, workers=workers)) as running:
+        for (_, index, _), outcomes in running:
             done[index] = [asdict(outcome) for outcome in outcomes]
             append(journal, {"replicate": index, "outcomes": done[index]})
             finished += 1
@@ -146,39 +144,5 @@ def run_study(
     return [[Outcome(**row) for row in done[k]] for k in range(replicates)]
 
 
-Task = tuple[int, int, int]
-Run = Callable[[Sequence[Task]], Iterator[tuple[int, list[Outcome]]]]
-
-
-@contextmanager
-def _runner(processes: int) -> Iterator[Run]:
-    """Yield a function from tasks to their results as they come, with the tasks' indices."""
-    if processes == 1:
-        yield lambda tasks: ((task[1], replicate(*task)) for task in tasks)
-        return
-    # Forking a process with threads, as one with a progress bar is, isn't safe.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _end_with_parent)
-
-    def run(tasks: Sequence[Task]) -> Iterator[tuple[int, list[Outcome]]]:
-        waiting: dict[Future[list[Outcome]], int] = {
-            pool.submit(replicate, *task): task[1] for task in tasks
-        }
-        for future in as_completed(waiting):
-            yield waiting[future], future.result()
-
-    try:
-        yield run
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """A killed parent can't end its workers, so they watch it."""
-    parent = parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
+def _replicate(_: None, task: tuple[int, int, int]) -> list[Outcome]:
+    return replicate(*task)

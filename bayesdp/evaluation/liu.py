@@ -62,6 +62,7 @@ def reproduce(
     *,
     replicates: int = 5000,
     seed: int = 2016,
+    workers: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
@@ -80,6 +81,9 @@ def reproduce(
         Of each cell, at least 20; where exact posteriors are computed, at most 500.
     seed : int
         Everything is the same for the same seed.
+    workers : int, optional
+        Processes, by default one a core. With more than 1, a script needs
+        ``if __name__ == "__main__":``.
     force : bool
         Whether to replace such a folder.
     progress : callable, optional
@@ -95,6 +99,8 @@ def reproduce(
     out = Path(out)
     if check_at_least_one("replicates", replicates) < 20:
         raise InvalidInput(f"replicates is {replicates}; it must be at least 20")
+    if workers is not None:
+        check_at_least_one("workers", workers)
     with reproducible(seed):  # refuses a bad seed
         check_target(out, MARKER, force=force)
     tell = progress or (lambda what, done: None)
@@ -103,6 +109,7 @@ def reproduce(
         journal,
         replicates=replicates,
         seed=seed,
+        workers=workers,
         tell=lambda what, done: tell(what, 0.95 * done),
     )
     tell("draw and write", 0.95)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from bayesdp.evaluation.combining_rules import half_widths, weights
 from bayesdp.evaluation.journal import append, opened
 from bayesdp.evaluation.liu_posterior import compare
 from bayesdp.evaluation.liu_study import Design, Estimates, Floats, simulate
+from bayesdp.evaluation.runner import run_here_or_local
 
 LEVEL = 0.95
 COPIES = (2, 3, 5, 10, 20, 30, 40, 50, 80, 150, 200, 300, 500)
@@ -109,7 +109,12 @@ def posterior_designs() -> list[Design]:
 
 
 def run_cells(
-    journal: Path, *, replicates: int, seed: int, tell: Progress = lambda what, done: None
+    journal: Path,
+    *,
+    replicates: int,
+    seed: int,
+    workers: int | None = None,
+    tell: Progress = lambda what, done: None,
 ) -> dict[Cell, Numbers]:
     """The numbers of all cells; those in the journal already aren't computed again.
 
@@ -121,6 +126,8 @@ def run_cells(
         Of each cell; `MOST_POSTERIORS` or `MOST_PAIRS` at most where posteriors are computed.
     seed : int
         A cell and a seed give the same numbers always.
+    workers : int, optional
+        Processes, by default one a core; 1 runs in this one.
     tell : callable
         Told what is being done and the fraction done.
 
@@ -135,28 +142,28 @@ def run_cells(
     missing = [k for k in range(len(every)) if k not in done]
     missing.sort(key=lambda k: -every[k].cost)
     tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
-
-    def run(k: int) -> tuple[int, Numbers]:
-        return k, numbers(every[k], replicates, np.random.default_rng([seed, k]))
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # numpy leaves the interpreter free
-        try:
-            for future in as_completed([pool.submit(run, k) for k in missing]):
-                k, done[k] = future.result()
-                append(journal, {"cell": k, "numbers": done[k]})
-                tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    tasks = [(k, every[k], _replicates(every[k], replicates)) for k in missing]
+    # One at a time, the longest first, as they take from milliseconds to minutes.
+    with closing(run_here_or_local(_yield, seed, tasks, workers=workers, longest=1)) as running:
+        for (k, *_), found in running:
+            done[k] = found
+            append(journal, {"cell": k, "numbers": done[k]})
+            tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
     return {cell: done[k] for k, cell in enumerate(every)}
 
 
-def numbers(cell: Cell, replicates: int, rng: np.random.Generator) -> Numbers:
-    """What one cell yields."""
+def _replicates(cell: Cell, replicates: int) -> int:
+    if cell.part != "posterior":
+        return replicates
+    return min(replicates, MOST_POSTERIORS if cell.design.share is None else MOST_PAIRS)
+
+
+def _yield(seed: int, task: tuple[int, Cell, int]) -> Numbers:
+    """What one cell yields; its place among all gives it random numbers of its own."""
+    place, cell, replicates = task
+    rng = np.random.default_rng([seed, place])
     if cell.part == "posterior":
-        design = cell.design
-        most = MOST_POSTERIORS if design.share is None else MOST_PAIRS
-        return compare(design, min(replicates, most), rng, LEVEL)
+        return compare(cell.design, replicates, rng, LEVEL)
     estimates = simulate(cell.design, replicates, rng)
     if cell.part == "single":
         return {"coverage": _single(cell.design, estimates)}

@@ -30,6 +30,7 @@ from tests.benchmarks.modips import modips, normal_copies, reproducing
 from tests.benchmarks.networks import beta_model, flipping, hidden_networks, networks
 from tests.benchmarks.privacy import auditing, composing, noise, privacy, spending, tables
 from tests.benchmarks.regression import coverage, logistic, logistic_coverage, regression
+from tests.benchmarks.studies import studies
 
 PARTS = (
     exact_engine,
@@ -62,6 +63,7 @@ PARTS = (
     logistic_coverage,
     log_linear,
     exact_sums,
+    studies,
 )
 
 if __name__ == "__main__":

@@ -82,6 +82,7 @@ def test_importing_loads_nothing_heavy():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"numpy", "scipy", "pandas", "pyarrow", "pymc", "arviz", "pydantic", "matplotlib"}
     heavy |= {"sqlalchemy", "psycopg", "dp_accounting", "absl", "tree", "numba", "networkx"}
+    heavy |= {"dask", "distributed", "cloudpickle", "threadpoolctl", "filelock"}
     assert not heavy & set(json.loads(out.stdout))
 
 

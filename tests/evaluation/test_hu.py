@@ -33,7 +33,7 @@ def progress() -> list[tuple[str, float]]:
 def result(tmp_path_factory, progress):
     folder = tmp_path_factory.mktemp("reproduced") / "hu"
     return hu.reproduce(
-        folder, **SMALL, processes=2, progress=lambda what, done: progress.append((what, done))
+        folder, **SMALL, workers=2, progress=lambda what, done: progress.append((what, done))
     )
 
 
@@ -114,7 +114,7 @@ def test_a_killed_run_continues(tmp_path: Path, study):
     code = (
         "import sys; from pathlib import Path; from bayesdp.evaluation import hu\n"
         f"hu.reproduce(Path(sys.argv[1]), replicates=1000, records={SMALL['records']}, "
-        f"seed={SMALL['seed']}, processes=1)"
+        f"seed={SMALL['seed']}, workers=1)"
     )
     running = subprocess.Popen([sys.executable, "-c", code, str(out)], cwd=Path.cwd())
     try:
@@ -130,7 +130,7 @@ def test_a_killed_run_continues(tmp_path: Path, study):
     kept = b"".join(journal.read_bytes().splitlines(keepends=True)[:2])
     journal.write_bytes(kept + b'{"replicate": 1, "outco')
     told: list[str] = []
-    options = {"seed": SMALL["seed"], "records": SMALL["records"], "processes": 1}
+    options = {"seed": SMALL["seed"], "records": SMALL["records"], "workers": 1}
     again = run_study(journal, replicates=3, **options, tell=lambda what, _: told.append(what))
     assert told == [f"{k} of 3 replicates" for k in (1, 2, 3)]
     assert again == study
@@ -142,13 +142,13 @@ def test_a_killed_run_continues(tmp_path: Path, study):
 
 def test_another_study_is_not_continued(tmp_path: Path):
     journal = tmp_path / "j"
-    run_study(journal, replicates=1, seed=1, records=100, processes=1)
+    run_study(journal, replicates=1, seed=1, records=100, workers=1)
     before = journal.read_bytes()
     with pytest.raises(bdp.InvalidInput, match="of another study"):
-        run_study(journal, replicates=1, seed=2, records=100, processes=1)
+        run_study(journal, replicates=1, seed=2, records=100, workers=1)
     assert journal.read_bytes() == before
     journal.write_bytes(b'{"bayes')  # killed while the first line was written
-    assert len(run_study(journal, replicates=1, seed=2, records=100, processes=1)) == 1
+    assert len(run_study(journal, replicates=1, seed=2, records=100, workers=1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_another_study_is_not_continued(tmp_path: Path):
     [
         ({"replicates": 1}, "replicates is 1"),
         ({"records": 99}, "records is 99"),
-        ({"processes": 0}, "processes is 0"),
+        ({"workers": 0}, "workers is 0"),
         ({"seed": -1}, "seed is -1"),
     ],
 )

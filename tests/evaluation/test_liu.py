@@ -35,7 +35,7 @@ def result(tmp_path_factory, progress):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(liu_cells, "MOST_PAIRS", 2)
         return liu.reproduce(
-            folder, **SMALL, progress=lambda what, done: progress.append((what, done))
+            folder, **SMALL, workers=2, progress=lambda what, done: progress.append((what, done))
         )
 
 
@@ -62,7 +62,12 @@ def test_folder_is_replaced_only_on_request(result):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [({"replicates": 19}, "replicates is 19"), ({"seed": -1}, "seed is")]
+    ("arguments", "message"),
+    [
+        ({"replicates": 19}, "replicates is 19"),
+        ({"seed": -1}, "seed is"),
+        ({"workers": 0}, "workers is 0"),
+    ],
 )
 def test_bad_arguments_are_named(tmp_path, arguments, message):
     with pytest.raises(bdp.InvalidInput, match=message):
@@ -128,11 +133,11 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch):
     some = [cell for cell in liu_cells.cells() if cell.part == "single"][:6]
     monkeypatch.setattr(liu_cells, "cells", lambda: some)
     journal, other = tmp_path / "j", tmp_path / "k"
-    whole = liu_cells.run_cells(journal, **SMALL)
+    whole = liu_cells.run_cells(journal, **SMALL, workers=1)
     lines = journal.read_bytes().splitlines(keepends=True)
     other.write_bytes(b"".join(lines[:3]) + lines[3][:9])
     told: list[str] = []
-    again = liu_cells.run_cells(other, **SMALL, tell=lambda what, _: told.append(what))
+    again = liu_cells.run_cells(other, **SMALL, workers=2, tell=lambda what, _: told.append(what))
     assert again == whole
     assert told == [f"{k} of 6 cells" for k in (2, 3, 4, 5, 6)]
     with pytest.raises(bdp.InvalidInput, match="of another study"):

@@ -1,0 +1,93 @@
+"""`bayesdp study`: replicated simulation on the command line. Heavy imports wait until it runs."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesdp.evaluation.study_results import StudyResults
+
+_MEASURES = (("bias", "rmse", "coverage"), ("bias", "rmse"), ("mean", "sd"), ("mean",), ())
+"""Those that are shown: the first of these that the analyses have."""
+_SUMMARY = "summary.csv"
+
+
+def study(
+    file: Annotated[Path, typer.Argument(help="The study's TOML file.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Its folder; default: the file's `out`, or its name.")
+    ] = None,
+    client: Annotated[
+        str, typer.Option(help="local, a Dask scheduler's address, or none for this process.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes of this machine; default: one a core.")
+    ] = None,
+    replicates: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Compute failed replicates again.")
+    ] = False,
+) -> None:
+    """Release simulated or public data many times over a grid, and analyse every release.
+
+    Run again, it goes on where it was stopped; with more replicates, it adds them.
+    """
+    from bayesdp.evaluation.study_file import load_study
+    from bayesdp.storage import whole_file
+
+    declared, loaded = load_study(file, replicates=replicates)
+    folder = out or (file.parent / declared.out if declared.out else Path(file.stem))
+    results = loaded.run(
+        folder,
+        client=None if client == "none" else client,
+        workers=workers,
+        retry_failed=retry_failed,
+    )
+    summary = results.summary()
+    with whole_file(folder / _SUMMARY) as work:
+        summary.to_csv(work, index=False)
+    _print(declared.title, results, summary)
+
+
+def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
+    """What differs between the cells, and the measures that say most; the rest is in the file."""
+    words = ["synthesizer", *results.keys, "analysis", "estimand", "replicates", "failed"]
+    same = [name for name in words if summary[name].nunique(dropna=False) == 1]
+    measures = next(each for each in _MEASURES if set(each) <= {*summary.columns} or not each)
+    columns = {name: [_text(x) for x in summary[name]] for name in words if name not in same}
+    for name in measures:
+        pairs = zip(summary[name], summary[f"{name}_se"], strict=True)
+        columns[name] = [_with_error(value, error) for value, error in pairs]
+    first = {name: _text(summary[name].iloc[0]) for name in same}
+    typer.echo(f"{title}: " + ", ".join(f"{k} {v}" for k, v in first.items() if v))
+    if columns:
+        typer.echo(type(summary)(columns).to_string(index=False))
+    failures = results.failures
+    for error, count in failures.groupby("error").size().items() if len(failures) else ():
+        typer.echo(f"{count} rows failed with {error}")
+    typer.echo(
+        f"{len(results.frame):,} rows: {results.folder / 'results.parquet'}; averages and standard "
+        f"errors: {results.folder / _SUMMARY}\n{results.note}"
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:g}"
+    return str(value)
+
+
+def _with_error(value: float, error: float) -> str:
+    """To the second digit of the standard error."""
+    if math.isnan(value):
+        return ""
+    if not error > 0:
+        return f"{value:.4g}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:.{digits}f} ± {error:.{digits}f}"

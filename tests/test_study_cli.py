@@ -1,0 +1,245 @@
+"""`bayesdp study`: studies from a file, and files that name what isn't there."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesdp as bdp
+from bayesdp.evaluation.study_file import load_study
+from bayesdp.evaluation.study_laws import bernoulli, categories, normal
+
+GOOD = """
+title = "Which epsilon"
+replicates = 4
+seed = 7
+[data]
+law = "bernoulli"
+p = 0.3
+[grid]
+n = [50]
+epsilon = [0.5, 2.0]
+copies = [1, 2]
+[synthesizers.copies]
+name = "beta_binomial"
+[analyses.posterior]
+family = "binomial"
+prior = [1, 1]
+level = 0.9
+"""
+TABLE = """
+seed = 1
+replicates = 2
+out = "results"
+[data]
+source = "survey.csv"
+column = "hours"
+above = 1.5
+public = true
+[grid]
+epsilon = [1.0]
+[synthesizers.one]
+name = "beta_binomial"
+copies = 1
+[analyses.exact]
+family = "binomial"
+[analyses.sampled]
+family = "binomial"
+fit = { draws = 50, chains = 2 }
+variables = ["p"]
+[truth]
+p = 0.5
+"""
+WRONG = '[analyses.exact]\nfamily = "gaussian"\nsd = 1.0'
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    hours = np.random.default_rng(0).uniform(0, 3, 80).round(1)
+    pd.DataFrame({"hours": hours, "name": "A. Secret"}).to_csv("survey.csv", index=False)
+    (tmp_path / "good.toml").write_text(GOOD)
+    (tmp_path / "table.toml").write_text(TABLE)
+    return tmp_path
+
+
+def test_a_study_from_a_file(place, run_cli):
+    status, out, _ = run_cli("study good.toml --client none")
+    assert status == 0
+    first, header, *rows = out.splitlines()
+    assert first == (
+        "Which epsilon: synthesizer copies, n 50, analysis posterior, estimand p, replicates 4, "
+        "failed 0"
+    )
+    assert header.split() == ["epsilon", "copies", "bias", "rmse", "coverage"]
+    assert [row.split()[:2] for row in rows[:4]] == [
+        ["0.5", "1"],
+        ["2", "1"],
+        ["0.5", "2"],
+        ["2", "2"],
+    ]
+    assert "no release behind these results carries any guarantee" in out
+    found = bdp.StudyResults.load(place / "good")
+    assert len(found.frame) == 16
+    made = bdp.Study(
+        data=bernoulli_of_a_third,
+        synthesizers={"copies": bdp.BetaBinomialSynthesizer},
+        analyses={"posterior": bdp.ModelAnalysis(bdp.BinomialModel(), level=0.9)},
+        grid={"n": [50], "epsilon": [0.5, 2.0], "copies": [1, 2]},
+        replicates=4,
+        seed=7,
+    ).run(place / "made", client=None)
+    assert made.frame.equals(found.frame)
+    summary = pd.read_csv(place / "good" / "summary.csv")
+    assert summary["coverage"].tolist() == made.summary()["coverage"].tolist()
+    status, out, _ = run_cli("study good.toml --client none --replicates 6")
+    assert status == 0
+    assert "replicates 6" in out
+
+
+def bernoulli_of_a_third(generator, n):
+    return bernoulli(generator, n, 0.3)
+
+
+def test_a_table_and_fits(place, run_cli):
+    status, out, _ = run_cli("study table.toml --client none")
+    assert status == 0
+    assert out.startswith("Study: synthesizer one, epsilon 1, estimand p, replicates 2, failed 0")
+    found = bdp.StudyResults.load(place / "results").frame
+    assert sorted(set(found["analysis"])) == ["exact", "sampled"]
+    assert (found["truth"] == 0.5).all()
+    exact, sampled = (found.query(f"analysis == '{name}'")["mean"] for name in ("exact", "sampled"))
+    assert np.allclose(exact, sampled, atol=0.2)
+
+
+def test_failures_are_counted(place, run_cli):
+    wrong = TABLE.replace('[analyses.exact]\nfamily = "binomial"', WRONG)
+    (place / "s.toml").write_text(wrong)
+    for line in ("", " --retry-failed"):
+        status, out, _ = run_cli("study s.toml --client none --out s" + line)
+        assert status == 0
+        assert "2 rows failed with InvalidInput" in out
+    assert len(bdp.StudyResults.load(place / "s").frame) == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("replicates = 4", "replicates = 0", "replicates is 0"),
+        ("replicates = 4", "replicates = 1.5", "replicates: Input should be a valid integer"),
+        ("seed = 7", "", "seed: Field required"),
+        ("seed = 7", "seed = -7", "seed is -7"),
+        ("seed = 7", "seed = 7\nsead = 8", "sead: Extra inputs are not permitted"),
+        ("seed = 7", "seed = ", "not valid TOML"),
+        ('law = "bernoulli"', 'law = "benoulli"', "data.law is 'benoulli'; it must be one of"),
+        ("p = 0.3", "q = 0.3", "data.q: the law 'bernoulli' has no such parameter; it has n, p"),
+        ("p = 0.3", "", "data needs 'p', which the study doesn't offer"),
+        ("n = [50]", "n = []", "grid['n'] is empty"),
+        ("copies = [1, 2]", "kopies = [1, 2]", "grid has ['kopies'], which no synthesizer"),
+        ("epsilon = [0.5, 2.0]", "epsilon = [0.5, -2.0]", "at n=50, epsilon=-2.0"),
+        (
+            'name = "beta_binomial"',
+            'name = "beta"',
+            "synthesizers.copies: synthesizer.name",
+        ),
+        ('name = "beta_binomial"', 'name = "beta_binomial"\nsise = 3', "synthesizer.sise"),
+        ('family = "binomial"', 'family = "binomal"', "model.family is 'binomal'"),
+        ("prior = [1, 1]", "priors = [1, 1]", "model.priors"),
+        ("level = 0.9", "level = 9", "level is 9"),
+    ],
+)
+def test_what_a_file_names_wrongly(place, run_cli, old, new, message):
+    assert old in GOOD
+    (place / "bad.toml").write_text(GOOD.replace(old, new))
+    status, _, err = run_cli("study bad.toml --client none --out bad")
+    assert status == 2
+    assert message in err
+    assert not (place / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"survey.csv"', '"surveys.csv"', "there is no such file"),
+        ('"survey.csv"', '"statsmodels:nothing"', "statsmodels has no data set 'nothing'"),
+        ('"hours"', '"minutes"', "column 'minutes' isn't in"),
+        ("public = true", 'by = "name"', "a study's records have no groups"),
+        ("public = true", "pubic = true", "pubic: Extra inputs are not permitted"),
+        ('column = "hours"', "", "give either column or columns"),
+    ],
+)
+def test_tables_that_are_not_there(place, run_cli, old, new, message):
+    (place / "bad.toml").write_text(TABLE.replace(old, new))
+    status, _, err = run_cli("study bad.toml --client none")
+    assert status == 2
+    assert message in err
+    assert "Secret" not in err
+    assert not (place / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("study nothing.toml", "study is 'nothing.toml', but there is no such file"),
+        ("study good.toml --client nearby", "client is 'nearby'"),
+        ("study good.toml --client none --workers 2", "goes with client='local' alone"),
+        ("study good.toml --client none --replicates 0", "replicates is 0"),
+        ("study good.toml --client none --out no/such", "doesn't exist"),
+    ],
+)
+def test_wrong_options(place, run_cli, line, message):
+    status, _, err = run_cli(line)
+    assert status == 2
+    assert message in err
+
+
+def test_the_laws():
+    rng = np.random.default_rng(1)
+    drawn, truth = normal(rng, 20_000, 3.0, 2.0, low=0.0)
+    assert truth == {"mu": 3.0, "sigma": 2.0}
+    assert drawn.min() == 0.0
+    # 5 standard errors: a false alarm in 2 million.
+    assert np.median(drawn) == pytest.approx(3.0, abs=5 * 1.2533 * 2 / np.sqrt(20_000))
+    frame, truth = categories(rng, 20_000, [0.2, 0.8])
+    assert truth == {"theta[0]": 0.2, "theta[1]": 0.8}
+    assert frame["category"].mean() == pytest.approx(0.8, abs=5 * 0.4 / np.sqrt(20_000))
+
+
+@pytest.mark.parametrize(
+    ("law", "given", "message"),
+    [
+        (bernoulli, {"n": 0, "p": 0.5}, "n is 0"),
+        (bernoulli, {"n": 5, "p": 1.5}, "p is 1.5"),
+        (normal, {"n": 5, "mean": 0.0, "sd": 0.0}, "sd is 0.0"),
+        (normal, {"n": 5, "mean": 0.0, "sd": 1.0, "low": 2.0, "high": 1.0}, "low is 2.0"),
+        (categories, {"n": 5, "probabilities": [0.5, 0.6]}, "add up to 1"),
+        (categories, {"n": 5, "probabilities": 1.0}, "probabilities is 1.0"),
+    ],
+)
+def test_laws_refuse(law, given, message):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        law(np.random.default_rng(1), **given)
+
+
+def test_categories_and_normal_records_in_files(place):
+    """The truths' names are those of the models' estimands."""
+    head = "seed = 1\nreplicates = 2\n"
+    (place / "c.toml").write_text(
+        head + '[data]\nlaw = "categories"\nn = 60\nprobabilities = [0.2, 0.3, 0.5]\n'
+        '[grid]\nepsilon = [2.0]\n[synthesizers.dm]\nname = "dirichlet_multinomial"\n'
+        "[synthesizers.dm.categories]\ncategory = [0, 1, 2]\n"
+        '[analyses.m]\nfamily = "multinomial"\nprior = [1, 1, 1]\nfit = {draws = 50, chains = 2}\n'
+    )
+    (place / "n.toml").write_text(
+        head + '[data]\nlaw = "normal"\nmean = 0.0\nsd = 1.0\nlow = -4.0\nhigh = 4.0\n'
+        '[grid]\nepsilon = [20.0]\nn = [50]\n[synthesizers.m]\nname = "modips"\ncopies = 2\n'
+        'family = {kind = "gaussian", bounds = [-4, 4], sd = 1.0}\n'
+        '[analyses.g]\nfamily = "gaussian"\nsd = 1.0\n'
+    )
+    for name, estimands in (("c", ["theta[0]", "theta[1]", "theta[2]"]), ("n", ["mu"])):
+        _, study = load_study(place / f"{name}.toml")
+        frame = study.run(place / name, client=None).frame
+        assert sorted(set(frame["estimand"])) == estimands
+        assert frame["truth"].notna().all()
+        assert "error" not in frame
