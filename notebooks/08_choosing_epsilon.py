@@ -133,13 +133,12 @@ rng = np.random.default_rng(1)
 noise = bdp.DiscreteLaplaceMechanism.calibrate(
     epsilon=plan.epsilon, sensitivity=1, neighbours="replace_one", n=400
 )
-of_count = bdp.BinomialModel(prior=(1, 1), weights={1.0: 400})  # noise was added to a count of 400
 lengths, covered = [], []
 with bdp.reproducible(1):  # simulated data: no promise is made
     for _ in range(300):
         p = rng.uniform()
         release = bdp.publish(noise, int(rng.binomial(400, p)))
-        low, high = of_count.posterior(release).interval(0.95)
+        low, high = model.posterior(release).interval(0.95)
         lengths.append(high - low)
         covered.append(low <= p <= high)
 row = plan.chosen

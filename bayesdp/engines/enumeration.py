@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from scipy import special
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
+from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part
 
 _LOG_TAIL = np.log(1e-16)  # mass given up on each side: all but 1e-15 is kept, with room
@@ -105,13 +108,22 @@ def enumerate_cells(
     return _trimmed(together)
 
 
-def _log_law(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
+def is_noisy_count(mechanism: Any) -> bool:
+    """Whether it adds noise to one number, which may be a count."""
+    if not isinstance(mechanism, AdditiveNoise) or isinstance(mechanism, PerturbedHistogram):
+        return False
+    return mechanism.dimension is None
+
+
+def log_law_of_counts(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
+    """log Pr[all outputs | x ones of n records], at an array of x."""
     law = np.zeros(x.size)
     for part in parts:
-        copies = np.array(part.outputs)[:, None]
+        copies, number = np.array(part.outputs)[:, None], is_noisy_count(part.mechanism)
         for start in range(0, x.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            law[block] += part.mechanism.logp(copies, Count(x[block], n)).sum(axis=0)
+            statistic = x[block] if number else Count(x[block], n)
+            law[block] += part.mechanism.logp(copies, statistic).sum(axis=0)
     return law
 
 
@@ -122,7 +134,7 @@ def _window_of(parts: Sequence[Part], prior: tuple[float, float], n: int) -> tup
     a, b = prior
 
     def log_law(x: NDArray[np.int64]) -> NDArray[np.float64]:
-        return _log_law(parts, n, x)
+        return log_law_of_counts(parts, n, x)
 
     def log_marginal(x: NDArray[np.int64]) -> NDArray[np.float64]:
         return beta_binomial_logpmf(x, n, a, b)
@@ -148,7 +160,7 @@ def _cells_within(
     return Cells(
         x.astype(np.float64),
         (n - x).astype(np.float64),
-        _log_law(parts, n, x) + np.log(probability),
+        log_law_of_counts(parts, n, x) + np.log(probability),
         beta_binomial_logpmf(x, n, *prior),
     )
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.release import Release
 
@@ -21,8 +18,7 @@ _DRAWN = 20_000  # from a posterior whose quantiles take longer than so many dra
 
 
 def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
-    """Of p; responses and noise on counts are read by the models that have their laws."""
-
+    """Of p; responses are read by the model that has their law."""
     from bayesdp.inference.multinomial import MultinomialModel
 
     responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
@@ -30,24 +26,10 @@ def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     def interval(release: Release, seed: int) -> Interval:
         if isinstance(release.mechanism, RandomizedResponse):
             return responding(release, seed)
-        return binomial_posterior(model, release).interval(level)
+        found: Interval = model.posterior(release).interval(level)
+        return found
 
     return interval
-
-
-def binomial_posterior(model: Any, release: Release) -> BetaMixture:
-    """The exact posterior of p from a count of ones, synthetic or with noise."""
-    mechanism: Any = release.mechanism
-    if isinstance(mechanism, AdditiveNoise) and model.weights is None:
-        if mechanism.n is None:
-            raise InvalidInput(
-                "mechanisms: one that adds noise to a count doesn't say the number of records, so "
-                "nothing is known of a proportion; make it under 'replace_one' with n, or say that "
-                "all records have weight 1: BinomialModel(weights={1.0: 500})"
-            )
-        model = dataclasses.replace(model, weights={1.0: mechanism.n})
-    found: BetaMixture = model.posterior(release)
-    return found
 
 
 def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:

@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesdp.engines import exact
 from bayesdp.engines.draws import check_sampling, check_seed
-from bayesdp.engines.enumeration import Cells, enumerate_cells
+from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial_naive import naive_posterior
@@ -40,7 +40,7 @@ from bayesdp.inference.several import (
     parts_of,
     releases_of,
 )
-from bayesdp.inference.sizes import check_counts, sizes_of_prior
+from bayesdp.inference.sizes import sizes_of_counts, sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.release import Part, Release
@@ -60,8 +60,8 @@ class BinomialModel:
     ----------
     prior : tuple of two floats
         (g1, g2) of the beta prior of p; (1, 1) is uniform, (0.5, 0.5) Jeffreys'.
-    n : range or array_like of float, optional
-        Prior on the number of confidential records, where the release doesn't say it: a
+    n : int, range or array_like of float, optional
+        The number of confidential records, where the release doesn't say it, or a prior on it: a
         range of equally likely sizes, or an array whose element k is Pr[n = k]. Applies to
         every group.
     weights : mapping of float to int, or of group labels to such mappings, optional
@@ -137,7 +137,19 @@ class BinomialModel:
     def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
         if self.weights is not None:
             return [naive_of_weights(part, self.prior, self.weights) for part in release.parts]
-        return [naive_posterior(part, self.prior) for part in release.parts]
+        found = []
+        for part in release.parts:
+            if is_noisy_count(part.mechanism):
+                sizes = self._sizes_of([part])
+                if len(sizes) > 1:
+                    raise InvalidInput(
+                        "n has a prior, but nobody takes a noisy count for a proportion without "
+                        "a number of records: there is no naive posterior"
+                    )
+                found.append(naive_of_weights(part, self.prior, ((1.0, sizes[0][0]),)))
+            else:
+                found.append(naive_posterior(part, self.prior))
+        return found
 
     def fit(
         self,
@@ -208,6 +220,10 @@ class BinomialModel:
             from bayesdp.inference.record_families import sample_proportions
 
             parts = [(part, self._sizes_of([part])) for part in only_one(release, engine).parts]
+            if any(is_noisy_count(part.mechanism) for part, _ in parts):
+                raise InvalidInput(
+                    "engine is 'augmentation', which reads no noisy counts; use 'exact'"
+                )
             drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
         else:
             raise InvalidInput(
@@ -270,20 +286,4 @@ class BinomialModel:
     def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
         if self.weights is not None:
             raise InvalidInput("engine is 'augmentation', which has no weights; use 'exact'")
-        for part in parts:
-            check_counts(part.mechanism)
-        public = agreed_size(parts, None)
-        if public is not None:
-            if self.n is not None:
-                raise InvalidInput(
-                    f"the model has a prior on n, but the release says n = {public}; leave n out "
-                    "of the model"
-                )
-            return [(public, 1.0)]
-        if self.n is None:
-            raise InvalidInput(
-                "n is confidential in this release; give the model a prior on it, for example "
-                "BinomialModel(n=range(500, 1501))"
-            )
-        sizes: Sequence[tuple[int, float]] = self.n
-        return sizes
+        return sizes_of_counts(parts, self.n)

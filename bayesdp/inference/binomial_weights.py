@@ -27,12 +27,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.enumeration import Cells
+from bayesdp.engines.enumeration import Cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -89,7 +87,7 @@ def naive_of_weights(part: Part, prior: tuple[float, float], weights: Any) -> Be
     """
     own = weights_of(weights, part.group)
     n, total = sum(k for _, k in own), sum(w * k for w, k in own)
-    _check_mechanism(part.mechanism, own, n)
+    check_noise(part.mechanism, own, n)
     share = float(np.mean(part.outputs)) / total
     if not 0 <= share <= 1:
         raise InvalidInput(
@@ -120,7 +118,7 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
     own = weights_of(weights, parts[0].group)
     n = sum(k for _, k in own)
     for part in parts:
-        _check_mechanism(part.mechanism, own, n)
+        check_noise(part.mechanism, own, n)
     ones, sums, log_choose = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
     for w, k in own:
         x = np.arange(k + 1)
@@ -154,9 +152,9 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
     )
 
 
-def _check_mechanism(mechanism: Any, weights: Weights, n: int) -> None:
-    noise = isinstance(mechanism, AdditiveNoise) and not isinstance(mechanism, PerturbedHistogram)
-    if not noise or mechanism.dimension is not None:
+def check_noise(mechanism: Any, weights: Weights, n: int) -> None:
+    """Raise InvalidInput unless it adds noise to a count of ones with these weights."""
+    if not is_noisy_count(mechanism):
         raise InvalidInput(
             f"the model has weights, but the release's mechanism {mechanism.name!r} doesn't add "
             "noise to a weighted count of ones; with weights a BinomialModel takes one number by "
@@ -165,8 +163,8 @@ def _check_mechanism(mechanism: Any, weights: Weights, n: int) -> None:
         )
     if mechanism.n is not None and mechanism.n != n:
         raise InvalidInput(
-            f"the weights are of {n} records, but the release says n = {mechanism.n}; give each "
-            "record's weight"
+            f"the model is of {n} records, but the release says n = {mechanism.n}; say the weight "
+            "of each, or leave n out"
         )
     largest, total = weights[-1][0], sum(w * k for w, k in weights)
     if mechanism.sensitivity < largest:

@@ -39,7 +39,7 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     if name in (*_ADDITIVE, "exact_statistic"):
         table = _TABLE if name in _ADDITIVE else ("MultinomialModel", "PoissonModel")
         if mechanism.dimension is None:
-            return (*_NORMAL, "BinomialModel", "PoissonModel")
+            return (*_NORMAL, *_COUNT, "PoissonModel")
         return (*table, *_NORMAL) if mechanism.dimension == 2 else table
     family = getattr(mechanism, "family", None)
     kind = family if isinstance(family, str) else getattr(family, "kind", None)

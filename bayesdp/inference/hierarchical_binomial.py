@@ -23,15 +23,15 @@ from scipy import special
 
 from bayesdp.checks import is_number
 from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial import BinomialModel
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.sizes import check_counts
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.beta_binomial import check_prior
-from bayesdp.mechanisms.count import Count
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -204,17 +204,9 @@ def _seen(parts: Sequence[Part]) -> tuple[Floats, int, int]:
             "n is confidential in this release, and the model takes known sizes; fit each group "
             "with bdp.BinomialModel(n=...)"
         )
-    x, law = np.arange(n + 1), np.zeros(n + 1)
     for part in parts:
-        mechanism = part.mechanism
-        try:
-            mechanism.check_statistic(Count(0, n))
-        except InvalidInput as error:
-            raise InvalidInput(
-                f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones "
-                f"among n records; {instead(mechanism)}"
-            ) from error
-        law += mechanism.logp(np.array(part.outputs)[:, None], Count(x, n)).sum(axis=0)
+        check_counts(part.mechanism, n)
+    law = log_law_of_counts(parts, n, np.arange(n + 1))
     if not law.max() > -math.inf:
         raise InvalidInput("the outputs have probability zero under the model")
     matters = np.flatnonzero(law > law.max() - _NEGLIGIBLE)

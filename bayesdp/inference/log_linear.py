@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import is_number
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import log_linear_fit as fits
@@ -106,9 +106,7 @@ class LogLinearModel:
                 f"intercept is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
             )
         _check_positive("intercept[1]", pair[1])
-        if is_number(self.n):
-            object.__setattr__(self, "n", [(check_at_least_one("n", self.n), 1.0)])
-        elif self.n is not None:
+        if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
     def fit(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import is_number
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.logistic_regression_design import split
@@ -121,9 +121,7 @@ class LogisticRegression:
         names = self.factors
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise InvalidInput(f"factors is {names!r}; it must be a sequence of columns' names")
-        if is_number(self.n):
-            object.__setattr__(self, "n", [(check_at_least_one("n", self.n), 1.0)])
-        elif self.n is not None:
+        if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
     def fit(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import is_number
 from bayesdp.engines.count_vectors import CountPosterior
 from bayesdp.engines.draws import check_sampling, check_seed
 from bayesdp.engines.mixture import BetaMixture
@@ -79,9 +79,7 @@ class MultinomialModel:
                 "or more, the parameters of a Dirichlet distribution, for example (1, 1, 1)"
             )
         object.__setattr__(self, "prior", tuple(map(float, prior)))
-        if is_number(self.n):
-            object.__setattr__(self, "n", [(check_at_least_one("n", self.n), 1.0)])
-        elif self.n is not None:
+        if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
     def counts(self, release: Releases) -> CountPosterior:

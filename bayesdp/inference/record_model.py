@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
 from bayesdp.inference import record_chains
@@ -147,9 +147,7 @@ class RecordModel:
             support = checked_support(self.support)
             object.__setattr__(self, "support", support)
             object.__setattr__(self, "record_size", support.shape[1])
-        if is_number(self.n):
-            object.__setattr__(self, "n", [(check_at_least_one("n", self.n), 1.0)])
-        elif self.n is not None:
+        if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
     @property

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.engines.enumeration import is_noisy_count
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.binomial_weights import check_noise
 from bayesdp.inference.fitting import instead
-from bayesdp.mechanisms.base import Mechanism
+from bayesdp.inference.several import agreed_size
 from bayesdp.mechanisms.count import Count
+from bayesdp.release import Part
 
 
 def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
-    """The sizes with positive prior probability, and that probability."""
+    """The sizes with positive prior probability, and that probability; one, if it is a number."""
+    if is_number(n):
+        return [(check_at_least_one("n", n), 1.0)]
     if isinstance(n, range):
         if len(n) == 0 or min(n) < 0:
             raise InvalidInput(
@@ -30,19 +37,57 @@ def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
         or not abs(probabilities.sum() - 1) <= 1e-9
     ):
         raise InvalidInput(
-            "n must be a range of sizes, as range(500, 1501), or an array of probabilities whose "
-            "element k is Pr[n = k], non-negative and with sum 1"
+            "n must be a number, a range of sizes, as range(500, 1501), or an array of "
+            "probabilities whose element k is Pr[n = k], non-negative and with sum 1"
         )
     return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
 
 
-def check_counts(mechanism: Mechanism) -> None:
-    """Raise InvalidInput unless it randomises a count of ones among n records."""
+def check_counts(mechanism: Any, n: int) -> None:
+    """Raise InvalidInput unless it randomises a count of ones among n records.
+
+    A number with noise is a count's where a record may move it by 1, as its sensitivity says.
+    """
+    if is_noisy_count(mechanism):
+        check_noise(mechanism, ((1.0, n),), n)
+        return
     try:
-        mechanism.check_statistic(Count(0, mechanism.n or 1))
+        mechanism.check_statistic(Count(0, n))
     except InvalidInput as error:
         raise InvalidInput(
             f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones among n "
-            f"records, so a BinomialModel has no law for it; {instead(mechanism)}. Of a noisy "
-            "count of ones say that all n records have weight 1: BinomialModel(weights={1.0: 500})"
+            f"records, so a proportion has no law for it; {instead(mechanism)}"
         ) from error
+
+
+def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]]:
+    """What n may be, of releases of a count of ones.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        One a release of the same records.
+    n : what `sizes_of_prior` returned, or None
+        What the model says of it.
+
+    Raises
+    ------
+    InvalidInput
+        If a release isn't of such a count, or both or neither of release and model say n.
+    """
+    public = agreed_size(parts, None)
+    sizes: Any = n if public is None else [(public, 1.0)]
+    largest = 1 if sizes is None else max(size for size, _ in sizes)
+    for part in parts:
+        check_counts(part.mechanism, largest)
+    if public is not None and n is not None:
+        raise InvalidInput(
+            f"the model has n, but the release says n = {public}; leave n out of the model"
+        )
+    if sizes is None:
+        raise InvalidInput(
+            "n isn't in this release; give the model the number of records, as "
+            "BinomialModel(n=1000), or a prior on it, as BinomialModel(n=range(500, 1501))"
+        )
+    found: Sequence[tuple[int, float]] = sizes
+    return found

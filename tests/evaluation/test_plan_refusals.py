@@ -77,7 +77,7 @@ def pair(rng):
             },
             "one under replace_one, .*other under add_remove",
         ),
-        ({"mechanisms": {"mine": noisy_count}}, "doesn't say the number of records, so"),
+        ({"mechanisms": {"mine": noisy_count}}, "n isn't in this release"),
         ({"estimand": "q"}, "estimand is 'q'; it must be one of \\['p'\\]"),
         ({"design_prior": 1.5}, "design_prior is 1.5"),
         ({"design_prior": (1, -1)}, "design_prior is \\(1, -1\\)"),

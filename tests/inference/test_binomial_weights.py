@@ -166,3 +166,63 @@ def test_releases_that_weights_do_not_fit_are_refused():
         model.fit(noisy([6.25]), engine="augmentation")
     with pytest.raises(bdp.InvalidInput, match="n is given"):
         bdp.BinomialModel(n=range(5, 9), weights=WEIGHTS)
+
+
+NOISES = {
+    "laplace": bdp.LaplaceMechanism(1.3, 1.0, REPLACE, n=12),
+    "whole": bdp.DiscreteGaussianMechanism(2.0, 1.0, REPLACE, n=12),
+    "truncated": bdp.DiscreteLaplaceMechanism(
+        2.0, 1.0, REPLACE, n=12, bounds=(0, 12), bounding="truncated"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_a_noisy_count_is_one_of_records_of_weight_one(kind):
+    release = bdp.Release.of(NOISES[kind], [4, 7], delta=1e-6)
+    plain, weighted = bdp.BinomialModel(PRIOR), bdp.BinomialModel(PRIOR, weights={1.0: 12})
+    assert plain.log_evidence(release) == pytest.approx(weighted.log_evidence(release), abs=1e-11)
+    assert plain.posterior(release).mean() == pytest.approx(weighted.posterior(release).mean())
+    assert plain.naive_posterior(release) == weighted.naive_posterior(release)
+    synthetic = bdp.BetaBinomialMechanism(12, 12, (5.0, 5.0))
+    both = [release, bdp.Release.of(synthetic, [3])]
+    x = np.arange(13)
+    log_p = stats.betabinom.logpmf(x, 12, *PRIOR) + synthetic.logp(3, bdp.Count(x, 12))
+    log_p = log_p + sum(NOISES[kind].logp(z, x) for z in (4, 7))
+    assert plain.log_evidence(both) == pytest.approx(special.logsumexp(log_p), abs=1e-11)
+
+
+def test_a_noisy_count_of_an_unknown_number():
+    made = bdp.DiscreteLaplaceMechanism(2.0, 1.0)
+    release = bdp.Release.of(made, [6])
+    with pytest.raises(bdp.InvalidInput, match="n isn't in this release"):
+        bdp.BinomialModel(PRIOR).posterior(release)
+    known = bdp.BinomialModel(PRIOR, n=9)
+    weighted = bdp.BinomialModel(PRIOR, weights={1.0: 9})
+    assert known.posterior(release).mean() == pytest.approx(weighted.posterior(release).mean())
+    log_p, means = [], []
+    for n in range(5, 9):
+        x = np.arange(n + 1)
+        log_p.append(stats.betabinom.logpmf(x, n, *PRIOR) + made.logp(6, x) - np.log(4))
+        means.append((PRIOR[0] + x) / (sum(PRIOR) + n))
+    model, shares = bdp.BinomialModel(PRIOR, n=range(5, 9)), np.exp(np.concatenate(log_p))
+    mean = shares @ np.concatenate(means) / shares.sum()
+    assert model.posterior(release).mean() == pytest.approx(mean, abs=1e-12)
+    with pytest.raises(bdp.InvalidInput, match="there is no naive posterior"):
+        model.naive_posterior(release)
+    with pytest.raises(bdp.InvalidInput, match="which reads no noisy counts"):
+        known.fit(release, engine="augmentation")
+    mean_of_more = bdp.Release.of(bdp.LaplaceMechanism(0.1, 0.01, REPLACE, n=9), [0.5])
+    with pytest.raises(bdp.InvalidInput, match=r"sensitivity is 0\.01"):
+        bdp.BinomialModel(PRIOR).posterior(mean_of_more)
+
+
+def test_noisy_counts_are_pooled():
+    made = NOISES["whole"]
+    release = bdp.Release.of_groups({"a": (made, [3]), "b": (made, [11])}, delta=1e-6)
+    idata = bdp.HierarchicalBinomialModel().fit(release, draws=500, seed=1)
+    alone = [bdp.BinomialModel().posterior(release[g]).mean() for g in "ab"]
+    pooled = idata.posterior["p"].mean(("chain", "draw")).to_numpy()
+    assert alone[0] < pooled[0] < pooled[1] < alone[1]
+    checked = bdp.posterior_predictive(bdp.HierarchicalBinomialModel(), idata, release, draws=20)
+    assert checked.posterior_predictive["outputs"].shape == (1, 20, 1, 2)

@@ -230,8 +230,8 @@ def test_all_pairs_of_group_and_prior_are_independent(grouped_release):
 
 @pytest.mark.parametrize("n", [None, range(30, 50)])
 def test_a_release_of_anything_else_has_no_binomial_law(n):
-    release = bdp.publish(bdp.DiscreteLaplaceMechanism(1.0), 38)
-    with pytest.raises(bdp.InvalidInput, match="'discrete_laplace' doesn't randomise a count"):
+    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 2), [(38, 3)])
+    with pytest.raises(bdp.InvalidInput, match="'perturbed_histogram' doesn't randomise a count"):
         bdp.BinomialModel(n=n).posterior(release)
 
 

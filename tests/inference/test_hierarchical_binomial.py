@@ -184,9 +184,9 @@ def test_bad_releases_and_priors(charest_release):
     hidden = bdp.BetaBinomialMechanism(None, 5, (2.0, 2.0))
     with pytest.raises(bdp.InvalidInput, match="n is confidential"):
         model.fit(bdp.Release.of_groups({"a": (hidden, [1]), "b": (hidden, [2])}))
-    noise = bdp.LaplaceMechanism(1.0, 1.0, neighbours="replace_one", n=9)
-    with pytest.raises(bdp.InvalidInput, match=r"such releases are for bdp\.GaussianModel"):
-        model.fit(bdp.Release.of_groups({"a": (noise, [1.5]), "b": (noise, [2.0])}))
+    table = bdp.PerturbedHistogram(1.0, 2, "replace_one", n=9)
+    with pytest.raises(bdp.InvalidInput, match=r"such releases are for bdp\.MultinomialModel"):
+        model.fit(bdp.Release.of_groups({"a": (table, [(1, 8)]), "b": (table, [(3, 6)])}))
     for wrong in (0.0, -1.0, math.inf, "ten"):
         with pytest.raises(bdp.InvalidInput, match="concentration is"):
             bdp.HierarchicalBinomialModel(concentration=wrong)
