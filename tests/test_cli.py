@@ -80,7 +80,7 @@ def test_confidential_sizes(bayesdp):
     assert {part.mechanism.n for part in release.parts} == {None}
     status, _, err = bayesdp("fit r --out p.nc")
     assert status == 2
-    assert "n is confidential" in err
+    assert "n isn't in this release" in err
     assert bayesdp("fit r --out p.nc --n 0:200 --draws 100")[0] == 0
 
 

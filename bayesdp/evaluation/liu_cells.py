@@ -144,7 +144,7 @@ def run_cells(
     tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
     tasks = [(k, every[k], _replicates(every[k], replicates)) for k in missing]
     # One at a time, the longest first, as they take from milliseconds to minutes.
-    with closing(run_here_or_local(_yield, seed, tasks, workers=workers, longest=1)) as running:
+    with closing(run_here_or_local(numbers, seed, tasks, workers=workers, longest=1)) as running:
         for (k, *_), found in running:
             done[k] = found
             append(journal, {"cell": k, "numbers": done[k]})
@@ -158,7 +158,7 @@ def _replicates(cell: Cell, replicates: int) -> int:
     return min(replicates, MOST_POSTERIORS if cell.design.share is None else MOST_PAIRS)
 
 
-def _yield(seed: int, task: tuple[int, Cell, int]) -> Numbers:
+def numbers(seed: int, task: tuple[int, Cell, int]) -> Numbers:
     """What one cell yields; its place among all gives it random numbers of its own."""
     place, cell, replicates = task
     rng = np.random.default_rng([seed, place])

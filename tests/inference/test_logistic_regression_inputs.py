@@ -38,7 +38,7 @@ DATA = {"dose": [0.0, 1.5, 4.0]}
         ({"rate": ("a", 1.0)}, "rate is"),
         ({"factors": "dose"}, "factors is 'dose'"),
         ({"n": 0}, "n is 0"),
-        ({"n": [0.5, 0.6]}, "n must be a range"),
+        ({"n": [0.5, 0.6]}, "n must be a number, a range"),
     ],
 )
 def test_bad_parameters(given, message):
