@@ -5,7 +5,7 @@ Choices that the supplement's text leaves open are listed in `CHOICES`, and on t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.hu_figures import PLANS, TRUTHS, WORDS, Plan, Study, figure, values
 from bayesdp.evaluation.hu_study import DOWNSCALED, EPSILONS, run_study
+from bayesdp.evaluation.journal import Progress
 from bayesdp.evaluation.reproduction import MARKER, Reproduction, Table, Value
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.storage import check_target
@@ -63,8 +64,6 @@ PROMISES = (
     ("Censor_uw", "add/remove-one", "ε (Figure 1's legend: asymptotically)", "true, proved"),
     ("PH", "replace-one", "ε", "true, proved; n is public"),
 )
-
-Progress = Callable[[str, float], None]
 
 
 def reproduce(

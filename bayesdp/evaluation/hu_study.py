@@ -7,17 +7,14 @@ number of replicates, the number of processes and the order, so that a study can
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp._version import __version__
-from bayesdp.evaluation.journal import append, opened
-from bayesdp.evaluation.runner import run_here_or_local
+from bayesdp.evaluation.journal import Progress, run_kept
 from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.synthesis.hu_comparators import FittedComparator, HuComparators
 
@@ -28,7 +25,6 @@ DOWNSCALED = (4.0, 0.965)
 """The epsilon of the downscaled synthesizers, and the factor. See `bayesdp.evaluation.hu`."""
 
 Floats = NDArray[np.float64]
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +125,19 @@ def run_study(
         If the journal is of another study.
     """
     design = {"shapes": SHAPES, "epsilons": EPSILONS, "downscaled": DOWNSCALED}
-    study = {"bayesdp": __version__, "seed": seed, "records": records, **design}
-    done = {row["replicate"]: row["outcomes"] for row in opened(journal, study)}
-    missing = [k for k in range(replicates) if k not in done]
-    finished = replicates - len(missing)
-    tell(f"{finished} of {replicates} replicates", finished / replicates)
-    tasks = [(seed, k, records) for k in missing]
-    with closing(run_here_or_local(_replicate, None, tasks, workers=workers)) as running:
-        for (_, index, _), outcomes in running:
-            done[index] = [asdict(outcome) for outcome in outcomes]
-            append(journal, {"replicate": index, "outcomes": done[index]})
-            finished += 1
-            tell(f"{finished} of {replicates} replicates", finished / replicates)
-    return [[Outcome(**row) for row in done[k]] for k in range(replicates)]
+    found = run_kept(
+        journal,
+        {"seed": seed, "records": records, **design},
+        _rows,
+        (seed, records),
+        range(replicates),
+        called="replicates",
+        workers=workers,
+        tell=tell,
+    )
+    return [[Outcome(**row) for row in rows] for rows in found]
 
 
-def _replicate(_: None, task: tuple[int, int, int]) -> list[Outcome]:
-    return replicate(*task)
+def _rows(shared: tuple[int, int], index: int) -> list[dict[str, Any]]:
+    seed, records = shared
+    return [asdict(outcome) for outcome in replicate(seed, index, records)]

@@ -5,11 +5,12 @@ What the paper's text leaves open is listed in `CHOICES`, and on the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.journal import Progress
 from bayesdp.evaluation.liu_cells import Cell, Numbers, run_cells
 from bayesdp.evaluation.liu_claims import claim_table
 from bayesdp.evaluation.liu_figures import figures
@@ -53,8 +54,6 @@ CHOICES = (
      "30 billion records otherwise; the distribution functions agree within 0.002"),
 )  # fmt: skip
 """What is left open, what was taken, and why."""
-
-Progress = Callable[[str, float], None]
 
 
 def reproduce(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from bayesdp._version import __version__
 from bayesdp.evaluation.combining_rules import half_widths, weights
-from bayesdp.evaluation.journal import append, opened
+from bayesdp.evaluation.journal import Progress, run_kept
 from bayesdp.evaluation.liu_posterior import compare
 from bayesdp.evaluation.liu_study import Design, Estimates, Floats, simulate
-from bayesdp.evaluation.runner import run_here_or_local
 
 LEVEL = 0.95
 COPIES = (2, 3, 5, 10, 20, 30, 40, 50, 80, 150, 200, 300, 500)
@@ -46,7 +42,6 @@ NORMAL = frozenset({"raab", "reiter"})
 """Rules whose intervals are normal; the others' are t's, with the rule's degrees of freedom."""
 
 Numbers = dict[str, float]
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +132,19 @@ def run_cells(
         If the journal is of another study.
     """
     every = cells()
-    study = {"bayesdp": __version__, "study": "liu", "seed": seed, "replicates": replicates}
-    done = {row["cell"]: row["numbers"] for row in opened(journal, {**study, "cells": len(every)})}
-    missing = [k for k in range(len(every)) if k not in done]
-    missing.sort(key=lambda k: -every[k].cost)
-    tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
-    tasks = [(k, every[k], _replicates(every[k], replicates)) for k in missing]
-    # One at a time, the longest first, as they take from milliseconds to minutes.
-    with closing(run_here_or_local(numbers, seed, tasks, workers=workers, longest=1)) as running:
-        for (k, *_), found in running:
-            done[k] = found
-            append(journal, {"cell": k, "numbers": done[k]})
-            tell(f"{len(done)} of {len(every)} cells", len(done) / len(every))
-    return {cell: done[k] for k, cell in enumerate(every)}
+    study = {"study": "liu", "seed": seed, "replicates": replicates, "cells": len(every)}
+    found = run_kept(
+        journal,
+        study,
+        numbers,
+        seed,
+        [(k, cell, _replicates(cell, replicates)) for k, cell in enumerate(every)],
+        called="cells",
+        cost=lambda task: task[1].cost,
+        workers=workers,
+        tell=tell,
+    )
+    return dict(zip(every, found, strict=True))
 
 
 def _replicates(cell: Cell, replicates: int) -> int:

@@ -12,6 +12,13 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.evaluation import charest
+from bayesdp.evaluation.charest_cells import (
+    EPSILONS,
+    SPREAD_CELLS,
+    TABLE_CELLS,
+    run_cells,
+    spread_row,
+)
 from bayesdp.evaluation.charest_study import (
     Design,
     Outputs,
@@ -24,7 +31,7 @@ from bayesdp.evaluation.charest_study import (
     reiter_positive,
     simulate,
 )
-from bayesdp.evaluation.charest_tables import PRINTED_BIAS, PRINTED_VARIANCE, estimated_variance
+from bayesdp.evaluation.charest_tables import PRINTED_VARIANCE, estimated_variance
 from bayesdp.evaluation.combining import proportions
 from bayesdp.evaluation.reproduction import COLOURS, Reproduction, Table
 
@@ -34,12 +41,19 @@ FILES = [
     *("figure1.csv", "figure1.png", "figure1.svg", "figure2.csv", "figure2.png", "figure2.svg"),
     *("index.html", "table1.csv", "table2.csv", "table2_estimator.csv"),
 ]
-DESIGNS = [(Design(e, m), p) for e, p in PRINTED_BIAS for m in charest.COPIES]
 
 
 @pytest.fixture(scope="module")
 def simulated() -> dict[tuple[Design, float | None], Outputs]:
-    return charest._simulate_tables(10_000, 2010)
+    slow = 250.0
+    return {
+        (design, p): simulate(design, p, 1000 if design.epsilon == slow else 10_000, 2010)
+        for design, p in TABLE_CELLS
+    }
+
+
+def spread_table(replicates: int, seed: int) -> Table:
+    return charest.spread_table([spread_row(*cell, replicates, seed) for cell in SPREAD_CELLS])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +81,7 @@ def test_table_1_exact():
         assert bias == pytest.approx(100 * ((a + 25) / (2 * a + 100) - 0.25), rel=1e-12)
 
 
-@pytest.mark.parametrize(("design", "p"), DESIGNS)
+@pytest.mark.parametrize(("design", "p"), TABLE_CELLS)
 def test_moments_are_those_of_the_enumerated_law(design: Design, p: float):
     law, q = np.exp(design.law()), COUNTS / 100
     weights = stats.binom.pmf(COUNTS, 100, p)
@@ -162,7 +176,7 @@ def test_simulated_coverage_agrees_with_exact(result):
     """Two copies: both intervals, at every epsilon and p; and the posterior's over the prior."""
     table = result.figures[0].data
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.values]
-    assert len(rows) == 3 * 3 * len(charest.EPSILONS) * 2
+    assert len(rows) == 3 * 3 * len(EPSILONS) * 2
     for row in rows:
         assert (row["exact"] is None) == (row["M"] != 2 or row["p"] == "prior")
         exact = 0.95 if (row["p"], row["interval"]) == ("prior", "posterior") else row["exact"]
@@ -173,10 +187,31 @@ def test_simulated_coverage_agrees_with_exact(result):
 
 
 def test_same_seed_same_numbers():
-    first, again, other = (charest.spread_table(100, seed).values for seed in (1, 1, 2))
+    first, again, other = (spread_table(100, seed).values for seed in (1, 1, 2))
     assert first == again != other
     runs = [simulate(Design(2.0, 5), None, 50, 1).copies for _ in range(2)]
     assert np.array_equal(*runs)
+
+
+def test_a_stopped_run_continues(tmp_path, result):
+    """Whatever the workers, and from a line half written, to the same bits; then the file goes."""
+    journal, other = tmp_path / "j", tmp_path / "k"
+    whole = run_cells(journal, replicates=100, seed=3, workers=1)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    other.write_bytes(b"".join(lines[:5]) + lines[5][:9])
+    told: list[str] = []
+    again = run_cells(
+        other, replicates=100, seed=3, workers=2, tell=lambda what, _: told.append(what)
+    )
+    assert again.coverage == whole.coverage
+    assert again.spread == whole.spread
+    for cell, outputs in whole.tables.items():
+        assert np.array_equal(again.tables[cell].copies, outputs.copies)
+        assert np.array_equal(outputs.ones, simulate(*cell, outputs.ones.size, 3).ones)
+    assert told == [f"{k} of 110 cells" for k in range(4, 111)]
+    with pytest.raises(bdp.InvalidInput, match="of another study"):
+        run_cells(journal, replicates=100, seed=4)
+    assert not result.folder.with_name("charest.cells.jsonl").exists()
 
 
 # --- what the notes claim ---
@@ -254,7 +289,7 @@ def test_findings_about_coverage():
 
 def test_accuracy_falls_with_copies_at_one_budget():
     """The paper's Figure 2 says it rises; it does only if each copy gets the whole epsilon."""
-    table = charest.spread_table(2000, 7)
+    table = spread_table(2000, 7)
     for budget, sign in (("in all", 1), ("each copy", -1)):
         for column in ("mean sd", table.columns[-1]):
             assert np.all(sign * np.diff(table.numbers(column, budget=budget)) > 0), column
@@ -267,7 +302,7 @@ def test_accuracy_falls_with_copies_at_one_budget():
 
 
 def test_mean_sd_is_exact_for_one_and_two_copies():
-    table = charest.spread_table(2000, 7)
+    table = spread_table(2000, 7)
     law = np.exp(Design(2.0, 1).law())[:, 25]
     exact = {1: law @ posterior_moments(Design(2.0, 1).law(), COUNTS[None, :])[1]}
     design = Design(2.0, 2)
@@ -349,6 +384,7 @@ def test_folder_is_replaced_only_on_request(result, tmp_path: Path):
         ({"replicates": 99}, "replicates is 99"),
         ({"replicates": 1e4}, "replicates is 10000.0"),
         ({"seed": -1}, "seed is -1"),
+        ({"workers": 0}, "workers is 0"),
     ],
 )
 def test_bad_arguments_are_named(tmp_path: Path, arguments, message):

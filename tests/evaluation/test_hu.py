@@ -128,7 +128,7 @@ def test_a_killed_run_continues(tmp_path: Path, study):
         running.wait()
     assert not out.exists()
     kept = b"".join(journal.read_bytes().splitlines(keepends=True)[:2])
-    journal.write_bytes(kept + b'{"replicate": 1, "outco')
+    journal.write_bytes(kept + b'{"task": 1, "fou')
     told: list[str] = []
     options = {"seed": SMALL["seed"], "records": SMALL["records"], "workers": 1}
     again = run_study(journal, replicates=3, **options, tell=lambda what, _: told.append(what))
