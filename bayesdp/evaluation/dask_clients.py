@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bayesdp.checks import check_at_least_one
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 _SCHEMES = ("tcp", "tls", "ws", "wss")
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _PATIENCE = 20.0  # seconds for a scheduler to answer, and for it to have a worker
 
 
@@ -84,16 +85,18 @@ def _local(workers: int) -> Iterator[Client]:
     """Processes of this machine, which end with this one however it ends."""
     import logging
 
+    import dask
     from distributed import Client, LocalCluster
 
     try:
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",  # there is no other way to have none on a fixed port
-            silence_logs=logging.CRITICAL,
-        )
+        with dask.config.set({_ENVIRONMENT: _environment()}):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",  # no other way to have none on a fixed port
+                silence_logs=logging.CRITICAL,
+            )
     except (OSError, RuntimeError) as error:
         raise StudyStopped(
             f"worker processes can't be started ({type(error).__name__}); a script that starts "
@@ -101,6 +104,14 @@ def _local(workers: int) -> Iterator[Client]:
         ) from error
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+def _environment() -> dict[str, Any]:
+    """Dask's own, but for glibc's trimming, which would map each large array's memory anew."""
+    import dask
+
+    found: dict[str, Any] = dask.config.get(_ENVIRONMENT)
+    return {name: value for name, value in found.items() if name != "MALLOC_TRIM_THRESHOLD_"}
 
 
 def _check_workers(client: Client, where: str) -> None:

@@ -1,8 +1,10 @@
 """Studies on Dask: workers change nothing, and what goes wrong with them is an error in words."""
 
+import contextlib
 import json
 import multiprocessing
 import os
+import statistics
 import subprocess
 import sys
 import threading
@@ -10,6 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bayesdp as bdp
@@ -28,6 +31,14 @@ def squared(shared, task):
 
 def lands_in(shared, task):
     return os.getpid()
+
+
+def system_time_of_arrays(shared, task):
+    """Seconds that the system spends on memory for the arrays of a task."""
+    before = os.times().system
+    for _ in range(200):
+        np.ones(1 << 18)  # 2 MiB
+    return os.times().system - before
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +133,15 @@ def test_a_task_that_ends_its_process(tmp_path, cluster):
     assert set(failed["error"]) == {"WorkerDied"}
     with pytest.raises(bdp.StudyStopped, match="a worker process ended"):
         list(run_here_or_local(squared, 3, range(8), workers=2))
+
+
+def test_processes_keep_their_memory():
+    """Dask's own setting has each array's memory mapped anew, for some 0.1 s of this."""
+    with contextlib.closing(
+        run_here_or_local(system_time_of_arrays, None, range(6), workers=2, longest=1)
+    ) as running:
+        times = [seconds for _, seconds in running]
+    assert statistics.median(times) < 0.03
 
 
 def test_what_cannot_be_sent(tmp_path, cluster):
