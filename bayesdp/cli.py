@@ -222,7 +222,7 @@ def reproduce(
     force: Force = False,
 ) -> None:
     """Compute a paper's tables and figures again, beside what it printed."""
-    from bayesdp.evaluation.papers import find_paper
+    from bayesdp.evaluation.papers.catalogue import find_paper
 
     reproduction = find_paper(paper, replicates)
     with _progress_bar() as step:

@@ -13,7 +13,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.declarations import MODELS
 
 if TYPE_CHECKING:
-    from bayesdp.evaluation.plan_result import Plan
+    from bayesdp.evaluation.planning.result import Plan
 
 TABLE, PICTURE = "plan.csv", "plan.png"
 
@@ -64,7 +64,7 @@ def plan(
     """Find the smallest epsilon that makes an interval short enough, before there are data."""
     from bayesdp.cli import _progress_bar
     from bayesdp.evaluation.declarations import model_of
-    from bayesdp.evaluation.plan import plan as planned
+    from bayesdp.evaluation.planning.plan import plan as planned
     from bayesdp.storage import check_target, whole_folder
 
     if out is not None:

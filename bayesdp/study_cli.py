@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesdp.evaluation.study_results import StudyResults
+    from bayesdp.evaluation.studies.results import StudyResults
 
 _MEASURES = (("bias", "rmse", "coverage"), ("bias", "rmse"), ("mean", "sd"), ("mean",), ())
 """Those that are shown: the first of these that the analyses have."""
@@ -38,7 +38,7 @@ def study(
 
     Run again, it goes on where it was stopped; with more replicates, it adds them.
     """
-    from bayesdp.evaluation.study_file import load_study
+    from bayesdp.evaluation.studies.file import load_study
     from bayesdp.storage import whole_file
 
     declared, loaded = load_study(file, replicates=replicates)

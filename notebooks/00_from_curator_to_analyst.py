@@ -40,7 +40,7 @@ import statsmodels.api as sm
 
 import bayesdp as bdp
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.reproduction import COLOURS
+from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange, ink = (COLOURS[role][0] for role in ("posterior", "naive", "ink"))

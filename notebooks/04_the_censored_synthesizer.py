@@ -32,7 +32,7 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.reproduction import COLOURS
+from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange, purple, ink, rule = (

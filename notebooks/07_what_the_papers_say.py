@@ -35,7 +35,7 @@ from scipy.special import logsumexp
 
 import bayesdp as bdp
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.reproduction import COLOURS
+from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange, purple, ink, rule = (
@@ -336,17 +336,17 @@ pd.DataFrame(rows).set_index("p").round(3)
 # *absolute* bias; relative to $p = 0.25$ it's four times as bad:
 
 # %%
-from bayesdp.evaluation.charest_study import (
+from bayesdp.evaluation.papers.charest_study import (
     Design,
     covered_by_posterior,
     covered_by_rule,
     posterior_moments,
     simulate,
 )
-from bayesdp.evaluation.charest_study import (
+from bayesdp.evaluation.papers.charest_study import (
     moments as exact_moments,
 )
-from bayesdp.evaluation.charest_tables import PRINTED_BIAS
+from bayesdp.evaluation.papers.charest_tables import PRINTED_BIAS
 
 rows = [
     {"M": copies, "printed": shown, "100 x bias": 100 * bias, "relative bias, %": 400 * bias}
@@ -395,7 +395,7 @@ for copies in (1, 2, 5, 10):
 # sum's own privacy profile has a far smaller epsilon, in the last column:
 
 # %%
-from bayesdp.evaluation.groce_tables import top_coded_table
+from bayesdp.evaluation.papers.groce_tables import top_coded_table
 
 table = top_coded_table()
 shown = {

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp.evaluation.study_file import load_study
-from bayesdp.evaluation.study_laws import bernoulli, categories, normal
+from bayesdp.evaluation.studies.file import load_study
+from bayesdp.evaluation.studies.laws import bernoulli, categories, normal
 
 GOOD = """
 title = "Which epsilon"

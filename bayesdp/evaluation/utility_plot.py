@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.reproduction import COLOURS
+from bayesdp.evaluation.papers.reproduction import COLOURS
 from bayesdp.evaluation.utility import COLUMNS
 
 if TYPE_CHECKING:

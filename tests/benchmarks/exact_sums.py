@@ -7,7 +7,7 @@ import time
 from fractions import Fraction
 
 import bayesdp as bdp
-from bayesdp.evaluation import groce_tables
+from bayesdp.evaluation.papers import groce_tables
 from bayesdp.privacy.distributional import irwin_hall
 from tests.benchmarks.measure import line, seconds
 

@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.evaluation.charest_study import (
+from bayesdp.evaluation.combining import proportions
+from bayesdp.evaluation.papers.charest_study import (
     Design,
     covered_by_posterior,
     covered_by_rule,
     every_pair,
     simulate,
 )
-from bayesdp.evaluation.combining import proportions
 
 FALSE_ALARM = 1e-6
 REPLICATES = 20_000

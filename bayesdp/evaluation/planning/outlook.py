@@ -1,0 +1,195 @@
+r"""What to expect of a release that isn't made yet: of its intervals, and of an attacker.
+
+The criteria are those of Bayesian sample-size determination, with epsilon in the part of n. Let
+l(z) be the length of the interval of probability `level` from the output z, and z come from the
+design prior. The *average length criterion* asks that E[l(z)] be at most the target; the *modified
+worst outcome criterion*, that l(z) be at most the target for a share of the outputs that is called
+the *assurance* (Joseph, Wolfson and du Berger 1995; M'Lan, Joseph and Wolfson 2008, who review both
+for proportions, with equal tails too; Adcock 1997).
+
+What an attacker learns
+-----------------------
+An attacker who knows all but one record, or believes it independent of the others, asks which of
+two values it has (or whether it is there at all), so the output comes from P or P', laws given two
+neighbours, averaged alike over the rest. Posterior odds are prior odds times the ratio of P and P'
+at the output.
+
+*Pure epsilon*: P <= exp(epsilon) P' for every output, so the odds grow by exp(epsilon) at most.
+
+*With delta*: an event S has P(S) <= exp(epsilon) P'(S) + delta. Where the ratio is above
+2 exp(epsilon), P' < P exp(-epsilon) / 2; so for that event, delta >= P(S) - exp(epsilon) P'(S) >=
+P(S) / 2, and P(S) <= 2 delta: the odds grow by 2 exp(epsilon) at most, except with probability
+2 delta. Kasiviswanathan and Smith (2014) compare posteriors in this way.
+
+*The best guess*. Starting at even odds, no guess of which of the two it is, right with probability
+1/2 without the output, is right with more than (1 + T) / 2, T the total variation distance of P and
+P': the privacy profile's delta at epsilon = 0. For every S, P(S) <= exp(epsilon) P'(S) + delta and
+1 - P'(S) <= exp(epsilon) (1 - P(S)) + delta; adding them, with S where P > P',
+1 + T <= exp(epsilon) (1 - T) + 2 delta, and so
+
+    T  <=  (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1)
+
+(Kairouz, Oh and Viswanath 2015). Of M independent copies T is at most 1 - (1 - T_1)^M, as two draws
+of one copy can be coupled to be equal with probability 1 - T_1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.evaluation.planning.lengths import Lengths
+from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.privacy.guarantee import Guarantee
+
+SURE = 2.0
+"""Standard errors that a simulated length must be below the target by."""
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """What an attacker can gain; the module's docstring proves each.
+
+    Attributes
+    ----------
+    odds : float
+        Largest factor by which the odds between two values of a record can grow.
+    failure : float
+        Probability of outputs where they may grow by more; 0 for a pure promise.
+    posterior : float
+        Largest posterior probability of a value, from the prior one, outside those outputs.
+    advantage : float
+        At most by how much, in the mean, one is more often right than wrong about which of two
+        equally likely values it is: a total variation distance.
+    """
+
+    odds: float
+    failure: float
+    posterior: float
+    advantage: float
+
+
+def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Attacker:
+    """What a promise leaves an attacker.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Of differential privacy.
+    prior : float
+        Their probability of a value beforehand, strictly between 0 and 1.
+    advantage : float
+        A bound of the total variation distance that is known of the mechanism.
+    """
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    odds = math.exp(epsilon) if epsilon < 700 else math.inf
+    odds *= 1 if delta == 0 else 2
+    shrunk = math.exp(-epsilon)
+    bound = (1 - shrunk + 2 * delta * shrunk) / (1 + shrunk)
+    posterior = 1 / (1 + (1 - prior) / prior / odds)
+    return Attacker(odds, min(1.0, 2 * delta), posterior, min(1.0, bound, advantage))
+
+
+def known_advantage(mechanism: Any, copies: int) -> float:
+    """The profile's delta at epsilon = 0, where a mechanism has it; else 1."""
+    if isinstance(mechanism, AdditiveNoise):
+        return mechanism.delta(0.0, copies=copies)
+    if isinstance(mechanism, RandomizedResponse):
+        return 1 - (1 - mechanism.delta(0.0)) ** copies
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What to expect at one epsilon.
+
+    Attributes
+    ----------
+    width, width_se : float
+        Mean length of the interval, and its Monte Carlo standard error, 0 where it is exact.
+    assured, assured_safe : float
+        The length that the assured share stays below, and the same two standard errors above; NaN
+        without an assurance.
+    coverage, coverage_se : float
+        Probability that the interval has the true value, over the design prior.
+    guarantee : Guarantee
+        What the mechanism itself promises.
+    advantage : float
+        A bound of the total variation distance.
+    how : {"exact", "simulated"}
+    """
+
+    width: float
+    width_se: float
+    assured: float
+    assured_safe: float
+    coverage: float
+    coverage_se: float
+    guarantee: Guarantee
+    advantage: float
+    how: str
+
+    @property
+    def safe(self) -> float:
+        """The criterion, on the safe side of the simulation."""
+        if not math.isnan(self.assured):
+            return self.assured_safe
+        return self.width + SURE * self.width_se
+
+
+def outlook(
+    found: Lengths, guarantee: Guarantee, assurance: float | None, advantage: float
+) -> Outlook:
+    """Summarise lengths of intervals."""
+    width = float(found.chances @ found.lengths) + found.lost
+    coverage = float(found.chances @ found.covered)
+    assured = safe = math.nan
+    if assurance is not None:
+        assured, safe = assured_length(found, assurance)
+    count = found.lengths.size
+    exact = found.exact
+    return Outlook(
+        width,
+        0.0 if exact else float(np.std(found.lengths, ddof=1) / math.sqrt(count)),
+        assured,
+        safe,
+        coverage,
+        0.0 if exact else _coverage_error(found.covered),
+        guarantee,
+        advantage,
+        "exact" if exact else "simulated",
+    )
+
+
+def assured_length(found: Lengths, assurance: float) -> tuple[float, float]:
+    """The smallest length that a share `assurance` stays within, and a safe one.
+
+    The safe one, of simulated lengths, is the order statistic `SURE` standard errors higher.
+    """
+    order = np.argsort(found.lengths)
+    below = np.cumsum(found.chances[order])
+
+    def at(share: float) -> float:
+        rank = int(np.searchsorted(below, share - 1e-12))
+        return float(found.lengths[order[rank]]) if rank < order.size else math.inf
+
+    if found.exact:
+        return at(assurance), at(assurance)
+    error = math.sqrt(assurance * (1 - assurance) / order.size)
+    return at(assurance), at(assurance + SURE * error)
+
+
+def _coverage_error(covered: NDArray[np.float64]) -> float:
+    """Standard error of a mean; of zeros and ones with two of each added, so that it isn't 0."""
+    count = covered.size
+    if np.ptp(covered) == 0 and 0 < covered[0] < 1:
+        return 0.0  # known without simulation
+    if np.isin(covered, (0.0, 1.0)).all():
+        share = (covered.sum() + 2) / (count + 4)
+        return math.sqrt(share * (1 - share) / (count + 4))
+    return float(np.std(covered, ddof=1) / math.sqrt(count))

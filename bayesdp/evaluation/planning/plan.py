@@ -1,0 +1,284 @@
+"""Before any data are touched: which epsilon makes intervals as short as needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.planning.bare import criterion_of, needed_n, without_privacy
+from bayesdp.evaluation.planning.designs import designs_of
+from bayesdp.evaluation.planning.engines import engine_of
+from bayesdp.evaluation.planning.lengths import Lengths
+from bayesdp.evaluation.planning.question import Question, design_of
+from bayesdp.evaluation.planning.result import Plan, found_plan
+from bayesdp.evaluation.planning.search import Curve, smallest_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
+
+Progress = Callable[[str, float], None]
+
+
+def plan(
+    model: Any,
+    n: int | range | None = None,
+    *,
+    target: float,
+    mechanisms: Any = None,
+    epsilon: tuple[float, float] = (0.05, 10.0),
+    copies: Any = None,
+    level: float = 0.95,
+    assurance: float | None = None,
+    design_prior: Any = None,
+    estimand: Any = None,
+    simulate: Callable[[np.random.Generator], tuple[float, Any]] | None = None,
+    reference: Callable[[Any], tuple[float, float]] | None = None,
+    delta: float = 0.0,
+    attacker_prior: float = 0.5,
+    replicates: int | None = None,
+    fit_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Plan:
+    """Find the smallest epsilon whose intervals are short enough, before there are data.
+
+    Data are drawn from the prior, released in each way and at each epsilon, and the analyst's
+    interval is found: a preposterior analysis, as for choosing a sample size. It is exact for
+    counts of up to 2000 records, where outputs can be listed. It spends nothing, as no confidential
+    data are there.
+
+    Parameters
+    ----------
+    model : model
+        The analyst's, as `bdp.BinomialModel(prior=(1, 1))`; or anything with a `fit` like theirs.
+    n : int or range
+        The number of records; a range of equally likely ones where it is confidential. None where
+        the family (rates of events) or `simulate` says how many there are.
+    target : float
+        How long the interval may be, in the estimand's unit: in the mean over the prior (average
+        length criterion; Joseph, Wolfson and du Berger 1995), or with `assurance` for that share of
+        the releases (modified worst outcome criterion; M'Lan, Joseph and Wolfson 2008).
+    mechanisms : str, synthesizer, function, sequence of them, or mapping of names to them
+        Of counts: "beta_binomial", "discrete_laplace", "discrete_gaussian" (with `delta`) and
+        "randomized_response"; of categories: "dirichlet_multinomial", "perturbed_histogram" and
+        "randomized_response", which alone needs no trust in the curator; all under replace-one with
+        n public. Or synthesizers, whose epsilon (and copies, if those are given here) is replaced;
+        or functions of epsilon, and of copies if they have such a parameter, that return a
+        synthesizer or a mechanism of that cost. Default: all those of the family with a name.
+    epsilon : tuple of two floats
+        The smallest and the largest to consider.
+    copies : int or sequence of int, optional
+        Numbers of copies to consider, where there are copies. Default: 1, 5 and 20; a synthesizer's
+        own.
+    level : float
+        Of the interval: posterior probability, tails equal.
+    assurance : float, optional
+        The share of releases whose intervals must be short enough, such as 0.9.
+    design_prior : optional
+        What is expected of the data, in the form of the model's prior, where that isn't it. Of a
+        proportion also one number, the true one: `coverage` is then that of repeated sampling.
+    estimand : optional
+        What the interval is of: a category; "mu" or "sigma"; a variable of the fit, as "tau"; one
+        number of an array, as ("beta", "age"); or a function of the InferenceData that returns
+        draws. Default: the first one there is.
+    simulate : callable, optional
+        Of a numpy generator: the estimand's true value and the data, as `release` of the
+        synthesizer takes them (of a mechanism, the statistic). Needed where plan can't make up
+        data, and taken wherever it is given.
+    reference : callable, optional
+        Of the data that `simulate` made: the ends of the interval without privacy.
+    delta : float
+        Where promises of mechanisms with a name, and of functions, are stated.
+    attacker_prior : float
+        An attacker's probability of a value of a record before the release.
+    replicates : int, optional
+        Simulated releases for each number that isn't exact. Default: 1000 outputs of a count whose
+        posteriors are listed together, or 100 releases that are each analysed by the model.
+    fit_options : mapping, optional
+        Passed to the model's `fit`, as {"draws": 500}.
+    seed : int
+        Of the simulation; the same at every epsilon.
+    progress : callable, optional
+        Is told what is being done and the fraction done before it.
+
+    Returns
+    -------
+    Plan
+        `epsilon`, `mechanism` and `copies` of the cheapest design that meets the target (at equal
+        epsilon, of fewest copies), `table`, `plot()` and `why()`.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is out of range; if data can't be made up; if mechanisms promise under
+        different relations; or if nothing meets the target: the message says which length there is
+        without privacy, and how many records would do.
+
+    Notes
+    -----
+    The epsilon found was itself seen to meet the target; a simulated length, with two standard
+    errors to spare. `bayesdp.evaluation.planning.counts` has the exact method, and
+    `bayesdp.evaluation.planning.outlook` what an attacker learns and its proof.
+
+    References
+    ----------
+    Adcock (1997), "Sample size determination: a review", The Statistician 46. Joseph, Wolfson and
+    du Berger (1995), "Sample size calculations for binomial proportions via highest posterior
+    density intervals", The Statistician 44. M'Lan, Joseph and Wolfson (2008), "Bayesian sample size
+    determination for binomial proportions", Bayesian Analysis 3.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> found = bdp.plan(bdp.BinomialModel(prior=(1, 1)), n=200, target=0.12)
+    >>> found.mechanism
+    'discrete_laplace'
+    """
+    ends = _check_ends(epsilon)
+    _check_numbers(target, level, assurance, attacker_prior, seed, replicates)
+    n = _check_model(model, n, design_prior, simulate, reference)
+    designs = designs_of(model, n, mechanisms, copies, check_delta(delta))
+    question = Question(
+        model,
+        n,
+        None if simulate is not None else design_of(model, n, design_prior),
+        level,
+        assurance,
+        estimand,
+        simulate,
+        reference,
+        replicates,
+        dict(fit_options or {}),
+        seed,
+    )
+    curves = {each.key: Curve(engine_of(question, each)) for each in designs}
+    _check_relations(curves, ends[1])
+    best = {}
+    for k, (key, curve) in enumerate(curves.items()):
+        if progress is not None:
+            progress(f"{key[0]}, copies: {key[1]}", k / len(curves))
+        best[key] = smallest_epsilon(curve, target, ends)
+    bare = without_privacy(question, designs[0])
+    if not any(best.values()):
+        raise _unreachable(question, curves, bare, target, ends)
+    return found_plan(
+        {key: curve.known for key, curve in curves.items()},
+        best,
+        bare,
+        n=n,
+        target=float(target),
+        level=level,
+        assurance=assurance,
+        attacker_prior=attacker_prior,
+        least=ends[0],
+    )
+
+
+def _check_ends(epsilon: Any) -> tuple[float, float]:
+    try:
+        low, high = (check_epsilon(each) for each in epsilon)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"epsilon is {epsilon!r}; it must be the smallest and the largest to consider, as "
+            "(0.1, 10), both positive"
+        ) from error
+    if not low < high:
+        raise InvalidInput(f"epsilon is {epsilon!r}; the first must be smaller, as (0.1, 10)")
+    return float(low), float(high)
+
+
+def _check_numbers(
+    target: Any, level: Any, assurance: Any, attacker_prior: Any, seed: Any, replicates: Any
+) -> None:
+    if not is_number(target) or not 0 < target < math.inf:
+        raise InvalidInput(
+            f"target is {target!r}; it must be a positive number, the length that the interval may "
+            "have, as 0.05"
+        )
+    shares = {"level": level, "attacker_prior": attacker_prior}
+    shares |= {} if assurance is None else {"assurance": assurance}
+    for name, value in shares.items():
+        if not is_number(value) or not 0 < value < 1:
+            raise InvalidInput(f"{name} is {value!r}; it must lie strictly between 0 and 1, as 0.9")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"seed is {seed!r}; it must be a non-negative integer")
+    if replicates is not None and check_at_least_one("replicates", replicates) < 20:
+        raise InvalidInput(
+            f"replicates is {replicates!r}; fewer than 20 give no standard error to rely on"
+        )
+
+
+def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference: Any) -> Any:
+    """The number of records, checked with what else must fit the model."""
+    if isinstance(model, type) or not callable(getattr(model, "fit", None)):
+        raise InvalidInput(
+            f"model is {model!r}; it must be a model, as bdp.BinomialModel(prior=(1, 1)), or have "
+            "a fit(release, seed=...) like one"
+        )
+    if simulate is not None and (n is not None or design_prior is not None):
+        raise InvalidInput(
+            "simulate is given, and says itself how many records there are and what is expected of "
+            "them; leave out n and design_prior"
+        )
+    if reference is not None and simulate is None:
+        raise InvalidInput("reference is given without simulate, whose data it is of")
+    if simulate is not None:
+        return None
+    family = getattr(model, "family", "")
+    if family == "poisson":
+        if n is not None:
+            raise InvalidInput(f"n is {n!r}; rates say how many events there are, so leave it out")
+    elif isinstance(n, range):
+        if not n or min(n) < 1:
+            raise InvalidInput(f"n is {n!r}; a range of sizes must be non-empty and start at 1")
+    elif n is None:
+        raise InvalidInput("n is missing; give the number of records, or simulate=")
+    else:
+        return check_at_least_one("n", n, "or a range of them")
+    return n
+
+
+def _check_relations(curves: Mapping[Any, Curve], largest: float) -> None:
+    """Raise InvalidInput unless all promise under one relation: epsilons of two don't compare."""
+    relations = {key: curve(largest).guarantee.neighbours.value for key, curve in curves.items()}
+    if len(set(relations.values())) > 1:
+        listed = ", ".join(f"{name} under {relation}" for (name, _), relation in relations.items())
+        raise InvalidInput(
+            f"mechanisms promise under different relations: {listed}. An epsilon of one is no "
+            "epsilon of the other; plan each by itself, or have all promise under one"
+        )
+
+
+def _unreachable(
+    question: Question,
+    curves: Mapping[tuple[str, int], Curve],
+    bare: Lengths | None,
+    target: float,
+    ends: tuple[float, float],
+) -> InvalidInput:
+    """That nothing meets the target, and what would."""
+    assurance = question.assurance
+    criterion = "in the mean" if assurance is None else f"with assurance {assurance:g}"
+    (name, copies), curve = min(curves.items(), key=lambda item: item[1](ends[1]).safe)
+    nearest = curve(ends[1]).safe
+    said = (
+        f"target is {target!r}, but no design meets it up to epsilon = {ends[1]:g}: the shortest "
+        f"interval, {nearest:.4g} {criterion}, is that of {name} with copies = {copies}. "
+    )
+    if bare is None:
+        return InvalidInput(said + "Allow a larger epsilon or target, or more records")
+    length = criterion_of(bare, assurance)
+    said += f"Without privacy it is {length:.4g}"
+    said += "" if question.n is None else f" at n = {question.n}"
+    if length <= target:
+        return InvalidInput(said + ", so a larger epsilon, or another mechanism, may do")
+    needed = needed_n(question, length, target)
+    if needed is None:
+        return InvalidInput(said + ", already longer: no epsilon is enough; allow a longer one")
+    return InvalidInput(
+        said + f", already longer: no epsilon is enough. About n = {needed} records would do "
+        "without privacy, and with it more"
+    )

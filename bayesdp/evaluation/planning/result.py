@@ -1,0 +1,207 @@
+"""What a plan found: the cheapest design, and all that it was chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.evaluation.planning.bare import criterion_of
+from bayesdp.evaluation.planning.lengths import Lengths
+from bayesdp.evaluation.planning.outlook import SURE, Outlook, attacker
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Key = tuple[str, int]
+COLUMNS = {
+    "mechanism": "how it is released",
+    "copies": "how many copies",
+    "epsilon": "total privacy cost",
+    "delta": "of that promise",
+    "neighbours": "relation that it is stated under",
+    "width": "mean length of the interval",
+    "width_se": "its Monte Carlo standard error, 0 where exact",
+    "assured": "length that the assured share stays within; empty without an assurance",
+    "coverage": "probability that the interval has the true value, over the design prior",
+    "coverage_se": "its Monte Carlo standard error",
+    "without_privacy": "the criterion's length from the data themselves",
+    "ratio": "of the criterion's length to that",
+    "odds": "factor that an attacker's odds about a record grow by, at most",
+    "odds_failure": "probability of outputs where they may grow by more",
+    "attacker": "an attacker's largest posterior probability otherwise",
+    "advantage": "of the best guess between two equally likely values, at most",
+    "meets": "whether the target is met",
+    "how": "exact or simulated",
+}
+"""The table's columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What `bdp.plan` found.
+
+    Attributes
+    ----------
+    mechanism, copies, epsilon
+        The cheapest design that meets the target.
+    table : DataFrame
+        One row a design and an epsilon that were looked at: mechanism, copies, epsilon, delta,
+        neighbours; width and width_se, mean length of the interval and its Monte Carlo standard
+        error (0 where exact); assured, the length that the assured share stays within; coverage and
+        coverage_se, over the design prior; without_privacy, what the criterion is without noise,
+        and ratio, how many times that it is; odds, odds_failure, attacker and advantage, what an
+        attacker gains (see `bayesdp.evaluation.planning.outlook`); meets; how, "exact" or
+        "simulated".
+    best : dict
+        Of each design (mechanism, copies) the smallest epsilon that meets the target, or None.
+    target, level, assurance, attacker_prior, n
+        As asked for.
+    """
+
+    mechanism: str
+    copies: int
+    epsilon: float
+    table: pd.DataFrame = field(repr=False)
+    best: Mapping[Key, float | None]
+    target: float
+    level: float
+    assurance: float | None
+    attacker_prior: float
+    n: Any
+    least: float = field(repr=False)
+
+    @property
+    def chosen(self) -> pd.Series[Any]:
+        """The table's row of the design found."""
+        rows = self.table[
+            (self.table["mechanism"] == self.mechanism)
+            & (self.table["copies"] == self.copies)
+            & (self.table["epsilon"] == self.epsilon)
+        ]
+        return rows.iloc[0]
+
+    @property
+    def criterion(self) -> str:
+        """The column that the target is compared with."""
+        return "width" if self.assurance is None else "assured"
+
+    def why(self) -> str:
+        """One plain sentence or a few: what was found, and what it costs."""
+        row = self.chosen
+        times = "" if self.copies == 1 else f" in {self.copies} copies"
+        size = f"With {self.n} records, " if isinstance(self.n, int) else ""
+        length = "on average" if self.assurance is None else f"in {self.assurance:.0%} of releases"
+        length = f"{row[self.criterion]:.4g} long " + (
+            length if self.assurance is None else f"or shorter {length}"
+        )
+        among = f"the cheapest of {len(self.best)} designs" if len(self.best) > 1 else "enough"
+        said = (
+            f"{size}{self.mechanism}{times} is {among}: at epsilon = {self.epsilon:g}"
+            + (f", delta = {row['delta']:g}" if row["delta"] else "")
+            + f" ({row['neighbours']}) the {100 * self.level:g}% interval is {length}, "
+        )
+        if row["ratio"] == row["ratio"]:
+            said += f"{row['ratio']:.3g} times what it is without privacy, "
+        said += (
+            f"and covers with probability {row['coverage']:.3f}; an attacker's odds about a record "
+            f"grow by a factor of at most {row['odds']:.3g}"
+        )
+        if row["odds_failure"]:
+            said += f", except with probability {row['odds_failure']:.3g}"
+        said += f", from probability {self.attacker_prior:g} to {row['attacker']:.3g}."
+        if row["how"] == "simulated":
+            said += (
+                f" The length is simulated, with standard error {row['width_se']:.2g}, and meets "
+                f"the target with {SURE:g} of them to spare."
+            )
+        if self.epsilon == self.least:
+            said += " That is the smallest epsilon considered: a smaller one may do."
+        return said[0].upper() + said[1:] if size else said
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """The risk-utility map: length of the interval against epsilon, a line a design.
+
+        Parameters
+        ----------
+        axes : matplotlib Axes, optional
+            Where to draw; default: of a figure of its own, ``plan.plot().figure``.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from bayesdp.evaluation.planning.plot import plot_plan
+
+        return plot_plan(self, axes)
+
+
+def found_plan(
+    known: Mapping[Key, Mapping[float, Outlook]],
+    best: Mapping[Key, float | None],
+    bare: Lengths | None,
+    *,
+    n: Any,
+    target: float,
+    level: float,
+    assurance: float | None,
+    attacker_prior: float,
+    least: float,
+) -> Plan:
+    """The plan, from what was foreseen of each design; at least one of them meets the target."""
+    import pandas as pd
+
+    length = None if bare is None else criterion_of(bare, assurance)
+    rows = [
+        _row(key, epsilon, seen, length, target, attacker_prior)
+        for key, outlooks in known.items()
+        for epsilon, seen in sorted(outlooks.items())
+    ]
+    order = [
+        (epsilon, key[1], known[key][epsilon].safe, key)
+        for key, epsilon in best.items()
+        if epsilon is not None
+    ]
+    epsilon, copies, _, (mechanism, _) = min(order)
+    return Plan(
+        mechanism,
+        copies,
+        epsilon,
+        pd.DataFrame(rows, columns=list(COLUMNS)),
+        best,
+        target,
+        level,
+        assurance,
+        attacker_prior,
+        n,
+        least,
+    )
+
+
+def _row(
+    key: Key, epsilon: float, seen: Outlook, bare: float | None, target: float, prior: float
+) -> dict[str, Any]:
+    gain = attacker(seen.guarantee, prior, seen.advantage)
+    length = seen.width if seen.assured != seen.assured else seen.assured
+    nothing = float("nan")
+    return {
+        "mechanism": key[0],
+        "copies": key[1],
+        "epsilon": epsilon,
+        "delta": seen.guarantee.delta,
+        "neighbours": seen.guarantee.neighbours.value,
+        "width": seen.width,
+        "width_se": seen.width_se,
+        "assured": seen.assured,
+        "coverage": seen.coverage,
+        "coverage_se": seen.coverage_se,
+        "without_privacy": nothing if bare is None else bare,
+        "ratio": nothing if bare is None else length / bare,
+        "odds": gain.odds,
+        "odds_failure": gain.failure,
+        "attacker": gain.posterior,
+        "advantage": gain.advantage,
+        "meets": seen.safe <= target,
+        "how": seen.how,
+    }

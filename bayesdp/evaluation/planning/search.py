@@ -1,0 +1,86 @@
+"""The smallest epsilon at which a criterion is met, and the curve that leads there."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bayesdp.evaluation.planning.outlook import Outlook
+
+_DIGITS = 3
+_WITHIN = {"exact": 1.01, "simulated": 1.05}
+_POINTS = {"exact": 8, "simulated": 6}
+_STRAIGHT = 6
+
+
+@dataclass
+class Curve:
+    """What is foreseen of one design, at all epsilons that were asked for.
+
+    Attributes
+    ----------
+    at : callable
+        What to expect at an epsilon.
+    known : dict of float to Outlook
+    """
+
+    at: Callable[[float], Outlook]
+    known: dict[float, Outlook] = field(default_factory=dict)
+
+    def __call__(self, epsilon: float) -> Outlook:
+        if epsilon not in self.known:
+            self.known[epsilon] = self.at(epsilon)
+        return self.known[epsilon]
+
+
+def smallest_epsilon(curve: Curve, target: float, ends: tuple[float, float]) -> float | None:
+    """The smallest epsilon found that meets the target, or None.
+
+    The criterion is asked for at both ends and between them; from the smallest epsilon that meets
+    the target, the search goes down towards the last that doesn't. Nothing rests on the criterion
+    falling all the way: what is returned was itself found to meet the target. If it falls, no
+    epsilon that is 1% smaller does (5% where the criterion is simulated).
+    """
+    low, high = ends
+    how = curve(high).how
+    points = min(_POINTS[how], math.ceil(math.log2(high / low)) + 1)
+    between = np.geomspace(low, high, points)[1:-1]
+    grid = sorted({low, high, *(e for e in map(_rounded, between) if low < e < high)})
+    met = [curve(epsilon).safe <= target for epsilon in grid]
+    if not any(met):
+        return None
+    first = met.index(True)
+    if first == 0:
+        return low
+    fails, meets = grid[first - 1], grid[first]
+    for tries in itertools.count():
+        middle = _between(curve, target, fails, meets, _WITHIN[how], straight=tries < _STRAIGHT)
+        if meets / fails <= _WITHIN[how] or not fails < middle < meets:
+            return meets
+        if curve(middle).safe <= target:
+            meets = middle
+        else:
+            fails = middle
+    return None
+
+
+def _between(
+    curve: Curve, target: float, fails: float, meets: float, within: float, *, straight: bool
+) -> float:
+    """Where to ask next: beside the root if lengths fall as a power of epsilon, or half-way."""
+    middle = _rounded(math.sqrt(fails * meets))
+    above, below = curve(fails).safe, curve(meets).safe
+    if not straight or not 0 < below < above < math.inf:
+        return middle
+    share = math.log(above / target) / math.log(above / below)
+    root, aside = fails * (meets / fails) ** share, within**0.45
+    found = _rounded(root * aside if root * aside < meets / within**0.1 else root / aside)
+    return found if fails < found < meets else middle
+
+
+def _rounded(epsilon: float) -> float:
+    return float(f"{epsilon:.{_DIGITS}g}")

@@ -1,0 +1,240 @@
+"""What a study does: its cells, their seeds, and one replicate of one cell.
+
+A seed is the SHA-256 digest of the study's seed, the part that draws (data, release or analysis),
+what the part depends on (the synthesizer's name and the values of its grid keys, or those that the
+data's function takes) and the replicate's number. So it depends on no other cell, on no order and
+on no worker; and all cells whose data depend on the same keys see the same data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesdp.errors import BayesDPError, InvalidInput
+from bayesdp.evaluation.studies.calls import taken
+from bayesdp.mechanisms.randomness import reproducible
+from bayesdp.release import Release
+
+Keys = tuple[tuple[str, Any], ...]
+Row = dict[str, Any]
+WORDS = ("synthesizer", "analysis", "replicate", "estimand", "truth", "unit", "error", "message")
+"""Columns of the results that are no grid key's and no analysis's."""
+
+
+class Simulated(NamedTuple):
+    """What a study's data function may return: records, and the truth behind them.
+
+    Attributes
+    ----------
+    data : object
+        What the synthesizers take.
+    truth : number or mapping of str to number
+        Of the estimand, or of each by its name.
+    """
+
+    data: Any
+    truth: float | Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A synthesizer, and the values of the grid keys that it and the data's function take."""
+
+    synthesizer: str
+    keys: Keys
+
+
+class Unit(NamedTuple):
+    """A task: a replicate of a cell, and which analyses of its release are wanted."""
+
+    cell: Cell
+    replicate: int
+    analyses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all replicates share, and what goes to every worker."""
+
+    data: Any
+    synthesizers: Mapping[str, Any]
+    analyses: Mapping[str, Callable[..., Any]]
+    truth: Any
+    seed: int
+    public: bool
+    data_keys: tuple[str, ...]
+    """Grid keys that the data's function takes."""
+
+    def made(self, cell: Cell) -> Any:
+        """The cell's synthesizer."""
+        maker = self.synthesizers[cell.synthesizer]
+        if is_synthesizer(maker):
+            return maker
+        own = taken(f"synthesizer {cell.synthesizer!r}", maker, 0, dict(cell.keys))
+        made = maker(**{name: value for name, value in cell.keys if name in own})
+        if not is_synthesizer(made):
+            raise InvalidInput(
+                f"synthesizer {cell.synthesizer!r} makes a {type(made).__name__}, which has no "
+                "release(data)"
+            )
+        return made
+
+    def drawn(self, cell: Cell, replicate: int) -> Simulated:
+        """The replicate's data, and their truth or None."""
+        data, truth = self.data, self.truth
+        if callable(data):
+            keys = {name: value for name, value in cell.keys if name in self.data_keys}
+            seed = seed_of(self.seed, "data", keys.items(), replicate)
+            data = data(np.random.default_rng(seed), **keys)
+            if isinstance(data, Simulated):
+                data, truth = data
+        return Simulated(data, truth(data) if callable(truth) else truth)
+
+
+def is_synthesizer(thing: Any) -> bool:
+    """Whether it is an instance with a `release`."""
+    return not isinstance(thing, type) and callable(getattr(thing, "release", None))
+
+
+def cells(synthesizers: Mapping[str, Iterable[str]], grid: Mapping[str, list[Any]]) -> list[Cell]:
+    """All cells, each synthesizer's over the grid keys that concern it."""
+    found = []
+    for name, concerned in synthesizers.items():
+        own = [key for key in grid if key in set(concerned)]
+        for values in itertools.product(*(grid[key] for key in own)):
+            found.append(Cell(name, tuple(zip(own, values, strict=True))))
+    return found
+
+
+def seed_of(seed: int, part: str, keys: Iterable[tuple[str, Any]], *others: str | int) -> int:
+    """256 bits; see the module's docstring. The order of the keys doesn't matter."""
+    return int.from_bytes(_digest(keys, seed, part, *others), "big")
+
+
+def unit_of(cell: Cell, analysis: str, replicate: int) -> str:
+    """32 hexadecimal digits that name an analysis of a replicate of a cell."""
+    return _digest(cell.keys, cell.synthesizer, analysis, replicate).hex()[:32]
+
+
+def _digest(keys: Iterable[tuple[str, Any]], *others: str | int) -> bytes:
+    content = [sorted([name, _plain(value)] for name, value in keys), *others]
+    return hashlib.sha256(json.dumps(content).encode()).digest()
+
+
+def _plain(value: Any) -> Any:
+    """1 and 1.0 alike, so that a grid may grow from whole numbers to others."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def run_unit(plan: Plan, unit: Unit) -> list[Row]:
+    """The rows of a replicate: of each analysis, one an estimand, or one with its error."""
+    cell, replicate, analyses = unit
+    try:
+        simulated = plan.drawn(cell, replicate)
+        synthesizer = plan.made(cell)
+        with reproducible(seed_of(plan.seed, "release", cell.keys, cell.synthesizer, replicate)):
+            release = synthesizer.release(simulated.data)
+    except Exception as error:  # any that the user's own code may raise
+        return [_failed(plan, cell, name, replicate, error) for name in analyses]
+    rows = []
+    for name in analyses:
+        try:
+            rows += _analysed(plan, cell, name, replicate, simulated, release)
+        except Exception as error:
+            rows.append(_failed(plan, cell, name, replicate, error))
+    return rows
+
+
+def _analysed(
+    plan: Plan, cell: Cell, name: str, replicate: int, simulated: Simulated, release: Release
+) -> list[Row]:
+    analysis = plan.analyses[name]
+    seed = seed_of(plan.seed, "analysis", cell.keys, cell.synthesizer, name, replicate)
+    offered = {"generator": np.random.default_rng([seed, 1]), "data": simulated.data}
+    own = taken(f"analysis {name!r}", analysis, 1, offered)
+    with reproducible(seed):
+        found = analysis(release, **{argument: offered[argument] for argument in own})
+    estimands = _estimands(name, found)
+    truth = simulated.truth
+    if isinstance(truth, Mapping) and not set(truth) & set(estimands):
+        raise InvalidInput(
+            f"truth is of {sorted(truth)}, and analysis {name!r} has the estimands "
+            f"{sorted(estimands)}; give the truth of one of them"
+        )
+    rows = []
+    for estimand, numbers in estimands.items():
+        clash = set(numbers) & {*WORDS, *dict(cell.keys)}
+        if clash:
+            raise InvalidInput(
+                f"analysis {name!r} returned numbers called {sorted(clash)}, which the results' "
+                "own columns are called; choose other names"
+            )
+        true = truth.get(estimand) if isinstance(truth, Mapping) else truth
+        row = {**_row(cell, name, replicate), "estimand": estimand, **numbers}
+        rows.append(row | ({} if true is None else {"truth": float(true)}))
+    return rows
+
+
+def _estimands(name: str, found: Any) -> dict[str, dict[str, float]]:
+    """An analysis's numbers by estimand; the only one's name is ""."""
+    if isinstance(found, Mapping) and found:
+        values = list(found.values())
+        if all(map(_is_number, values)):
+            return {"": {str(k): float(v) for k, v in found.items()}}
+        whole = all(isinstance(each, Mapping) and each for each in values)
+        if whole and all(_is_number(x) for each in values for x in each.values()):
+            return {
+                str(estimand): {str(k): float(v) for k, v in numbers.items()}
+                for estimand, numbers in found.items()
+            }
+    raise InvalidInput(
+        f"analysis {name!r} returned a {type(found).__name__} that isn't a mapping of names to "
+        "numbers, or of estimands to such mappings"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | np.bool_) or (
+        isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"
+    )
+
+
+def _row(cell: Cell, analysis: str, replicate: int) -> Row:
+    return {
+        "unit": unit_of(cell, analysis, replicate),
+        "synthesizer": cell.synthesizer,
+        **{name: shown(value) for name, value in cell.keys},
+        "analysis": analysis,
+        "replicate": replicate,
+    }
+
+
+def shown(value: Any) -> Any:
+    """A grid value as the results show it: JSON, unless it is one number or word."""
+    return value if isinstance(value, str | int | float) else json.dumps(value)
+
+
+def _failed(plan: Plan, cell: Cell, name: str, replicate: int, error: Exception) -> Row:
+    """The error's type; its message where it may be seen: bayesdp's show nothing confidential."""
+    tell = plan.public or isinstance(error, BayesDPError)
+    return failed_row(cell, name, replicate, type(error).__name__, str(error) if tell else None)
+
+
+def failed_row(cell: Cell, name: str, replicate: int, error: str, message: str | None) -> Row:
+    """A row of a replicate that has no numbers."""
+    return {
+        **_row(cell, name, replicate),
+        "estimand": "",
+        "error": error,
+        **({} if message is None else {"message": message}),
+    }

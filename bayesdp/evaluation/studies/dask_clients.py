@@ -1,0 +1,128 @@
+"""Dask clients: of processes of this machine, of a scheduler elsewhere, or as they are given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput, StudyStopped
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOCAL = "local"
+_SCHEMES = ("tcp", "tls", "ws", "wss")
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+_TRIM = "MALLOC_TRIM_THRESHOLD_"
+_PATIENCE = 20.0  # seconds for a scheduler to answer, and for it to have a worker
+
+
+def check_client(client: Client | str | None, workers: int | None) -> None:
+    """Raise InvalidInput unless these are what `run_tasks` takes."""
+    if workers is not None:
+        check_at_least_one("workers", workers)
+        if client != LOCAL:
+            raise InvalidInput(f"workers is {workers}; it goes with client='local' alone")
+    if client is None or client == LOCAL:
+        return
+    if isinstance(client, str):
+        if not _is_address(client):
+            raise InvalidInput(
+                f"client is {client!r}; it must be 'local', None, a distributed.Client or a "
+                "scheduler's address, as 'tcp://10.0.0.1:8786'"
+            )
+        return
+    from distributed import Client
+
+    if not isinstance(client, Client) or client.asynchronous:
+        raise InvalidInput(
+            f"client is a {type(client).__name__}; it must be 'local', None, a scheduler's "
+            "address or a distributed.Client that isn't asynchronous"
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        return found.scheme in _SCHEMES and bool(found.hostname) and found.port is not None
+    except ValueError:  # a port that is no number
+        return False
+
+
+@contextmanager
+def connected(client: Client | str, workers: int) -> Iterator[Client]:
+    """A client with at least one worker, and closed in the end unless it was given."""
+    if not isinstance(client, str):
+        _check_workers(client, "the given client's scheduler")
+        yield client
+        return
+    with _local(workers) if client == LOCAL else _at(client) as opened:
+        yield opened
+
+
+@contextmanager
+def _at(address: str) -> Iterator[Client]:
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except OSError as error:
+        raise StudyStopped(
+            f"client is {address!r}, but no Dask scheduler answers there within {_PATIENCE:g} "
+            "seconds; start one with `dask scheduler`, or run with client='local'"
+        ) from error
+    try:
+        _check_workers(client, address)
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Client]:
+    """Processes of this machine, which end with this one however it ends."""
+    import logging
+
+    import dask
+    from distributed import Client, LocalCluster
+
+    try:
+        with dask.config.set({_ENVIRONMENT: _environment()}):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",  # no other way to have none on a fixed port
+                silence_logs=logging.CRITICAL,
+            )
+    except (OSError, RuntimeError) as error:
+        raise StudyStopped(
+            f"worker processes can't be started ({type(error).__name__}); a script that starts "
+            'them needs `if __name__ == "__main__":` around its own run'
+        ) from error
+    with cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def _environment() -> dict[str, object]:
+    """Dask's own, but for its threshold: memory would be mapped anew for each large array."""
+    import dask
+
+    found = dict(dask.config.get(_ENVIRONMENT))
+    trim = found.pop(_TRIM, None)
+    if os.environ.get(_TRIM) == str(trim):  # an earlier cluster of this process left it
+        del os.environ[_TRIM]
+    return found
+
+
+def _check_workers(client: Client, where: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except (TimeoutError, OSError) as error:
+        raise StudyStopped(
+            f"{where} has no worker, after {_PATIENCE:g} seconds; start one with `dask worker`"
+        ) from error

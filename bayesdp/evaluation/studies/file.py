@@ -1,0 +1,162 @@
+"""Studies in TOML: one file says the data, synthesizers, analyses and grid.
+
+title = "Which epsilon, and how many copies"
+replicates = 200
+seed = 7
+
+[data]                       # simulated: a law of `laws`, its arguments here or in the grid
+law = "bernoulli"
+p = 0.3
+# or records, as in an analysis: source = "survey.csv", column = "voted", public = true
+
+[grid]
+n = [100, 1000]
+epsilon = [0.5, 1.0, 2.0]
+copies = [1, 5]
+
+[synthesizers.copies]        # any name; `name` is that of a synthesizer, and the rest fixed
+name = "beta_binomial"
+
+[analyses.posterior]         # any name; a model's family and its parameters
+family = "binomial"
+prior = [1, 1]               # and, of a `ModelAnalysis`: level = 0.9, variables = ["beta"],
+                             # fit = { draws = 1000 }
+
+[truth]                      # of records: known numbers, by the names of the estimands
+p = 0.3
+"""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.analysis import DataSection
+from bayesdp.evaluation.declarations import model_of, synthesizer_class
+from bayesdp.evaluation.studies.laws import LAWS
+from bayesdp.evaluation.studies.models import ModelAnalysis
+from bayesdp.evaluation.studies.study import Study
+from bayesdp.synthesis.tables import answers, read_table
+
+
+class _Synthesizer(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+
+
+class _Analysis(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    family: str
+    level: float = 0.95
+    variables: tuple[str, ...] | None = None
+    fit: dict[str, Any] | None = None
+
+
+class StudyFile(BaseModel):
+    """A whole study, as a TOML file says it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = "Study"
+    replicates: int = Field(100, strict=True)
+    seed: int = Field(strict=True)
+    out: str | None = None
+    data: dict[str, Any]
+    grid: dict[str, list[Any]]
+    synthesizers: dict[str, _Synthesizer]
+    analyses: dict[str, _Analysis]
+    truth: float | dict[str, float] | None = None
+
+
+def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile, Study]:
+    """Read a study's file, and the records that it names.
+
+    Parameters
+    ----------
+    path : Path
+    replicates : int, optional
+        In place of the file's.
+
+    Raises
+    ------
+    InvalidInput
+        If the file isn't there, isn't TOML, or has a key that is unknown, missing or of a wrong
+        type; or if it names a table, column, law, synthesizer, model, parameter or grid key that
+        isn't there.
+    """
+    if not path.is_file():
+        raise InvalidInput(f"study is {str(path)!r}, but there is no such file")
+    try:
+        declared = StudyFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        data, public = _data(declared.data, path.parent)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'data'}: {fault['msg']}"
+            for fault in error.errors()
+        )
+        raise InvalidInput(f"{path}: {faults}") from error
+    study = Study(
+        data=data,
+        synthesizers={name: _maker(name, each) for name, each in declared.synthesizers.items()},
+        analyses={name: _analysis(each) for name, each in declared.analyses.items()},
+        grid=declared.grid,
+        replicates=declared.replicates if replicates is None else replicates,
+        seed=declared.seed,
+        truth=declared.truth,
+        public=public,
+    )
+    return declared, study
+
+
+def _data(section: Mapping[str, Any], folder: Path) -> tuple[Any, bool]:
+    """Records or a law that draws them, and whether they may be seen."""
+    if "law" in section:
+        return _law(dict(section)), True
+    data = DataSection.model_validate(dict(section))
+    if data.by is not None or data.labels is not None:
+        raise InvalidInput("data.by is given, but a study's records have no groups; leave it out")
+    source = data.source
+    if ":" not in source and not Path(source).is_absolute():
+        source = str(folder / source)
+    frame = read_table(source, data.columns or [str(data.column)])
+    if data.column is None:
+        return frame, data.public
+    return answers(frame[data.column], equals=data.equals, above=data.above), data.public
+
+
+def _law(given: dict[str, Any]) -> Any:
+    name = given.pop("law")
+    if name not in LAWS:
+        raise InvalidInput(f"data.law is {name!r}; it must be one of {', '.join(LAWS)}")
+    known = list(inspect.signature(LAWS[name]).parameters)[1:]
+    for parameter in given:
+        if parameter not in known:
+            raise InvalidInput(
+                f"data.{parameter}: the law {name!r} has no such parameter; it has "
+                f"{', '.join(known)}"
+            )
+    return partial(LAWS[name], **given)
+
+
+def _maker(name: str, section: _Synthesizer) -> Any:
+    try:
+        cls, fixed = synthesizer_class(section.name, section.model_extra or {})
+    except InvalidInput as error:
+        raise InvalidInput(f"synthesizers.{name}: {error}") from error
+    return partial(cls, **fixed)
+
+
+def _analysis(section: _Analysis) -> ModelAnalysis:
+    model = model_of(section.family, section.model_extra or {})
+    return ModelAnalysis(model, section.level, section.fit, section.variables)

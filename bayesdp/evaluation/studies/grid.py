@@ -1,0 +1,88 @@
+"""Checks of what a study is declared to be, before anything runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.studies.cells import WORDS, Cell, Plan, shown
+
+
+def checked_grid(grid: Any) -> dict[str, list[Any]]:
+    """Each key's values as a list of Python's own numbers, words and tuples.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no key, a key has no values, equal ones or values of several kinds, or is called
+        what a column of the results is called.
+    """
+    if not isinstance(grid, Mapping) or not grid:
+        raise InvalidInput(
+            f"grid is {'empty' if isinstance(grid, Mapping) else f'a {type(grid).__name__}'}; give "
+            "at least one key with its values, as {'epsilon': [0.5, 1.0]}"
+        )
+    found = {}
+    for key, values in grid.items():
+        if not isinstance(key, str) or not key.isidentifier() or key in WORDS:
+            raise InvalidInput(
+                f"grid has the key {key!r}; keys are arguments' names, and none of "
+                f"{', '.join(WORDS)}"
+            )
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InvalidInput(f"grid[{key!r}] is {values!r}; it must be a list of values")
+        found[key] = [_value(key, value) for value in values]
+        if not found[key]:
+            raise InvalidInput(f"grid[{key!r}] is empty; give at least one value")
+        if len(set(found[key])) < len(found[key]):
+            raise InvalidInput(f"grid[{key!r}] has a value twice: {found[key]}; give each once")
+        kind_of(key, found[key])
+    return found
+
+
+def _value(key: str, value: Any) -> Any:
+    plain = value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    if isinstance(plain, list | tuple):
+        return tuple(_value(key, each) for each in plain)
+    if isinstance(plain, bool | str | int) or (isinstance(plain, float) and math.isfinite(plain)):
+        return plain
+    raise InvalidInput(
+        f"grid[{key!r}] has {value!r}; values must be finite numbers, words, or tuples of them"
+    )
+
+
+def kind_of(key: str, values: Iterable[Any]) -> str:
+    """What a key's values are, all of them: number, truth value or word."""
+    kinds = sorted({_kind(shown(value)) for value in values})
+    if len(kinds) > 1:
+        raise InvalidInput(f"grid[{key!r}] has values of several kinds: {', '.join(kinds)}")
+    return kinds[0]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "truth value"
+    return "word" if isinstance(value, str) else "number"
+
+
+def checked_truth(truth: Any) -> Any:
+    """A number, numbers by estimand, a function, or None."""
+    numbers = list(truth.values()) if isinstance(truth, Mapping) else [truth]
+    if truth is None or callable(truth) or (numbers and all(map(is_number, numbers))):
+        return truth
+    raise InvalidInput(
+        f"truth is a {type(truth).__name__}; it must be a number, a mapping of estimands to "
+        "numbers, or a function of the data"
+    )
+
+
+def check_cell(plan: Plan, cell: Cell) -> None:
+    """Raise InvalidInput unless the cell's synthesizer can be made."""
+    try:
+        plan.made(cell)
+    except InvalidInput as error:
+        where = ", ".join(f"{name}={value!r}" for name, value in cell.keys)
+        raise InvalidInput(f"synthesizer {cell.synthesizer!r} at {where}: {error}") from error

@@ -1,0 +1,155 @@
+"""What a study found: its rows, what failed, and a summary of each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NOT_NUMBERS = frozenset(
+    ("synthesizer", "analysis", "replicate", "estimand", "truth", "error", "message")
+)
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """Rows of a study: one a synthesizer, cell of the grid, analysis, replicate and estimand.
+
+    They are no private release, and promise nothing: see `note`.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Columns synthesizer, a column a grid key (empty where it doesn't concern the synthesizer),
+        analysis, replicate, estimand ("" of an analysis that has one), truth where it is known,
+        the analyses' numbers, and error and message where a replicate failed.
+    keys : tuple of str
+        The grid's.
+    folder : Path
+        Where they are kept, as results.parquet.
+    """
+
+    frame: pd.DataFrame
+    keys: tuple[str, ...]
+    folder: Path
+
+    note = NOTE
+
+    @staticmethod
+    def load(folder: str | Path) -> StudyResults:
+        """The results in a study's folder, finished or not.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no study's folder, or a file in it is damaged.
+        """
+        return results_of(Path(folder))
+
+    @property
+    def failures(self) -> pd.DataFrame:
+        """The rows of replicates that failed, with their errors."""
+        if "error" not in self.frame:
+            return self.frame.iloc[:0]
+        return self.frame[self.frame["error"].notna()]
+
+    def summary(self) -> pd.DataFrame:
+        """Averages over replicates, with their Monte Carlo standard errors.
+
+        Of a number x that R replicates have, the mean and its standard error sd(x) / sqrt(R), with
+        divisor R - 1 in sd. With a truth t, of each replicate or of all: the bias, mean(x - t), of
+        "mean"; the root of its mean squared error, with the standard error
+        sd((x - t)^2) / (2 rmse sqrt(R)) of the delta method; and the coverage c, the share with
+        low <= t <= high, with the standard error sqrt(c (1 - c) / R); if it is none or all, as if
+        half a replicate were otherwise.
+
+        Returns
+        -------
+        DataFrame
+            A row a synthesizer, cell, analysis and estimand, with the number of replicates that
+            have numbers, and of those that failed; columns NAME and NAME_se. A number is NaN where
+            the analysis doesn't have it, or a replicate's is NaN.
+        """
+        import pandas as pd
+
+        cell = ["synthesizer", *self.keys, "analysis"]
+        failed = self.failures.groupby(cell, dropna=False, sort=False).size()
+        good = self.frame
+        if "error" in good:
+            good = good[good["error"].isna()]
+        by = [*cell, "estimand"]
+        rows = []
+        for place, group in good.groupby(by, dropna=False, sort=False):
+            where = dict(zip(by, place, strict=True))
+            rows.append({**where, "replicates": len(group), **self._averages(group)})
+        found = pd.DataFrame(rows, columns=None if rows else [*by, "replicates"])
+        lost = failed.rename("failed").reset_index()
+        found = found.merge(lost, on=cell, how="outer" if len(lost) else "left", sort=False)
+        for name in ("replicates", "failed"):
+            found[name] = found[name].fillna(0).astype("int64")
+        ahead = [*by, "replicates", "failed"]
+        return found[[*ahead, *(name for name in found.columns if name not in ahead)]]
+
+    def _averages(self, group: pd.DataFrame) -> dict[str, float]:
+        found: dict[str, float] = {}
+        columns = {
+            str(name): group[name].to_numpy(dtype=np.float64, na_value=np.nan)
+            for name in group.columns
+            if name not in _NOT_NUMBERS and name not in self.keys and group[name].notna().any()
+        }
+        for name, x in columns.items():
+            found[name], found[f"{name}_se"] = _mean(x)
+        if "truth" not in group or group["truth"].isna().all():
+            return found
+        truth = group["truth"].to_numpy(dtype=np.float64, na_value=np.nan)
+        if "mean" in columns:
+            away = columns["mean"] - truth
+            found["bias"], found["bias_se"] = _mean(away)
+            square, error = _mean(away**2)
+            found["rmse"] = root = float(np.sqrt(square))
+            found["rmse_se"] = error / (2 * root) if root else 0.0
+        if {"low", "high"} <= set(columns):
+            inside = (columns["low"] <= truth) & (truth <= columns["high"])
+            known = ~np.isnan(columns["low"] + columns["high"] + truth)
+            share = float(inside.mean()) if known.all() else float("nan")
+            found["coverage"] = share
+            apart = np.clip(share, 0.5 / len(group), 1 - 0.5 / len(group))
+            found["coverage_se"] = float(np.sqrt(apart * (1 - apart) / len(group)))
+        return found
+
+    def __str__(self) -> str:
+        failed = len(self.failures)
+        return f"{len(self.frame):,} rows, {failed:,} of them failed, in {self.folder}. {self.note}"
+
+    def __repr__(self) -> str:
+        return f"<StudyResults: {self}>"
+
+
+def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResults:
+    """Those in a folder; with `units`, of these alone."""
+    keys = tuple(read_manifest(folder)["keys"])
+    table = Store(folder, keys).table()
+    if table is None:
+        raise InvalidInput(f"{str(folder)!r} has no results yet; run the study")
+    if units is not None:
+        table = table.filter([unit in units for unit in table["unit"].to_pylist()])
+    # Numbers that only rows left out have are missing here, which isn't the same as NaN.
+    there = [name for name in table.column_names if table[name].null_count < len(table)]
+    shown = [name for name in table.column_names if name in {*there, *keys} - {"unit"}]
+    return StudyResults(table.select(shown).to_pandas(), keys, folder)
+
+
+def _mean(x: NDArray[np.float64]) -> tuple[float, float]:
+    """And its standard error: NaN of a single number."""
+    error: Any = x.std(ddof=1) / np.sqrt(x.size) if x.size > 1 else np.nan
+    return float(x.mean()), float(error)

@@ -1,0 +1,252 @@
+"""Replicated simulation: synthesizers and analyses over a grid, many times over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.studies.calls import named, taken
+from bayesdp.evaluation.studies.cells import (
+    Cell,
+    Plan,
+    Unit,
+    cells,
+    failed_row,
+    is_synthesizer,
+    run_unit,
+    shown,
+    unit_of,
+)
+from bayesdp.evaluation.studies.dask_clients import check_client
+from bayesdp.evaluation.studies.grid import check_cell, checked_grid, checked_truth, kind_of
+from bayesdp.evaluation.studies.models import ModelAnalysis, is_model
+from bayesdp.evaluation.studies.progress import Progress, told
+from bayesdp.evaluation.studies.results import StudyResults, results_of
+from bayesdp.evaluation.studies.runner import WorkerDied, packed, run_tasks
+from bayesdp.evaluation.studies.store import Row, opened
+from bayesdp.mechanisms.randomness import reproducible
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """Release data again and again, by each synthesizer over a grid, and analyse every release.
+
+    A function gets what its arguments are called, so that it names only what it needs.
+
+    Parameters
+    ----------
+    data : records, or function
+        What the synthesizers take: a DataFrame, an array, a `Count`. Or a function of a numpy
+        Generator (its first argument) and any grid keys that it names, which draws them anew for
+        each replicate; it may return ``bdp.Simulated(data, truth)``.
+    synthesizers : list, or mapping of names
+        Classes, functools.partial objects or functions, called with the grid keys that they
+        name and giving an object with ``release(data)``; or such objects, which take none.
+    analyses : list, or mapping of names
+        Models, such as ``bdp.BinomialModel()``, of whose posterior the mean, sd and
+        95% interval are kept (`ModelAnalysis` has choices); or functions of a release (their first
+        argument) and, if they name them, ``generator`` and the confidential ``data``. They return a
+        mapping of names to numbers, or one of those for each estimand. The summary knows the
+        names mean, low and high.
+    grid : mapping of str to list
+        Values of each key: numbers, words, or tuples of them. A synthesizer runs over the keys that
+        concern it and the data alone.
+    replicates : int
+        Of each cell.
+    seed : int
+        A replicate of a cell is the same for the same seed and names of synthesizer and analysis,
+        whatever else is in the study, and wherever it runs.
+    truth : number, mapping of str to number, or function, optional
+        Of the estimand, or of each by its name; or a function of the data giving one of these.
+    public : bool, optional
+        Whether the data are public or simulated, so that an error's message may be kept whoever
+        raised it. By default that is so where `data` is a function; else only bayesdp's own
+        messages are kept, which show nothing confidential.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is out of its range, a grid key concerns nothing, or a synthesizer refuses
+        the values of a cell.
+
+    Examples
+    --------
+    >>> study = Study(data=[0, 1, 1, 0] * 25, synthesizers=[bdp.BetaBinomialSynthesizer],
+    ...               analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]},
+    ...               replicates=20, seed=7, truth=0.5)
+    >>> study.run(out="study", client=None).summary()    # doctest: +SKIP
+    """
+
+    data: Any = field(repr=False)  # they may be confidential
+    synthesizers: Any
+    analyses: Any
+    grid: Mapping[str, Any]
+    replicates: int = 100
+    seed: int
+    truth: Any = None
+    public: bool | None = None
+    _plan: Plan = field(init=False, repr=False)
+    _cells: tuple[Cell, ...] = field(init=False, repr=False)
+    _grid: dict[str, list[Any]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_at_least_one("replicates", self.replicates)
+        with reproducible(self.seed):  # refuses a bad seed
+            pass
+        grid = checked_grid(self.grid)
+        synthesizers = named("synthesizers", self.synthesizers)
+        analyses = {
+            name: ModelAnalysis(each) if is_model(each) else each
+            for name, each in named("analyses", self.analyses).items()
+        }
+        for name, analysis in analyses.items():
+            taken(f"analysis {name!r}", analysis, 1, ["generator", "data"])
+        simulated = callable(self.data)
+        of_data = taken("data", self.data, 1, grid) if simulated else []
+        concerned = {
+            name: {*of_data, *_keys_of(name, maker, grid)} for name, maker in synthesizers.items()
+        }
+        idle = set(grid) - {key for keys in concerned.values() for key in keys}
+        if idle:
+            raise InvalidInput(
+                f"grid has {sorted(idle)}, which no synthesizer and no data function takes; the "
+                "synthesizers' arguments are the grid's keys"
+            )
+        plan = Plan(
+            data=self.data,
+            synthesizers=synthesizers,
+            analyses=analyses,
+            truth=checked_truth(self.truth),
+            seed=int(self.seed),
+            public=simulated if self.public is None else self.public,
+            data_keys=tuple(of_data),
+        )
+        every = tuple(cells(concerned, grid))
+        for cell in every:
+            check_cell(plan, cell)
+        for name, value in (("_plan", plan), ("_cells", every), ("_grid", grid)):
+            object.__setattr__(self, name, value)
+
+    def run(
+        self,
+        out: str | Path,
+        *,
+        client: Client | str | None = "local",
+        workers: int | None = None,
+        retry_failed: bool = False,
+        progress: Progress | None = None,
+    ) -> StudyResults:
+        """Compute what the folder doesn't hold yet, add it as it comes, and read all of it.
+
+        Killed at any time, the same call goes on where it was. A study of the same seed, data,
+        synthesizers and analyses may also be extended in its folder: by more replicates, other
+        values in the grid, other synthesizers or other analyses.
+
+        Parameters
+        ----------
+        out : path
+            The study's folder; it is made if it isn't there. It holds no privacy promise, and
+            with confidential data must be kept as they are.
+        client : "local", str, Client or None
+            "local": processes of this machine, which end with this one. A scheduler's address, or a
+            `distributed.Client`: a cluster whose workers have the same bayesdp. None: this process.
+            A script with "local" needs ``if __name__ == "__main__":``.
+        workers : int, optional
+            Processes of "local", by default one a core.
+        retry_failed : bool
+            Whether replicates that failed are computed again.
+        progress : callable, optional
+            Called with the replicates of cells that are done, and all. Without it a bar with the
+            time left is drawn where standard error is a terminal.
+
+        Raises
+        ------
+        InvalidInput
+            If `client` or `workers` is wrong, the study can't be sent to another process, or the
+            folder holds another study, or something else, which stays as it was.
+        StudyStopped
+            If the scheduler can't be reached or is lost, the disk is full, or another process is
+            running the same study; what was finished is kept.
+        """
+        check_client(client, workers)
+        if client is not None:
+            packed(self._plan)  # so that what can't be sent leaves no folder behind
+        folder, plan = Path(out), self._plan
+        with opened(folder, self._identity(), self._public(), tuple(self._grid)) as store:
+            units = self._missing(store.units(), retry_failed)
+            whole = len(self._cells) * self.replicates
+            done = whole - len(units)
+            running = run_tasks(run_unit, plan, units, client=client, workers=workers)
+            with told(progress) as tell, closing(running) as batches:
+                tell(done, whole)
+                for batch in batches:
+                    for unit, rows in batch:
+                        store.append(_died(unit) if isinstance(rows, WorkerDied) else rows)
+                    done += len(batch)
+                    tell(done, whole)
+            store.merge()
+        return results_of(folder, self._units())
+
+    def _missing(self, there: Mapping[str, bool], retry_failed: bool) -> list[Unit]:
+        """What is to be computed: replicate by replicate, so that all cells grow together."""
+
+        def wanted(unit: str) -> bool:
+            return unit not in there or (retry_failed and there[unit])
+
+        found = []
+        for replicate in range(self.replicates):
+            for cell in self._cells:
+                names = [n for n in self._plan.analyses if wanted(unit_of(cell, n, replicate))]
+                if names:
+                    found.append(Unit(cell, replicate, tuple(names)))
+        return found
+
+    def _units(self) -> set[str]:
+        """What this declaration asks for: its folder may hold more."""
+        return {
+            unit_of(cell, name, replicate)
+            for cell in self._cells
+            for name in self._plan.analyses
+            for replicate in range(self.replicates)
+        }
+
+    def _identity(self) -> dict[str, Any]:
+        """What its rows depend on, by the words of a refusal."""
+        plan = self._plan
+        kinds = {f"the kind of grid key {k!r}": kind_of(k, v) for k, v in self._grid.items()}
+        return {
+            "the seed": plan.seed,
+            "the data": plan.data,
+            "the truth": plan.truth,
+            **{f"synthesizer {name!r}": each for name, each in plan.synthesizers.items()},
+            **{f"analysis {name!r}": each for name, each in plan.analyses.items()},
+            **kinds,
+        }
+
+    def _public(self) -> dict[str, Any]:
+        return {
+            "grid": {key: [shown(value) for value in of] for key, of in self._grid.items()},
+            "replicates": self.replicates,
+            "synthesizers": list(self._plan.synthesizers),
+            "analyses": list(self._plan.analyses),
+        }
+
+
+def _keys_of(name: str, maker: Any, grid: Mapping[str, Any]) -> list[str]:
+    return [] if is_synthesizer(maker) else taken(f"synthesizer {name!r}", maker, 0, grid)
+
+
+def _died(unit: Unit) -> list[Row]:
+    """Rows of a replicate that ended its worker, again and again."""
+    message = "the worker process ended while it ran, out of memory perhaps"
+    return [
+        failed_row(unit.cell, name, unit.replicate, "WorkerDied", message) for name in unit.analyses
+    ]

@@ -1,0 +1,61 @@
+"""A study of 2,000 short replicates, killed ten times at random, is the study never killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bayesdp as bdp
+from tests.evaluation.studies.parts import short
+
+ROOT = Path(__file__).parents[3]
+
+
+def run_and_kill(folder: Path, client: str, began: Path, after: float) -> int:
+    """Start the study in a process of its own, and kill it so long after it began to compute."""
+    began.unlink(missing_ok=True)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tests.evaluation.studies.parts", str(folder), client, str(began)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.DEVNULL,
+    )
+    start = time.monotonic()
+    while not began.exists() and running.poll() is None:
+        assert time.monotonic() - start < 120
+        time.sleep(0.005)
+    time.sleep(after)
+    os.kill(running.pid, signal.SIGKILL)  # it isn't waited for yet, so there is one to kill
+    return running.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_killed_ten_times(tmp_path):
+    """Three times with workers, which end too; the last bits agree, and no row is twice."""
+    folder, began = tmp_path / "s", tmp_path / "began"
+    moments, ends, counts = random.Random(5), [], []
+    for k in range(10):
+        client = "local" if k in (1, 4, 7) else "none"
+        ends.append(run_and_kill(folder, client, began, moments.uniform(0.0, 1.0)))
+        try:
+            counts.append(len(bdp.StudyResults.load(folder).frame))
+        except bdp.InvalidInput:  # killed before the first part
+            counts.append(0)
+    assert ends == [-signal.SIGKILL] * 10
+    assert counts == sorted(counts)  # nothing is ever lost
+    assert 0 < counts[-1] < 2000
+    # What the next run has to do is what isn't there yet.
+    told: list[tuple[int, int]] = []
+    found = short(seconds=0.001).run(folder, client=None, progress=lambda *done: told.append(done))
+    assert told[0] == (counts[-1], 2000)
+    key = ["synthesizer", "epsilon", "n", "analysis", "replicate"]
+    assert len(found.frame) == len(found.frame.drop_duplicates(key)) == 2000
+    short(seconds=0.001).run(tmp_path / "undisturbed", client=None)
+    one, two = (path / "results.parquet" for path in (folder, tmp_path / "undisturbed"))
+    assert one.read_bytes() == two.read_bytes()
