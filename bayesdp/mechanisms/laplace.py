@@ -78,6 +78,13 @@ class LaplaceMechanism(AdditiveNoise):
     -----
     epsilon = sensitivity / scale a copy, with the sensitivity rounded up to the lattice (under a
     vector, by up to one more step a component).
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.LaplaceMechanism.calibrate(epsilon=0.5, sensitivity=0.02)
+    >>> round(noise.scale, 6)
+    0.04
     """
 
     scale: float
@@ -119,6 +126,13 @@ class DiscreteLaplaceMechanism(AdditiveNoise):
     Notes
     -----
     epsilon = sensitivity / scale a copy.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> round(float(noise.logp(1040, 1041)), 4)
+    -1.7719
     """
 
     scale: float
