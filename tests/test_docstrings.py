@@ -10,16 +10,17 @@ import pytest
 import bayesdp as bdp
 from tests.test_site import reference, thing_of
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+SHOWN = "".join((ROOT / n).read_text("utf-8") for n in ("README.md", "notebooks/how_to.md"))
 EXAMPLES = {
     dotted: thing for dotted, thing in reference.callables() if ">>>" in (thing.__doc__ or "")
 }
-# What has no room for one in its file, or stands in the README as it would there.
+# Their examples stand in those of `publish` and of the synthesizer.
 ELSEWHERE = {"RandomizedResponse", "CategoricalColumns"}
 
 
-def test_what_the_readme_uses_has_an_example():
-    used = set(re.findall(r"\bbdp\.(\w+)", README)) | set(re.findall(r"`(\w+)`", README))
+def test_what_readme_and_recipes_use_has_an_example():
+    used = set(re.findall(r"\bbdp\.(\w+)", SHOWN)) | set(re.findall(r"`(\w+)`", SHOWN))
     used = {name for name in used if f"bayesdp.{name}" in dict(reference.callables())}
     assert len(used) > 25
     assert {name for name in used if f"bayesdp.{name}" not in EXAMPLES} <= ELSEWHERE

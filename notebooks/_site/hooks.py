@@ -35,6 +35,7 @@ def on_config(config: Any) -> Any:
     config.nav = [
         {"Home": "index.md"},
         {"Tutorials": [f"{name}.md" for name in names]},
+        {"How to": "how_to.md"},
         {"Mechanisms": ["mechanisms/index.md", *(f"mechanisms/{name}" for name in mechanisms)]},
         {"Reference": [*(f"reference/{s}.md" for s in reference.SECTIONS), "reference/proofs.md"]},
         {"Project": ["contributing.md", "changelog.md"]},
