@@ -118,7 +118,7 @@ axes.plot(sizes, needed, "o-", color=blue)
 axes.set(xlabel="patients", ylabel="$\\epsilon$ needed", yscale="log", xscale="log")
 axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
 axes.minorticks_off()
-axes.set_yticks([0.02, 0.05, 0.1, 0.2], ["0.02", "0.05", "0.1", "0.2"])
+axes.set_yticks([0.05, 0.1, 0.2], ["0.05", "0.1", "0.2"])
 plt.show()
 
 # %% [markdown]
