@@ -86,7 +86,9 @@ class GaussianMechanism(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.GaussianMechanism.calibrate(epsilon=1.0, delta=1e-6, sensitivity=0.02)
+    >>> noise = bdp.GaussianMechanism.calibrate(    # of the mean of 100 numbers in [-1, 1]
+    ...     epsilon=1.0, delta=1e-6, sensitivity=0.02, neighbours="replace_one", n=100
+    ... )
     >>> round(noise.scale, 4)
     0.0845
     """

@@ -82,7 +82,9 @@ class LaplaceMechanism(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.LaplaceMechanism.calibrate(epsilon=0.5, sensitivity=0.02)
+    >>> noise = bdp.LaplaceMechanism.calibrate(    # of the mean of 100 numbers in [-1, 1]
+    ...     epsilon=0.5, sensitivity=0.02, neighbours="replace_one", n=100
+    ... )
     >>> round(noise.scale, 6)
     0.04
     """
