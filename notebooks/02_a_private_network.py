@@ -80,7 +80,7 @@ statistics(released, formula)
 
 # %%
 model = bdp.ErgmModel(formula, prior=bdp.Normal(0, [5, 3]))
-idata = model.fit(release, draws=1000, warmup=500, seed=1)
+idata = model.fit(release, draws=2000, warmup=500, seed=1)
 print(idata.attrs["engine"], "-", idata.attrs["engine_reason"])
 print(idata.attrs["verdict"])
 az.summary(idata, var_names=["theta"], kind="stats")
@@ -139,13 +139,13 @@ az.summary(fit, kind="stats")
 # Statistics with noise cost less where few are wanted. Each gets noise for how far one tie can
 # move it: by one, for the numbers of ties and of ties within a half of the club. The same model
 # reads them. Of what they count they tell no less than the graph does at twice their `epsilon`, and
-# of all else nothing.
+# of all else nothing. The graph is sampled with the coefficients again, which takes longer chains.
 
 # %%
 numbers = bdp.NoisyStatistics(homophily.formula, epsilon=2.0, attributes=("club",)).release(club)
 print(numbers.guarantee)
 print(numbers.to_frames()[0])
-fit = homophily.fit(numbers, draws=1000, seed=5)
+fit = homophily.fit(numbers, draws=4000, seed=5)
 print(fit.attrs["verdict"])
 az.summary(fit, var_names=["theta"], kind="stats")
 
