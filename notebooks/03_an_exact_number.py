@@ -105,7 +105,8 @@ histogram = D.TruncatedHistogram.calibrate(size, epsilon=0.5, delta=1e-6)
 print(histogram.threshold, histogram.guarantee(0.5))
 
 # %% [markdown]
-# The threshold falls as more is allowed. A larger `epsilon` helps more than a larger `delta`:
+# The threshold falls as more is allowed. Twice the `epsilon` lowers it by more than a `delta` that
+# is 100 times as large:
 
 # %% tags=["drawing"]
 epsilons = np.linspace(0.25, 1.5, 6)

@@ -108,7 +108,7 @@ print(f"{plan.epsilon:.3g} over all proportions, {expected.epsilon:.3g} near 5%"
 # whatever the number of patients, so its share falls as $1 / n$.
 
 # %%
-sizes = [340, 400, 500, 700, 1000]
+sizes = [340, 400, 500, 700]
 options = {"target": 0.12, "mechanisms": "discrete_laplace", "epsilon": (0.01, 1)}
 needed = [bdp.plan(model, n, **options).epsilon for n in sizes]
 
