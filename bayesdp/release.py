@@ -61,6 +61,14 @@ class Release:
     ------
     InvalidInput
         If the parts don't fit together: copies, labels, public and confidential n.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> made = bdp.BetaBinomialMechanism(n=100, size=100, prior=(16, 16))
+    >>> release = bdp.Release.of(made, [38], variable="ill")
+    >>> len(release.to_frames()[0]), release.copies
+    (100, 1)
     """
 
     parts: tuple[Part, ...]

@@ -104,16 +104,26 @@ size = D.BinomialSize(population=100_000, rate=0.01)
 histogram = D.TruncatedHistogram.calibrate(size, epsilon=0.5, delta=1e-6)
 print(histogram.threshold, histogram.guarantee(0.5))
 
-# %%
-epsilons = np.linspace(0.25, 1.5, 11)
-plt.figure(figsize=(5, 2.8), layout="constrained")
-for delta, role in ((1e-4, "naive"), (1e-6, "posterior"), (1e-9, "reiter")):
+# %% [markdown]
+# The threshold falls as more is allowed. Twice the `epsilon` lowers it by more than a `delta` that
+# is 100 times as large:
+
+# %% tags=["drawing"]
+epsilons = np.linspace(0.25, 1.5, 6)
+plt.figure(figsize=(6, 2.8), layout="constrained")
+for delta, role, marker in (
+    (1e-9, "reiter", "^"),
+    (1e-6, "posterior", "o"),
+    (1e-4, "naive", "s"),
+):
     found = [
         D.TruncatedHistogram.calibrate(size, epsilon=e, delta=delta).threshold for e in epsilons
     ]
     plt.plot(
         epsilons,
         found,
+        f"{marker}-",
+        ms=4,
         color=COLOURS[role][0],
         label=f"$\\delta = 10^{{{round(np.log10(delta))}}}$",
     )
@@ -135,8 +145,10 @@ mechanism = D.ExactStatistic(
 release = bdp.publish(mechanism, counts, variable="region")
 print(release.outputs[0], "|", release.guarantee)
 fit = bdp.MultinomialModel((1, 1, 1, 1), n=range(930, 991)).fit(release, seed=1)
-print(np.asarray(fit.posterior["theta"] if "theta" in fit.posterior else fit.posterior["p"])
-      .mean(axis=(0, 1)).round(3))  # fmt: skip
+print(
+    "mean of the regions' shares:",
+    fit.posterior["theta"].mean(("chain", "draw")).to_numpy().round(3),
+)
 
 # %% [markdown]
 # ## An estimate that hardly depends on anybody

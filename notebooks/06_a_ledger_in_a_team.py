@@ -219,19 +219,21 @@ monthly = bdp.DiscreteLaplaceMechanism.calibrate(
 months = np.unique(np.geomspace(1, 240, 30).astype(int))
 added = [bdp.compose([(monthly, int(k))]).epsilon for k in months]
 composed = [bdp.compose([(monthly, int(k))], delta=1e-6).epsilon for k in months]
-rates = np.geomspace(0.001, 1, 100)
+rates = np.geomspace(0.001, 1, 30)
 whole = {e: bdp.compose([(monthly, round(20 * e))]) for e in (0.5, 1.0, 2.0)}
 
+# %% tags=["drawing"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 2.7), layout="constrained")
-left.plot(months, added, color=orange, lw=2, label="sum, $\\delta = 0$")
+left.plot(months, added, color=orange, lw=2, ls=(0, (4, 2)), label="sum, $\\delta = 0$")
 left.plot(months, composed, color=blue, lw=2, label="composed, $\\delta = 10^{-6}$")
 left.set(xlabel="monthly releases at $\\epsilon = 0.05$", ylabel="total $\\epsilon$", ylim=(0, 12))
 left.legend(frameon=False, loc="upper left")
-for (epsilon, promise), colour in zip(whole.items(), (blue, purple, orange), strict=True):
+lines = ((blue, (0, (1, 1))), (purple, (0, (4, 2))), (orange, "-"))
+for (epsilon, promise), (colour, dashes) in zip(whole.items(), lines, strict=True):
     promised = [
         bdp.subsampled(promise, rate=rate, scheme="without_replacement").epsilon for rate in rates
     ]
-    right.loglog(rates, promised, color=colour, lw=2, label=f"$\\epsilon = {epsilon:g}$")
+    right.loglog(rates, promised, color=colour, lw=2, ls=dashes, label=f"$\\epsilon = {epsilon:g}$")
 right.set(xlabel="share of the records in a secret sample", ylabel="$\\epsilon$ for all records")
 right.legend(frameon=False, title="for the sample", loc="lower right")
 plt.show()
@@ -296,3 +298,9 @@ print(promise, "of", synthesizer.guarantee(n=len(chosen)))
 # * **The disk.** The confidential file lies there, and so do copies and backups of it.
 # * **What is true of people in general.** If a release shows that smokers fall ill, that's a fact
 #   about smokers; it is learned whether or not any one of them answered.
+#
+# ## What to take away
+#
+# * One body of data, one name, one budget, set once and for all by those who answer for it.
+# * Everything that leaves goes through the ledger: `ledger=account`, or `spend` before it is drawn.
+# * Write the last hash down where nobody can change it.

@@ -87,9 +87,13 @@ def draw(ratio):
     return bdp.ConjugateRelease("gaussian", "parameter_draw", n, (0.0, 1e8), R=ratio, sigma=1.0)
 
 
-ratios = np.linspace(1.0, 2.6, 100)
+ratios = np.linspace(1.0, 2.6, 60)
 true = [draw(float(ratio)).delta(epsilon) for ratio in ratios]
 allowed = ratios[np.searchsorted(true, delta) - 1]
+print(f"printed: R/sigma = {printed:.3f}, where delta is {draw(printed).delta(epsilon):.3g}")
+print(f"true: delta = 1e-05 up to R/sigma = {allowed:.2f}")
+
+# %% tags=["drawing"]
 figure, axis = plt.subplots(figsize=(6, 2.6), layout="constrained")
 axis.semilogy(ratios, true, color=blue, lw=2)
 axis.axhline(delta, color=ink, lw=0.8, ls=(0, (4, 3)))
@@ -101,8 +105,6 @@ axis.annotate(
 )  # fmt: skip
 axis.set(xlabel="$R/\\sigma$, at $n = 100$", ylabel="$\\delta$ at $\\epsilon = 1$")
 plt.show()
-print(f"printed: R/sigma = {printed:.3f}, where delta is {draw(printed).delta(epsilon):.3g}")
-print(f"true: delta = 1e-05 up to R/sigma = {allowed:.2f}")
 
 # %% [markdown]
 # *For a decision*: the promise that a curator makes by this theorem has a delta of 1 in 540, not of
@@ -164,7 +166,7 @@ class NoisyHistogram:
 
 
 for calibration in ("published", "corrected"):
-    print(f"{calibration}: {bdp.audit(NoisyHistogram(calibration, 3), trials=200_000)}\n")
+    print(f"{calibration}: {bdp.audit(NoisyHistogram(calibration, 3), trials=100_000)}\n")
 
 # %% [markdown]
 # The published claim is refuted twice: by the law, and by draws alone, with a chance of one in a
@@ -232,21 +234,22 @@ for y in added:
             mean = np.exp(law(after, weigh)) @ ratio
             print(f"{name}: with 1e-13 added, the mean log ratio of a draw is {max(mean, 0):.1f}")
 
+# %% tags=["drawing"]
 cells = (2, 3, 4)
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 2.7), layout="constrained")
-for calibration, colour in (("published", orange), ("corrected", blue)):
+for calibration, colour, mark in (("published", orange, "o-"), ("corrected", blue, "s--")):
     found = []
     for b in cells:
         histogram = NoisyHistogram(calibration, b, draws=6)
         one, other = (histogram.logp(histogram.outputs(), x) for x in histogram.pairs()[0])
         found.append(np.abs(one - other).max())
-    left.plot(cells, found, "o-", color=colour, lw=1.5, ms=4, label=f"scale as {calibration}")
+    left.plot(cells, found, mark, color=colour, lw=1.5, ms=4, label=f"scale as {calibration}")
 left.axhline(0.5, color=ink, lw=0.8, ls=(0, (4, 3)))
 left.text(4, 0.5, "claimed", va="bottom", ha="right", fontsize=8)
 left.set(xlabel="cells of the histogram", ylabel="exact $\\epsilon$", ylim=(0, 1.5), xticks=cells)
 left.legend(frameon=False, loc="upper left")
-for (name, found), colour in zip(loss.items(), (orange, blue), strict=True):
-    right.loglog(added, found, "o-", color=colour, lw=1.5, ms=3, label=name)
+for (name, found), colour, mark in zip(loss.items(), (orange, blue), ("o-", "s--"), strict=True):
+    right.loglog(added, found, mark, color=colour, lw=1.5, ms=3, label=name)
 right.axhline(4, color=ink, lw=0.8, ls=(0, (4, 3)))
 right.text(1e-60, 3.6, "claimed", va="top", fontsize=8)
 right.set(xlabel="the added record", ylabel="largest log ratio", ylim=(1, 9000))
@@ -362,7 +365,7 @@ pd.DataFrame(rows).set_index("M").round(2)
 # each gets the whole $\epsilon$, so that ten cost ten times as much. At one price, one copy is
 # best:
 
-# %%
+# %% tags=["drawing"]
 epsilons = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
 figure, axes = plt.subplots(1, 3, figsize=(7, 2.4), layout="constrained", sharey=True)
 for axis, copies in zip(axes, (2, 5, 10), strict=True):
@@ -373,12 +376,16 @@ for axis, copies in zip(axes, (2, 5, 10), strict=True):
         covered["combining rule"].append(covered_by_rule(outputs).mean())
         covered["posterior"].append(covered_by_posterior(design.law(), outputs).mean())
     axis.axhline(0.95, color=ink, lw=0.8, ls=(0, (4, 3)))
-    for (name, found), colour in zip(covered.items(), (purple, blue), strict=True):
-        axis.plot(epsilons, found, "o-", color=colour, lw=1.5, ms=3, label=name)
+    for (name, found), colour, mark in zip(
+        covered.items(), (purple, blue), ("s--", "o-"), strict=True
+    ):
+        axis.plot(epsilons, found, mark, color=colour, lw=1.5, ms=3, label=name)
     axis.set(title=f"{copies} copies", xlabel="$\\epsilon$ in all", ylim=(0.4, 1.01))
 axes[0].set(ylabel="coverage of 95% intervals")
 axes[0].legend(frameon=False, loc="lower right")
 plt.show()
+
+# %%
 for copies in (1, 2, 5, 10):
     design = Design(2.0, copies)
     with bdp.reproducible(copies):

@@ -49,7 +49,7 @@ print(plan.why())
 
 # %%
 axes = plan.plot()
-axes.figure.set_size_inches(7, 4.2)
+axes.figure.set_size_inches(7, 3.8)
 
 # %% [markdown]
 # Each line is one way to release. To the left is less risk, down is more use. No line falls below
@@ -70,13 +70,12 @@ except bdp.InvalidInput as refused:
 # of one in a hundred:
 
 # %%
-rows = []
-for prior in (0.5, 0.01):
-    chosen = bdp.plan(model, n=400, target=0.12, copies=1, attacker_prior=prior).table
-    met = chosen[chosen["meets"]].sort_values("epsilon").groupby("mechanism").first()
-    rows.append(met["attacker"].rename(f"from {prior:g} to at most"))
-met = met[["epsilon", "width", "coverage"]]
-pd.concat([met, *rows], axis=1).sort_values("epsilon").round(3)
+met = plan.table[plan.table["meets"]].sort_values("epsilon").groupby("mechanism").first()
+met = met[["epsilon", "width", "coverage"]].sort_values("epsilon")
+for before in (0.5, 0.01):
+    odds = before / (1 - before) * np.exp(met["epsilon"])
+    met[f"from {before:g} to at most"] = odds / (1 + odds)
+met.round(3)
 
 # %% [markdown]
 # The rows are the mechanisms that meet the target, each at the smallest epsilon at which it does.
@@ -109,18 +108,18 @@ print(f"{plan.epsilon:.3g} over all proportions, {expected.epsilon:.3g} near 5%"
 # whatever the number of patients, so its share falls as $1 / n$.
 
 # %%
-sizes = [340, 400, 500, 700, 1000, 1500]
-needed = [
-    bdp.plan(model, n, target=0.12, mechanisms="discrete_laplace", epsilon=(0.01, 10)).epsilon
-    for n in sizes
-]
-figure, axes = plt.subplots(figsize=(6, 3.6))
+sizes = [340, 400, 500, 700]
+options = {"target": 0.12, "mechanisms": "discrete_laplace", "epsilon": (0.01, 1)}
+needed = [bdp.plan(model, n, **options).epsilon for n in sizes]
+
+# %% tags=["drawing"]
+figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
 axes.plot(sizes, needed, "o-", color=blue)
-axes.set(xlabel="patients", ylabel="epsilon needed", yscale="log", xscale="log")
+axes.set(xlabel="patients", ylabel="$\\epsilon$ needed", yscale="log", xscale="log")
 axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
 axes.minorticks_off()
-axes.set_yticks([0.02, 0.05, 0.1, 0.2], ["0.02", "0.05", "0.1", "0.2"])
-figure.tight_layout()
+axes.set_yticks([0.05, 0.1, 0.2], ["0.05", "0.1", "0.2"])
+plt.show()
 
 # %% [markdown]
 # ## Does it come true?
@@ -163,7 +162,7 @@ mean = bdp.GaussianModel(prior=(50, 10), sd=10)
 family = bdp.families.Gaussian(bounds=(0, 100), sd=10)
 copies = bdp.plan(
     mean, n=500, target=3.0, mechanisms=bdp.Modips(family=family, epsilon=1.0, copies=5),
-    epsilon=(0.5, 8.0), replicates=40,
+    epsilon=(0.5, 8.0), replicates=30,
 )  # fmt: skip
 print(copies.why())
 
@@ -171,3 +170,10 @@ print(copies.why())
 # A plan is about one interval of one estimand. Everything else that will be published about the
 # same patients adds to what they can lose, so an epsilon is a share of a budget: see
 # *A ledger in a team*.
+#
+# ## What to take away
+#
+# * Say first how long an interval the decision can bear, and then ask for the smallest `epsilon`.
+# * Compare mechanisms at equal use. Their epsilons then say what each costs a patient.
+# * If the target is out of reach at any `epsilon`, the survey is too small, private or not.
+# * Read `epsilon` as odds. It is easier to answer for "from 50% to at most 54%" than for 0.15.

@@ -95,7 +95,7 @@ def test_every_page_is_there(site: Path):
         f"mechanisms/{path.stem}.html" for path in (ROOT / "notebooks/mechanisms").glob("*.md")
     }
     sections = {f"reference/{section}.html" for section in (*reference.SECTIONS, "proofs")}
-    project = {"index.html", "contributing.html", "changelog.html", "404.html"}
+    project = {"index.html", "how_to.html", "contributing.html", "changelog.html", "404.html"}
     assert pages == notebooks | mechanisms | sections | project
     assert 'src="_site/survey.svg"' in (site / "index.html").read_text(encoding="utf-8")
     assert (site / "_site" / "survey.svg").is_file()
@@ -266,6 +266,17 @@ def test_a_tutorial_shows_its_outputs(tmp_path: Path):
         '<div class="output"><pre><code>a &lt; b</code></pre></div>',
         "",
     ]
+
+
+def test_code_that_draws_is_folded():
+    from nbformat.v4 import new_code_cell
+
+    tutorials = part_of_the_site("tutorials")
+    shown = "```python\nplt.plot(x)\n```"
+    assert tutorials._code(new_code_cell("plt.plot(x)")) == shown
+    folded = tutorials._code(new_code_cell("plt.plot(x)", metadata={"tags": ["drawing"]}))
+    assert folded.startswith("<details")
+    assert f"</summary>\n\n{shown}\n\n</details>" in folded
 
 
 @pytest.mark.slow

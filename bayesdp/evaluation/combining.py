@@ -64,6 +64,13 @@ def combine(
     Of a vector, each component is combined as it would be alone, with one exception: from
     covariance matrices, reiter_positive keeps the whole matrix positive semidefinite, and takes
     (n_syn / n) V where T isn't, as for p >= M.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> mean = bdp.combine([0.31, 0.35, 0.33], [0.002, 0.0022, 0.0024])
+    >>> mean.estimate, [round(end, 3) for end in mean.interval(0.95)]
+    (0.33, [0.235, 0.425])
     """
     q, v, names = analyses(estimates, variances)
     w = weights(rule, q.shape[0], size_ratio)
@@ -88,6 +95,18 @@ def combine_all(
         Index: rule; for vectors, rule and component. Columns: estimate, variance, df, low, high
         (the interval) and note, which says why a rule doesn't apply (its numbers are then NaN,
         but for a negative variance, which is shown) and is empty where it does.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> bdp.combine_all([0.31, 0.35, 0.33], [0.002, 0.0022, 0.0024])["variance"].round(5)
+    rule
+    liu                0.00233
+    rubin              0.00273
+    reiter            -0.00167
+    reiter_positive    0.00220
+    raab               0.00367
+    Name: variance, dtype: float64
     """
     import pandas as pd
 

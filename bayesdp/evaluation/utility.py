@@ -102,6 +102,15 @@ def utility(
         record is ever shown.
     EngineFailed
         If the propensity model doesn't converge.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, pandas as pd
+    >>> records = pd.DataFrame({"x": [1, 2, 3, 4] * 25})
+    >>> copy = pd.DataFrame({"x": [1, 2, 2, 4] * 25})
+    >>> found = bdp.utility(records, copy).set_index("measure")["value"]
+    >>> found["ecdf_max"], found["marginal_tv"]
+    (np.float64(0.25), np.float64(0.25))
     """
     import pandas as pd
 

@@ -73,6 +73,14 @@ class BinomialModel:
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> mechanism = bdp.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
+    >>> posterior = bdp.BinomialModel().posterior(bdp.Release.of(mechanism, [38]))
+    >>> round(posterior.mean(), 4)
+    0.3509
     """
 
     prior: tuple[float, float] = (1.0, 1.0)

@@ -82,6 +82,13 @@ class BetaBinomialMechanism:
     Notes
     -----
     The module's docstring proves the epsilon.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> made = bdp.BetaBinomialMechanism(n=100, size=100, prior=(58.2, 58.2))
+    >>> print(made.guarantee())
+    epsilon = 0.999975 (replace_one, proved)
     """
 
     n: int | None

@@ -30,6 +30,14 @@ class Count:
     InvalidInput
         If a field is not an integer, is negative, or successes exceed n. The message
         never shows the confidential values.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> bdp.Count(38, 100).failures
+    62
+    >>> bdp.Count.of([0, 1, 1, 0])
+    Count(successes=2, n=4)
     """
 
     successes: Any

@@ -82,6 +82,15 @@ class GaussianMechanism(AdditiveNoise):
     The profile is the continuous Gaussian's (Balle and Wang 2018), with the sensitivity rounded up
     to the lattice (for a vector, by up to sqrt(dimension) steps) and a scale shorter by 2 parts in
     10^12 at the default granularity; see `bayesdp.mechanisms.gaussian_noise`.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.GaussianMechanism.calibrate(    # of the mean of 100 numbers in [-1, 1]
+    ...     epsilon=1.0, delta=1e-6, sensitivity=0.02, neighbours="replace_one", n=100
+    ... )
+    >>> round(noise.scale, 4)
+    0.0845
     """
 
     scale: float
@@ -126,6 +135,13 @@ class DiscreteGaussianMechanism(AdditiveNoise):
     -----
     The profile of one copy of a scalar is exact; the others are bounds, proved in
     `bayesdp.mechanisms.gaussian_noise`.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.DiscreteGaussianMechanism.calibrate(epsilon=1.0, delta=1e-6, sensitivity=1)
+    >>> print(noise.guarantee(delta=1e-6))
+    epsilon = 1, delta = 1e-06 (add_remove, proved)
     """
 
     scale: float

@@ -50,6 +50,14 @@ class PerturbedHistogram(AdditiveNoise):
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> histogram = bdp.PerturbedHistogram.calibrate(epsilon=0.5, cells=3)
+    >>> release = bdp.publish(histogram, [120, 45, 9])
+    >>> print(release.guarantee)
+    epsilon = 0.5 (add_remove, proved)
     """
 
     scale: float

@@ -78,6 +78,15 @@ class LaplaceMechanism(AdditiveNoise):
     -----
     epsilon = sensitivity / scale a copy, with the sensitivity rounded up to the lattice (under a
     vector, by up to one more step a component).
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.LaplaceMechanism.calibrate(    # of the mean of 100 numbers in [-1, 1]
+    ...     epsilon=0.5, sensitivity=0.02, neighbours="replace_one", n=100
+    ... )
+    >>> round(noise.scale, 6)
+    0.04
     """
 
     scale: float
@@ -119,6 +128,13 @@ class DiscreteLaplaceMechanism(AdditiveNoise):
     Notes
     -----
     epsilon = sensitivity / scale a copy.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> round(float(noise.logp(1040, 1041)), 4)
+    -1.7719
     """
 
     scale: float

@@ -88,6 +88,13 @@ class PermuteAndFlip(Selection):
     Notes
     -----
     This module's docstring and that of `bayesdp.mechanisms.selection` prove the epsilon.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> mode = bdp.PermuteAndFlip(1.0, 1, ("bus", "car", "walk"), monotone=True)
+    >>> round(float(mode.logp(1, [2, 5, 1])), 3)
+    -0.034
     """
 
     name: ClassVar[str] = "permute_and_flip"

@@ -53,6 +53,14 @@ def reproducible(seed: int) -> Iterator[None]:
     ------
     InvalidInput
         If `seed` is not a non-negative integer.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> with bdp.reproducible(1):
+    ...     release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1] * 50)
+    >>> release.reproducible
+    True
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidInput(f"seed is {seed!r}; it must be a non-negative integer")

@@ -79,6 +79,14 @@ class NumericColumns:
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> sex = bdp.CategoricalColumns({"sex": ("f", "m")})
+    >>> body = bdp.NumericColumns({"age": (18, 90), "pressure": (70, 220)}, by=["sex"])
+    >>> print(bdp.SequentialModips([sex, body], epsilon=4.0).guarantee(n=5000))
+    epsilon = 4 (replace_one, proved)
     """
 
     columns: tuple[tuple[str, tuple[float, float]], ...]

@@ -87,7 +87,8 @@ class GoodnessOfFit:
             places = np.arange(len(each.labels))
             panel.boxplot(each.simulated / whole, positions=places, widths=0.6, sym="")
             panel.plot(places, each.observed / max(each.observed.sum(), 1), "k-", lw=1.8)
-            panel.set_xticks(places, each.labels)
+            step = -(-len(places) // 12)  # as many labels as there is room for, and the last
+            panel.set_xticks(places[::-step][::-1], each.labels[::-step][::-1])
             panel.set_xlabel(name)
             panel.set_ylabel("share")
         return figure

@@ -24,6 +24,11 @@ class Normal:
     ------
     InvalidInput
         If a number isn't finite or an sd isn't above zero.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> model = bdp.ErgmModel("edges + triangle", prior=bdp.Normal(mean=[-2, 0], sd=[2, 1]))
     """
 
     mean: Any = 0.0

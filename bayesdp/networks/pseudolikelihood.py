@@ -118,6 +118,13 @@ def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
     InvalidInput
         If the network is empty or complete, a statistic repeats others, or a combination of
         them separates ties from other dyads, so that no maximum exists.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, networkx as nx
+    >>> club = bdp.networks.Network.from_networkx(nx.karate_club_graph())
+    >>> bdp.networks.fit_mple(club, "edges + gwesp(0.5)").coef.round(2)
+    array([-2.65,  0.47])
     """
     bound = bind(formula, network)
     check_not_degenerate(network)

@@ -90,6 +90,15 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     InvalidInput
         If there is no part, one is of another kind, the relations don't convert, or no epsilon
         is enough at this delta.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=0.1, sensitivity=1)
+    >>> print(bdp.compose([(noise, 100)]))
+    epsilon = 10 (add_remove, proved)
+    >>> round(bdp.compose([(noise, 100)], delta=1e-6).epsilon, 2)
+    4.77
     """
     delta = check_delta(delta)
     pairs = [_pair(part) for part in parts]

@@ -156,6 +156,13 @@ def audit(
     Notes
     -----
     An audit can refute a claim and never prove one. The module's docstring has the method.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> found = bdp.audit(bdp.BetaBinomialMechanism(n=5, size=5, prior=(3, 3)), trials=10_000)
+    >>> found.convicted, round(found.epsilon_exact, 4)
+    (False, 0.9808)
     """
     if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 100:
         raise InvalidInput(f"trials is {trials!r}; it must be a whole number, at least 100")

@@ -50,6 +50,15 @@ class Guarantee:
     InvalidInput
         If epsilon, delta or rho is out of its range or NaN, or there is no such relation or
         strength.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> promise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1).guarantee()
+    >>> print(promise)
+    epsilon = 1 (add_remove, proved)
+    >>> promise.neighbours, promise.strength.value
+    (<Neighbours.ADD_REMOVE: 'add_remove'>, 'proved')
     """
 
     epsilon: float

@@ -77,6 +77,13 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
     ------
     InvalidInput
         If an argument is out of its range, or the guarantee is under another relation.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> round(bdp.subsampled(noise.guarantee(), rate=0.1).epsilon, 4)
+    0.1586
     """
     refuse_distributional(guarantee, "amplification by subsampling")
     if not isinstance(guarantee, Guarantee):

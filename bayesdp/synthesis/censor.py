@@ -110,6 +110,16 @@ def censor(
     the prior is proper can't be seen in general (a `pm.CustomDist`, a `pm.Potential`) and is
     assumed. Parameters that the likelihood forbids for every record, as a negative standard
     deviation, stay forbidden. The proof is in the docstring of `bayesdp.synthesis.censor`.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, numpy as np, pymc as pm
+    >>> with pm.Model() as model:
+    ...     mu = pm.Normal("mu", 0, 10)
+    ...     y = pm.Normal("income", mu, 1.0, observed=np.array([2.9, 3.4, 2.2]))
+    >>> private = bdp.censor(model, epsilon=4.0, center=-1.5)
+    >>> private.free_RVs, private.observed_RVs
+    ([mu], [])
     """
     return censored(
         model,

@@ -87,6 +87,17 @@ class PosteriorSynthesizer:
     ------
     InvalidInput
         If an argument is out of its range. What `censor` refuses is refused at the release.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, numpy as np, pymc as pm
+    >>> with pm.Model() as model:
+    ...     mu = pm.Normal("mu", 0, 10)
+    ...     y = pm.Normal("income", mu, 1.0, observed=np.array([2.9, 3.4, 2.2]))
+    >>> made = bdp.PosteriorSynthesizer(model, epsilon=4.0, center=-1.5, size=3, engine="grid",
+    ...                                 grid_bounds={"mu": (0, 6)}, grid_size=50)
+    >>> print(made.release().guarantee)
+    epsilon = 4 (add_remove, proved)
     """
 
     model: pm.Model

@@ -66,10 +66,9 @@ def scan(
 
     Examples
     --------
-    >>> import pandas as pd, tempfile, bayesdp as bdp
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> pd.DataFrame({"age": [34, 71, 8]}).to_parquet(f"{folder.name}/people.parquet")
-    >>> people = bdp.scan(f"{folder.name}/people.parquet", "age")
+    >>> import pandas as pd, bayesdp as bdp
+    >>> pd.DataFrame({"age": [34, 71, 8]}).to_parquet("people.parquet")
+    >>> people = bdp.scan("people.parquet", "age")
     >>> made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={"age": (0, 100)}, bins=4)
     >>> len(made.release(people).outputs[0])
     4

@@ -22,6 +22,11 @@ FROM_THE_TOP = {
     "CHANGELOG.md": "changelog.md",
 }
 
+HEADS = {
+    "index.md": "---\nhide: [navigation]\n---\n\n",  # it would list itself alone
+    "changelog.md": "---\nsearch: {boost: 0.3}\n---\n\n",  # to be found last
+}
+
 
 def on_config(config: Any) -> Any:
     names = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
@@ -30,6 +35,7 @@ def on_config(config: Any) -> Any:
     config.nav = [
         {"Home": "index.md"},
         {"Tutorials": [f"{name}.md" for name in names]},
+        {"How to": "how_to.md"},
         {"Mechanisms": ["mechanisms/index.md", *(f"mechanisms/{name}" for name in mechanisms)]},
         {"Reference": [*(f"reference/{s}.md" for s in reference.SECTIONS), "reference/proofs.md"]},
         {"Project": ["contributing.md", "changelog.md"]},
@@ -43,8 +49,7 @@ def on_files(files: Files, *, config: Any) -> Files:
 
     for source, page in FROM_THE_TOP.items():
         text = _at_home((ROOT / source).read_text(encoding="utf-8"))
-        found_last = "---\nsearch: {boost: 0.3}\n---\n\n" if page == "changelog.md" else ""
-        add(page, found_last + text)
+        add(page, HEADS.get(page, "") + text)
     run = not os.environ.get("BAYESDP_SITE_FAST")
     for path in sorted(NOTEBOOKS.glob("*.py")):
         made = tutorials.tutorial(path, run)

@@ -22,18 +22,18 @@ def main() -> None:
     model, truth = bdp.BinomialModel(prior=(1, 1)), answer.groupby(rating).mean()
     figure, axis = plt.subplots(figsize=(7, 2.9), layout="constrained")
     for row, group in enumerate(release.groups):
-        for shift, colour, label, posterior in (
-            (-0.16, "#0072B2", "posterior given the mechanism", model.posterior(release[group])),
-            (0.16, "#D55E00", "copies taken for real", model.naive_posterior(release[group])),
+        part = release[group]
+        for shift, colour, marker, label, posterior in (
+            (-0.16, "#0072B2", "o", "posterior given the mechanism", model.posterior(part)),
+            (0.16, "#D55E00", "s", "copies taken for real", model.naive_posterior(part)),
         ):
-            axis.plot(
-                posterior.interval(0.95), [row + shift] * 2, color=colour, lw=2.5, label=label
-            )
+            axis.plot(posterior.interval(0.95), [row + shift] * 2, color=colour, lw=2)
+            axis.plot(posterior.mean(), row + shift, marker, color=colour, ms=4.5, label=label)
         axis.plot(truth[group], row, "k|", ms=16, mew=1.6, label="true proportion")
     axis.set(
         yticks=range(len(release.groups)),
         yticklabels=["very poor", "poor", "fair", "good", "very good"],
-        xlabel="proportion of women who had any affair, 95% intervals",
+        xlabel="proportion of women who had any affair: mean and 95% interval",
         ylabel="rating of the marriage",
         xlim=(0, 1),
     )

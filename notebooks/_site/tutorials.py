@@ -44,13 +44,22 @@ def tutorial(path: Path, run: bool) -> Tutorial:
             headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)
             heading = headings[-1] if headings else heading
             continue
-        parts.append(f"```python\n{cell.source}\n```")
+        parts.append(_code(cell))
         for output in cell.get("outputs", ()):
             parts.append(_shown(output, f"{path.stem}_{len(parts)}", heading, made))
     made.page = "\n\n".join(part for part in parts if part)
     if title := re.search(r"^# (.+)$", made.page, re.MULTILINE):
         made.title = title[1]
     return made
+
+
+def _code(cell: Any) -> str:
+    """A cell's source; folded away where all that it does is draw."""
+    block = f"```python\n{cell.source}\n```"
+    if "drawing" not in cell.metadata.get("tags", ()):
+        return block
+    opening = '<details class="drawing" markdown="1"><summary>Show the code that draws</summary>'
+    return f"{opening}\n\n{block}\n\n</details>"
 
 
 def _shown(output: Any, name: str, heading: str, made: Tutorial) -> str:

@@ -30,9 +30,12 @@ def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
     """
     if axes is not None and not isinstance(axes, Axes):
         raise InvalidInput(f"axes is a {type(axes).__name__}; it must be matplotlib Axes, or None")
+    if axes is None:
+        # A notebook's first figure sets that later ones are shown: a context would undo it.
+        figure = plt.figure(figsize=(6.4, 4.6), layout="constrained")
+        with mpl.rc_context(STYLE):
+            axes = figure.subplots()
     with mpl.rc_context(STYLE):
-        if axes is None:
-            _, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
         table, ink, soft = plan.table, COLOURS["ink"][0], COLOURS["soft"][0]
         mechanisms = list(dict.fromkeys(table["mechanism"]))
         copies = sorted({int(m) for m in table["copies"]})

@@ -38,6 +38,12 @@ class Simulated(NamedTuple):
         What the synthesizers take.
     truth : number or mapping of str to number
         Of the estimand, or of each by its name.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> def draw(generator, n):
+    ...     return bdp.Simulated(generator.binomial(1, 0.3, n), truth=0.3)
     """
 
     data: Any

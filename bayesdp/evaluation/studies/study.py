@@ -79,10 +79,13 @@ class Study:
 
     Examples
     --------
-    >>> study = Study(data=[0, 1, 1, 0] * 25, synthesizers=[bdp.BetaBinomialSynthesizer],
-    ...               analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]},
-    ...               replicates=20, seed=7, truth=0.5)
-    >>> study.run(out="study", client=None).summary()    # doctest: +SKIP
+    >>> import bayesdp as bdp
+    >>> study = bdp.Study(data=[0, 1, 1, 0] * 25, synthesizers=[bdp.BetaBinomialSynthesizer],
+    ...                   analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]},
+    ...                   replicates=20, seed=7, truth=0.5)
+    >>> results = study.run(out="study", client=None)
+    >>> list(results.summary()["epsilon"])
+    [0.5, 2.0]
     """
 
     data: Any = field(repr=False)  # they may be confidential

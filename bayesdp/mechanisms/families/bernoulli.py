@@ -44,6 +44,12 @@ class Bernoulli:
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> print(bdp.Modips(bdp.families.Bernoulli(), epsilon=1.0).guarantee(n=500))
+    epsilon = 1 (replace_one, proved)
     """
 
     prior: tuple[float, float] = (1.0, 1.0)

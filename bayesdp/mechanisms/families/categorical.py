@@ -47,6 +47,12 @@ class Categorical:
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> print(bdp.Modips(bdp.families.Categorical(3), epsilon=1.0).guarantee(n=500))
+    epsilon = 1 (replace_one, proved)
     """
 
     k: int
