@@ -145,13 +145,13 @@ class CensoredBetaSynthesizer:
 
         Notes
         -----
-        The 2^22 records or more of a scan are sorted on disk, 16 bytes a record until they are and
-        8 afterwards, or 16 with `PublicWeights`, in temporary files that their owner alone can
-        read and that are gone with the release, or with the process if it is killed. They are in
-        Python's folder for temporary files: set the environment variable TMPDIR to one where
-        confidential data may be, and which isn't itself in memory, as /tmp is on some systems.
-        Memory holds a batch and about 150 MB, and the release is to the last bit that of the same
-        records in memory.
+        A scan's records, if 2^22 or more, are sorted in temporary files, which take 16 bytes a
+        record. Their owner alone can read them, and they are gone when this returns, or with the
+        process if it is killed. They are in Python's folder for temporary files: set the
+        environment variable TMPDIR to one where confidential data may be, and which isn't itself
+        in memory, as /tmp is on some systems. Memory holds a batch, or a partition of a Dask
+        DataFrame, and about 150 MB. To the last bit, the release is that of the same records in
+        memory.
 
         A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
         memory, into which a scan's column is then read.
