@@ -45,7 +45,7 @@ from bayesdp.mechanisms.disk_column import DiskColumn, forget, mapped
 Floats = NDArray[np.float64]
 _PIECE = 1 << 16  # records read at a time, a multiple of the weighted kernels' chunks
 _MOST_SUMS = 1 << 20
-_POINTS, _BLOCKS = 1024, 16  # looked at before records are forgotten
+_POINTS, _BLOCKS = 512, 8  # looked at before records are forgotten
 
 
 @dataclass(frozen=True, eq=False)

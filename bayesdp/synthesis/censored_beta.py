@@ -147,11 +147,11 @@ class CensoredBetaSynthesizer:
         -----
         A scan's records, if 2^22 or more, are sorted in temporary files, which take 16 bytes a
         record. Their owner alone can read them, and they are gone when this returns, or with the
-        process if it is killed. They are in Python's folder for temporary files: set the
-        environment variable TMPDIR to one where confidential data may be, and which isn't itself
-        in memory, as /tmp is on some systems. Memory holds a batch, or a partition of a Dask
-        DataFrame, and about 150 MB. To the last bit, the release is that of the same records in
-        memory.
+        process if it is killed; what they held isn't overwritten on the disk. They are in Python's
+        folder for temporary files: set the environment variable TMPDIR to one where confidential
+        data may be, and which isn't itself in memory, as /tmp is on some systems. Memory holds a
+        batch, or a partition of a Dask DataFrame, and about 150 MB. To the last bit, the release is
+        that of the same records in memory.
 
         A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
         memory, into which a scan's column is then read.
