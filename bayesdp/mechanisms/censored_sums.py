@@ -133,11 +133,23 @@ class WeightedRecords:
     low: float
     high: float
 
+    @cached_property
+    def _logs(self) -> tuple[Floats, Floats] | None:
+        """Logarithms of records in memory; of those on disk they are made again."""
+        if isinstance(self.records, DiskColumn):
+            return None
+        t1, t2 = censored_kernels.logs(self.records)
+        return t1, t2
+
     def _read(self) -> Iterator[tuple[Floats, Floats, Floats]]:
         """The records' logarithms and weights, some at a time."""
         for start in range(0, self.records.size, _PIECE):
             some = slice(start, start + _PIECE)
-            yield (*censored_kernels.logs(self.records[some]), self.weights[some])
+            if self._logs is None:
+                t1, t2 = censored_kernels.logs(self.records[some])
+            else:
+                t1, t2 = (log[some] for log in self._logs)
+            yield t1, t2, self.weights[some]
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
