@@ -66,12 +66,12 @@ from bayesdp.mechanisms.censored_inputs import (
     of_records,
     risky_pairs,
 )
+from bayesdp.mechanisms.censored_records import check_statistic, in_order, with_weights
 from bayesdp.mechanisms.censored_weights import (
     ATTACHED,
     PublicWeights,
     check_weighting,
     unit_scale,
-    with_weights,
 )
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
@@ -246,15 +246,11 @@ class CensoredBetaMechanism:
                 f"the statistic has another number of records than the mechanism's n = {self.n}"
             )
         grid = Grid(self.grid, self.prior_phi, self.prior_lambda, self.largest)
-        if weights is None:
-            return ClippedPosterior(grid, *self.interval, np.sort(records))
-        order = np.lexsort((weights, records))
-        return ClippedPosterior(grid, *self.interval, records[order], weights[order])
+        return ClippedPosterior(grid, *self.interval, *in_order(records, weights))
 
     def check_statistic(self, statistic: Any) -> Any:
-        """Return the statistic as arrays if all are in range, else raise without showing one."""
-        records, weights = with_weights(statistic, self.weights)
-        return (records, weights) if self.weights == ATTACHED else records
+        """Return the statistic if all of it is in range, else raise without showing any."""
+        return check_statistic(statistic, self.weights)
 
     def release(self, statistic: Any, copies: int = 1) -> Floats:
         """Draw copies from the secure generator.

@@ -44,6 +44,7 @@ from bayesdp.mechanisms.randomness import random_words, uniform_below
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.censored_sums import SortedRecords, WeightedRecords
+    from bayesdp.mechanisms.disk_column import DiskColumn
 
 Floats = NDArray[np.float64]
 _BITS = 100  # of a block's weight relative to the largest
@@ -148,17 +149,17 @@ class ClippedPosterior:
         Public.
     low, high : float
         The interval that each record's log density is clipped to. Public.
-    records : ndarray
+    records : ndarray or DiskColumn
         In (0, 1), sorted.
-    weights : ndarray, optional
+    weights : ndarray or DiskColumn, optional
         One a record, from 0 to 1000; default: all 1.
     """
 
     grid: Grid
     low: float
     high: float
-    records: Floats
-    weights: Floats | None = None
+    records: Floats | DiskColumn
+    weights: Floats | DiskColumn | None = None
 
     @cached_property
     def likelihood(self) -> SortedRecords | WeightedRecords:

@@ -23,8 +23,7 @@ def check_records(data: Any) -> NDArray[np.float64]:
     values = np.asarray(data)
     if values.ndim != 1 or values.dtype.kind not in "fiub":
         raise InvalidInput("data must be one column of numbers between 0 and 1")
-    if not 0 < values.size <= _MOST_RECORDS:
-        raise InvalidInput("data is empty; there is nothing to release")
+    check_number(values.size)
     values = values.astype(np.float64)
     if not np.all((values > 0) & (values < 1)):
         raise InvalidInput(
@@ -32,6 +31,18 @@ def check_records(data: Any) -> NDArray[np.float64]:
             "strictly between: rescale them by a public rule, such as (y + 0.005) / 1.01"
         )
     return values
+
+
+def check_number(n: int) -> int:
+    """Return the number of records if it is at least 1 and not too large, else raise."""
+    if n < 1:
+        raise InvalidInput("data is empty; there is nothing to release")
+    if n > _MOST_RECORDS:
+        raise InvalidInput(
+            f"data has more than {_MOST_RECORDS} records, up to which sums are exact; release "
+            "parts that were chosen without looking at the records"
+        )
+    return n
 
 
 def of_records(neighbours: str) -> Neighbours:

@@ -7,8 +7,8 @@ For shapes a = lambda phi and b = lambda (1 - phi), a record y has the log densi
 and C = log Beta(a, b). Its derivative A / y - B / (1 - y) changes sign at most once, at
 A / (A + B), so g rises, falls, or does either once, and {g >= level} is an interval of y (a
 hill: A or B positive and the other not negative) or the complement of one (a bowl). Of sorted
-records it therefore holds a range, found by binary search, and sums over ranges are
-differences of prefix sums.
+records it therefore holds a range, found by binary search, and a sum over a range is a difference
+of prefix sums. These are kept of every 2^k-th record, and the few records since are added.
 
 Exact sums
 ----------
@@ -31,18 +31,15 @@ times, as bisection sees it, within 2^-43 L + 3 * 2^-53 (745 L + |C|) < 0.82 * 2
 itself, rounded, displaces g* by less than 2^-47 L. A record past the cutoff for a level has g* at
 least the cutoff's, whose rounded value is at least the level; so it falls short by less than
 (0.82 + 0.25 + 0.02) 2^-41 L, and likewise from above: by less than 2^-40 L.
-
-Kernels that call one another are in one file because numba's cache looks at one file's age alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
-import numba
 import numpy as np
+
+from bayesdp.networks.compiling import kernel
 
 FRACTION_BITS = 50
 HALF = 30
@@ -52,14 +49,6 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROOT_HALF = math.sqrt(0.5)
 _TOP = 1 - 2.0**-53
 _TOP_BITS = int(np.float64(_TOP).view(np.int64))
-
-
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compiled, and kept on the disk where there is a place for it."""
-    try:
-        return numba.njit(cache=True)(function)
-    except RuntimeError:  # a read-only installation without a home
-        return numba.njit(function)
 
 
 @kernel
@@ -88,16 +77,32 @@ def fixed_logs(y):
 
 
 @kernel
-def prefix_sums(y):
-    """Row i: sums over the first i records of the halves of t1, then of t2."""
-    sums = np.zeros((y.size + 1, 4), dtype=np.int64)
+def _add(y, total):
+    """Add the halves of a record's t1, then of t2."""
+    t1, t2 = fixed_logs(y)
+    total[0] += t1 >> HALF
+    total[1] += t1 & ((1 << HALF) - 1)
+    total[2] += t2 >> HALF
+    total[3] += t2 & ((1 << HALF) - 1)
+
+
+@kernel
+def add_sums(y, before, total, sums, shift):
+    """Add records to `total`, of `before` others, and keep it in row i after i 2^shift of all."""
     for i in range(y.size):
-        t1, t2 = fixed_logs(y[i])
-        sums[i + 1, 0] = sums[i, 0] + (t1 >> HALF)
-        sums[i + 1, 1] = sums[i, 1] + (t1 & ((1 << HALF) - 1))
-        sums[i + 1, 2] = sums[i, 2] + (t2 >> HALF)
-        sums[i + 1, 3] = sums[i, 3] + (t2 & ((1 << HALF) - 1))
-    return sums
+        _add(y[i], total)
+        if (before + i + 1) & ((1 << shift) - 1) == 0:
+            sums[(before + i + 1) >> shift] = total
+
+
+@kernel
+def sums_to(table, i):
+    """Sums over the first i records."""
+    y, sums, shift = table
+    total = sums[i >> shift].copy()
+    for k in range(i >> shift << shift, i):
+        _add(y[k], total)
+    return total
 
 
 @kernel
@@ -136,9 +141,9 @@ def log_betas(a, b):
 
 
 @kernel
-def _reached(curve, level, bits):
-    """Whether a hill is above the level, or a bowl below it, at the float of these bits."""
-    t1, t2 = fixed_logs(np.int64(bits).view(np.float64))
+def _reached(curve, level, y):
+    """Whether a hill is above the level, or a bowl below it, at y; up to rounding."""
+    t1, t2 = fixed_logs(y)
     return curve[3] * (curve[0] * (t1 * _UNIT) + curve[1] * (t2 * _UNIT) - curve[2] - level) >= 0
 
 
@@ -149,14 +154,14 @@ def _cutoffs(curve, level):
     first, last = np.int64(1), turn + 1
     while first < last:
         middle = (first + last) >> 1
-        if _reached(curve, level, middle):
+        if _reached(curve, level, np.int64(middle).view(np.float64)):
             last = middle
         else:
             first = middle + 1
     x, first, last = first, turn + 1, np.int64(_TOP_BITS + 1)
     while first < last:
         middle = (first + last) >> 1
-        if _reached(curve, level, middle):
+        if _reached(curve, level, np.int64(middle).view(np.float64)):
             first = middle + 1
         else:
             last = middle
@@ -164,14 +169,14 @@ def _cutoffs(curve, level):
 
 
 @kernel
-def clipped_parts(y, sums, phi, lam, low, high):
+def clipped_parts(table, phi, lam, low, high):
     """What the clipped sum at (phi, lambda) is made of, classified by the cutoffs alone.
 
     Returns (A, B, C) and the numbers of records at `low`, at `high` and between, with the four
     sums over those between.
     """
     a, b = lam * phi, lam * (1.0 - phi)
-    curve = _curve(a, b, log_beta(a, b))
+    curve, y = _curve(a, b, log_beta(a, b)), table[0]
     hill = curve[3] > 0
     x0, w0 = _cutoffs(curve, low if hill else high)
     x1, w1 = _cutoffs(curve, high if hill else low)
@@ -181,38 +186,37 @@ def clipped_parts(y, sums, phi, lam, low, high):
     parts = np.empty(7, dtype=np.int64)
     parts[0], parts[1] = (around, core) if hill else (core, around)
     parts[2] = (i1 - i0) + (j0 - j1)
-    parts[3:] = sums[i1] - sums[i0] + sums[j0] - sums[j1]
+    parts[3:] = sums_to(table, i1) - sums_to(table, i0)
+    parts[3:] += sums_to(table, j0) - sums_to(table, j1)
     return curve[:3], parts
 
 
 @kernel
-def _range_sum(sums, curve, i, j):
+def _range_sum(table, curve, i, j):
     """Sum of g over the records i, ..., j - 1, rounded."""
     if j <= i:
         return 0.0
-    d = sums[j] - sums[i]
+    d = sums_to(table, j) - sums_to(table, i)
     t1 = (d[0] * 2.0**HALF + d[1]) * _UNIT
     t2 = (d[2] * 2.0**HALF + d[3]) * _UNIT
     return curve[0] * t1 + curve[1] * t2 - curve[2] * (j - i)
 
 
 @kernel
-def _indices(sums, curve, turn, level):
-    """The records [x, w) where a hill is above the level or a bowl below it, up to rounding.
-
-    Searches the records themselves, so that no logarithm is needed.
-    """
+def _indices(y, curve, level):
+    """The records [x, w) where a hill is above the level or a bowl below it, up to rounding."""
+    turn = np.searchsorted(y, curve[4], side="right")
     first, last = 0, turn
     while first < last:
         middle = (first + last) >> 1
-        if curve[3] * (_range_sum(sums, curve, middle, middle + 1) - level) >= 0:
+        if _reached(curve, level, y[middle]):
             last = middle
         else:
             first = middle + 1
-    x, first, last = first, turn, sums.shape[0] - 1
+    x, first, last = first, turn, y.size
     while first < last:
         middle = (first + last) >> 1
-        if curve[3] * (_range_sum(sums, curve, middle, middle + 1) - level) >= 0:
+        if _reached(curve, level, y[middle]):
             first = middle + 1
         else:
             last = middle
@@ -220,27 +224,26 @@ def _indices(sums, curve, turn, level):
 
 
 @kernel
-def clipped_sum(y, sums, a, b, low, high):
+def clipped_sum(table, a, b, low, high):
     """The clipped sum and the number of clipped records, in floating point."""
-    curve = _curve(a, b, log_beta(a, b))
+    curve, y = _curve(a, b, log_beta(a, b)), table[0]
     hill = curve[3] > 0
-    turn = np.searchsorted(y, curve[4], side="right")
-    i0, j0 = _indices(sums, curve, turn, low if hill else high)
-    i1, j1 = _indices(sums, curve, turn, high if hill else low)
+    i0, j0 = _indices(y, curve, low if hill else high)
+    i1, j1 = _indices(y, curve, high if hill else low)
     i1, j1 = max(i0, i1), min(j0, j1)
     core, around = j1 - i1, y.size - (j0 - i0)
     ends = low * around + high * core if hill else low * core + high * around
-    between = _range_sum(sums, curve, i0, i1) + _range_sum(sums, curve, j1, j0)
+    between = _range_sum(table, curve, i0, i1) + _range_sum(table, curve, j1, j0)
     return ends + between, core + around
 
 
 @kernel
-def clipped_sums(y, sums, phi, lam, low, high):
+def clipped_sums(table, phi, lam, low, high):
     """`clipped_sum` at each point of two arrays: the sums and the numbers clipped."""
     values, clipped = np.empty(phi.size), np.empty(phi.size, dtype=np.int64)
     for k in range(phi.size):
         a, b = lam[k] * phi[k], lam[k] * (1.0 - phi[k])
-        values[k], clipped[k] = clipped_sum(y, sums, a, b, low, high)
+        values[k], clipped[k] = clipped_sum(table, a, b, low, high)
     return values, clipped
 
 
@@ -261,39 +264,37 @@ def _ranges(x, w, n, between):
 
 
 @kernel
-def block_bounds(y, sums, phi0, phi1, lam0, lam1, prior, low, high):
+def block_bounds(table, phi0, phi1, lam0, lam1, prior, low, high):
     """Upper bounds on prior and clipped sum over rectangles of (phi, lambda); guesses of the sum.
 
     `bayesdp.mechanisms.censored_grid` proves the bound. The guesses are the sums at the
     centre and at the four corners, lambda's ends first, shape (blocks, 5).
     """
-    n = y.size
+    y, n = table[0], table[0].size
     bounds, guesses = np.empty(phi0.size), np.empty((phi0.size, 5))
     for k in range(phi0.size):
         phi, lam = 0.5 * (phi0[k] + phi1[k]), 0.5 * (lam0[k] + lam1[k])
         a, b = lam * phi, lam * (1.0 - phi)
         centre = _curve(a, b, log_beta(a, b))
         da, db = digamma(a) - digamma(lam), digamma(b) - digamma(lam)
-        turn = np.searchsorted(y, centre[4], side="right")
-        x, w = _indices(sums, centre, turn, high)
+        x, w = _indices(y, centre, high)
         not_high = _ranges(x, w, n, centre[3] < 0)
         others = not_high[0][1] - not_high[0][0] + not_high[1][1] - not_high[1][0]
         largest = -np.inf
-        guesses[k, 0] = clipped_sum(y, sums, a, b, low, high)[0]
+        guesses[k, 0] = clipped_sum(table, a, b, low, high)[0]
         for corner in range(4):
             f = phi1[k] if corner & 2 else phi0[k]
             s = lam1[k] if corner & 1 else lam0[k]
             u, v = s * f, s * (1.0 - f)
-            guesses[k, 1 + corner] = clipped_sum(y, sums, u, v, low, high)[0]
+            guesses[k, 1 + corner] = clipped_sum(table, u, v, low, high)[0]
             plane = _curve(u, v, centre[2] + da * (u - a) + db * (v - b))
-            turn = np.searchsorted(y, plane[4], side="right")
-            x, w = _indices(sums, plane, turn, low)
+            x, w = _indices(y, plane, low)
             total = prior[k, corner] + high * (n - others) + low * others
             for one in not_high:
                 for other in _ranges(x, w, n, plane[3] > 0):
                     i, j = max(one[0], other[0]), min(one[1], other[1])
                     if j > i:
-                        total += _range_sum(sums, plane, i, j) - low * (j - i)
+                        total += _range_sum(table, plane, i, j) - low * (j - i)
             largest = max(largest, total)
         bounds[k] = min(largest, n * high + prior[k].max())
     return bounds, guesses

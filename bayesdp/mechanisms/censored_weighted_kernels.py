@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesdp.mechanisms.censored_kernels import kernel
+from bayesdp.networks.compiling import kernel
 
 HALF = 30
-_CHUNK = 1024
+CHUNK = 1024
 
 
 @kernel
@@ -28,35 +28,33 @@ def weighted_parts(t1, t2, w, curve, low, high, scale):
 
 
 @kernel
-def weighted_sums(t1, t2, w, curves, low, high):
-    """Sums and numbers of clipped records, one a curve, rounded."""
-    values, clipped = np.empty(len(curves)), np.empty(len(curves), dtype=np.int64)
+def weighted_sums(t1, t2, w, curves, low, high, values, clipped):
+    """Add sums, rounded, and numbers of clipped records to `values` and `clipped`, one a curve."""
     for k in range(len(curves)):
         a, b, c = curves[k]
-        total, outside = 0.0, 0
+        total, outside = values[k], 0
         for i in range(t1.size):
             v = w[i] * (a * t1[i] + b * t2[i] - c)
             total += min(max(v, low), high)
             outside += v < low or v > high
-        values[k], clipped[k] = total, outside
-    return values, clipped
+        values[k] = total
+        clipped[k] += outside
 
 
 @kernel
-def weighted_bounds(t1, t2, w, curves, planes, prior, low, high):
-    """Upper bounds on prior and sum, and the sums at the centre and the corners.
+def weighted_bounds(t1, t2, w, curves, planes, low, high, sums):
+    """Add to `sums` those at the centre and the corners, then those that bound them at the corners.
 
     `curves` has those of the centre and of the corners, shape (blocks, 5, 3), and `planes` the
-    centre's tangent plane at the corners, shape (blocks, 4, 3).
+    centre's tangent plane at the corners, shape (blocks, 4, 3); `sums` has shape (9, blocks).
     """
     n, blocks = t1.size, len(curves)
     corner = np.ascontiguousarray(curves.transpose(1, 2, 0))  # so that blocks are innermost
     plane = np.ascontiguousarray(planes.transpose(1, 2, 0))
-    centre = np.empty(blocks)
-    sums, chunk = np.zeros((9, blocks)), np.empty((9, blocks))
-    for start in range(0, n, _CHUNK):
+    centre, chunk = np.empty(blocks), np.empty((9, blocks))
+    for start in range(0, n, CHUNK):
         chunk[:] = 0.0
-        for i in range(start, min(start + _CHUNK, n)):
+        for i in range(start, min(start + CHUNK, n)):
             x1, x2, x = t1[i], t2[i], w[i]
             for k in range(blocks):
                 v = x * (corner[0, 0, k] * x1 + corner[0, 1, k] * x2 - corner[0, 2, k])
@@ -69,7 +67,3 @@ def weighted_bounds(t1, t2, w, curves, planes, prior, low, high):
                     u = plane[m, 0, k] * x1 + plane[m, 1, k] * x2 - plane[m, 2, k]
                     chunk[5 + m, k] += high if centre[k] >= high else max(x * u, low)
         sums += chunk
-    bounds = np.empty(blocks)
-    for k in range(blocks):
-        bounds[k] = min((sums[5:, k] + prior[k]).max(), n * high + prior[k].max())
-    return bounds, sums[:5].T.copy()

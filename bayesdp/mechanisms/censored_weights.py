@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_inputs import check_records
 
 Floats = NDArray[np.float64]
 ATTACHED = "attached"
@@ -178,17 +177,6 @@ def check_weights(weights: Any, n: int) -> Floats:
             "vector as long as the records; or a function of a record, or bdp.PublicWeights"
         )
     return values
-
-
-def with_weights(statistic: Any, weighting: PublicWeights | str | None) -> tuple[Floats, Any]:
-    """The records and their weights, None for none, of a mechanism's statistic, all checked."""
-    if weighting == ATTACHED:
-        if not isinstance(statistic, tuple) or len(statistic) != 2:
-            raise InvalidInput("the statistic must be a pair, records and their weights")
-        records = check_records(statistic[0])
-        return records, check_weights(statistic[1], records.size)
-    records = check_records(statistic)
-    return records, weighting(records) if isinstance(weighting, PublicWeights) else None
 
 
 def unit_scale(low: float, high: float) -> float:

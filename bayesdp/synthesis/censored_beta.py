@@ -12,11 +12,11 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_inputs import check_records
+from bayesdp.mechanisms.censored_records import stored, with_weights
 from bayesdp.mechanisms.censored_weights import (
     ATTACHED,
     PublicWeights,
     check_weights,
-    with_weights,
 )
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
@@ -119,8 +119,8 @@ class CensoredBetaSynthesizer:
         Parameters
         ----------
         y : array_like or Scan
-            The confidential records, all in (0, 1), at least one; a scan's column is read into
-            memory, 8 bytes a record.
+            The confidential records, all in (0, 1), at least one. A scan's column may be larger
+            than memory; see the notes.
         size : int
             Synthetic records per copy, chosen without the data. It costs nothing.
         ledger : DatasetLedger, optional
@@ -134,14 +134,27 @@ class CensoredBetaSynthesizer:
         ------
         InvalidInput
             If the data are empty, missing somewhere or not all in (0, 1), the weights don't fit
-            them, or if there is a ledger and the draws would be seeded. Nothing is spent or drawn
-            then.
+            them, there is no room to sort them on disk, or if there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         MissingDependency
             If the engine isn't installed. Nothing is spent or drawn then.
         EngineFailed
             If the engine fails, or its chains clearly have not converged.
+
+        Notes
+        -----
+        A scan's records, if 2^22 or more, are sorted in temporary files, which take 16 bytes a
+        record. Their owner alone can read them, and they are gone when this returns, or with the
+        process if it is killed; what they held isn't overwritten on the disk. They are in Python's
+        folder for temporary files: set the environment variable TMPDIR to one where confidential
+        data may be, and which isn't itself in memory, as /tmp is on some systems. Memory holds a
+        batch, or a partition of a Dask DataFrame, and about 150 MB. To the last bit, the release is
+        that of the same records in memory.
+
+        A vector of weights or a callable, and the engines "stan" and "pymc", need all records in
+        memory, into which a scan's column is then read.
         """
         name = getattr(y, "name", None)
         variable = variable or (name if isinstance(name, str) and name else "value")
@@ -169,7 +182,8 @@ class CensoredBetaSynthesizer:
     def pseudo_posterior(self, y: Any) -> PseudoPosterior | az.InferenceData:
         """The law that (phi, lambda) is drawn from, for the curator's eyes only.
 
-        It is a function of the confidential records without any noise, and promises nothing.
+        It is a function of the confidential records without any noise, and promises nothing. Those
+        of a scan stay on disk, as `release` says, for as long as it is there itself.
 
         Returns
         -------
@@ -183,8 +197,11 @@ class CensoredBetaSynthesizer:
 
     def _statistic(self, y: Any) -> Any:
         """The records, checked; with weights that are attached to them, a pair."""
+        weighting = self._weighting
+        if isinstance(y, Scan) and self.engine == "grid" and not isinstance(weighting, str):
+            return stored(y.pieces(), weighting)
         records = check_records(y.to_numpy() if isinstance(y, Scan) else y)
-        if self._weighting != ATTACHED:
+        if weighting != ATTACHED:
             return records
         weights = self.weights
         if callable(weights):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored_grid import ClippedPosterior
+from bayesdp.mechanisms.disk_column import mapped
 from bayesdp.mechanisms.randomness import reproducible
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 _POINTS = 400  # along each axis; more than 20 a standard deviation
 _NEGLIGIBLE = 1e-16
+_PIECE = 1 << 16  # records looked at together
 
 
 @dataclass(frozen=True)
@@ -106,21 +108,32 @@ class PseudoPosterior:
         """
         from scipy import special
 
-        draws = self.sample(1000, seed=0)
-        records, weights = self.law.records, self.law.weights
+        phi, lam = self.sample(1000, seed=0).to_numpy().T
+        shapes = lam * phi, lam * (1 - phi)
+        curves = np.stack([*shapes, special.betaln(*shapes)], axis=1)
         largest = 0.0
-        for phi, lam in draws.to_numpy():
-            a, b = lam * phi, lam * (1 - phi)
-            y, w = records, weights
-            if w is None:
-                # |g| is largest at an end of the records or beside the point where g turns.
-                turn = (a - 1) / (lam - 2) if (a - 1) * (b - 1) > 0 else 0.0
-                place = np.searchsorted(records, turn)
-                few = np.clip([0, place - 1, place, records.size - 1], 0, records.size - 1)
-                y, w = records[few], np.ones(few.size)
-            g = w * ((a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - special.betaln(a, b))
-            largest = max(largest, float(np.abs(np.clip(g, self.law.low, self.law.high)).max()))
+        for y, w, some in self._risky(curves):
+            t1, t2 = np.log(y), np.log1p(-y)
+            for a, b, c in some:
+                g = np.clip(w * ((a - 1) * t1 + (b - 1) * t2 - c), self.law.low, self.law.high)
+                largest = max(largest, float(np.abs(g).max()))
         return largest
+
+    def _risky(self, curves: Floats) -> Iterator[tuple[Floats, Any, Floats]]:
+        """Records, weights and curves of (a, b, log Beta), the largest term among theirs."""
+        weights, n = self.law.weights, self.law.records.size
+        if weights is not None:
+            for start in range(0, n, _PIECE):
+                some = slice(start, start + _PIECE)
+                yield self.law.records[some], weights[some], curves
+            return
+        records = mapped(self.law.records)
+        for curve in curves:
+            # |g| is largest at an end of the records or beside the point where g turns.
+            a, b = curve[:2] - 1
+            place = np.searchsorted(records, a / (a + b) if a * b > 0 else 0.0)
+            few = np.clip([0, place - 1, place, n - 1], 0, n - 1)
+            yield records[few], 1.0, curve[None]
 
     def __repr__(self) -> str:
         return "PseudoPosterior(confidential)"

@@ -35,7 +35,8 @@ def scan(
     """Records in files, for a synthesizer to read in batches instead of a DataFrame.
 
     Synthesizers that need sums alone, of counts or of moments, take it: memory holds one batch and
-    the sums. Counts are those of the same records in memory, to the last one.
+    the sums. Counts are those of the same records in memory, to the last one. So does
+    `CensoredBetaSynthesizer`, which sorts the records on disk.
 
     Parameters
     ----------
@@ -123,12 +124,16 @@ class Scan:
         found: T | None = parts[0].compute() if parts else None
         return found
 
+    def pieces(self) -> Iterator[NDArray[Any]]:
+        """The only column, a batch at a time."""
+        name = self.column()
+        for batch in self.without_groups():
+            yield batch[name].to_numpy()
+
     def to_numpy(self) -> NDArray[Any]:
         """The only column, in memory."""
-        name, found = self.column(), None
-        at = 0
-        for batch in self.without_groups():
-            values = batch[name].to_numpy()
+        found, at = None, 0
+        for values in self.pieces():
             if found is None:
                 found = np.empty(self.count(), dtype=values.dtype)
             found = found.astype(np.result_type(found, values), copy=False)
@@ -178,8 +183,13 @@ class Scan:
             return
         import pyarrow.dataset
 
-        # Arrow reads ahead, by default so far that memory holds all of a file's columns.
-        options: dict[str, Any] = {"batch_readahead": 1, "fragment_readahead": 1}
+        # Arrow reads ahead, by default so far that memory holds all of a file's columns; its
+        # threads do so whatever is asked for, where batches are used more slowly than read.
+        options: dict[str, Any] = {
+            "batch_readahead": 1,
+            "fragment_readahead": 1,
+            "use_threads": False,
+        }
         if getattr(getattr(self._dataset, "format", None), "default_extname", "") == "parquet":
             scanning = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False)
             options["fragment_scan_options"] = scanning

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from bayesdp.mechanisms import censored_kernels as kernels
+from bayesdp.mechanisms import censored_sums
 from bayesdp.mechanisms.censored_grid import ClippedPosterior, Grid
+from bayesdp.mechanisms.censored_sums import SortedRecords
 
 TOP = 1 - 2.0**-53
 EXTREMES = [5e-324, 2.0**-1022, 1e-300, 1e-20, 1e-9, 0.1, 0.25, 0.5, 0.75, 1 - 1e-9, TOP]
@@ -75,14 +77,12 @@ def test_the_clipped_sum_is_that_over_every_record(interval: tuple[float, float]
             size = max(1.0, lam / 10, sum(map(abs, interval)))
             exact = exact_sum(law, phi, lam)
             assert float(exact) == pytest.approx(truth, abs=1e-9 * size)
-            quick, _ = kernels.clipped_sum(y, law.likelihood.sums, a, b, *interval)
+            quick, _ = kernels.clipped_sum(law.likelihood.table, a, b, *interval)
             assert quick == pytest.approx(truth, abs=1e-9 * size)
 
 
 def exact_sum(law: ClippedPosterior, phi: float, lam: float) -> Fraction:
-    curve, counts = kernels.clipped_parts(
-        law.records, law.likelihood.sums, phi, lam, law.low, law.high
-    )
+    curve, counts = kernels.clipped_parts(law.likelihood.table, phi, lam, law.low, law.high)
     at_low, at_high, between, *halves = (int(v) for v in counts)
     assert at_low + at_high + between == law.records.size
     assert min(at_low, at_high, between) >= 0
@@ -92,15 +92,32 @@ def exact_sum(law: ClippedPosterior, phi: float, lam: float) -> Fraction:
     return ends + (a * t1 + b * t2) / 2**50 - c * between
 
 
+@pytest.mark.parametrize("most", [1, 3, 100, 1000])
+def test_sums_of_every_few_records_give_those_of_all(most: int, monkeypatch):
+    """To the last bit, also where a piece that is read ends within a stretch of records."""
+    y, phi, lam = columns(8, 1000), *(np.array(v) for v in zip(*SHAPES, strict=True))
+    whole = SortedRecords(y, -2.0, 2.0)
+    assert whole.table[1].shape == (1001, 4)
+    monkeypatch.setattr(censored_sums, "_MOST_SUMS", most)
+    monkeypatch.setattr(censored_sums, "_PIECE", 301)
+    few = SortedRecords(y, -2.0, 2.0)
+    assert few.table[1].shape[0] == (1000 >> few.table[2]) + 1 <= most + 1
+    for i in (0, 1, 511, 512, 513, 999, 1000):
+        assert np.array_equal(kernels.sums_to(few.table, i), whole.table[1][i])
+    assert np.array_equal(few.rounded(phi, lam), whole.rounded(phi, lam))
+    for point in SHAPES:
+        assert few.exact(*point) == whole.exact(*point)
+
+
 def test_the_number_of_clipped_records():
     y = columns(4, 400)
-    sums = kernels.prefix_sums(y)
+    table = SortedRecords(y, -2.0, 2.0).table
     for phi, lam in SHAPES:
         a, b = lam * phi, lam * (1 - phi)
         density = (a - 1) * np.log(y) + (b - 1) * np.log1p(-y) - special.betaln(a, b)
         if np.min(np.abs(np.abs(density) - 2)) < 1e-6:
             continue
-        _, clipped = kernels.clipped_sums(y, sums, np.array([phi]), np.array([lam]), -2.0, 2.0)
+        _, clipped = kernels.clipped_sums(table, np.array([phi]), np.array([lam]), -2.0, 2.0)
         assert clipped[0] == np.sum(np.abs(density) > 2)
 
 
@@ -178,7 +195,7 @@ def test_kernels_compile_where_nothing_can_be_cached():
         "try:\n    numba.njit(cache=True)(lambda: 0)\n"
         "except RuntimeError as error:\n    print('no locator' in str(error))\n"
         "from bayesdp.mechanisms import censored_kernels\n"
-        "print(censored_kernels.prefix_sums(numpy.array([0.5])).shape)"
+        "print(censored_kernels.logs(numpy.array([0.5]))[0].shape)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[:2] == ["True", "(2, 4)"]
+    assert done.stdout.split("\n")[:2] == ["True", "(1,)"]

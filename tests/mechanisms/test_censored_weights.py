@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.mechanisms import censored_sums
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored_sums import WeightedRecords
@@ -79,6 +80,24 @@ def test_a_sum_is_that_of_its_records_one_by_one():
     alone = [WeightedRecords(y[k : k + 1], w[k : k + 1], -2.0, 2.0) for k in range(y.size)]
     for phi, lam in SHAPES:
         assert together.exact(phi, lam) == sum(one.exact(phi, lam) for one in alone)
+
+
+def test_sums_are_the_same_however_many_records_are_read_together(monkeypatch):
+    """To the last bit: rounded sums are added in the records' order."""
+    y, w = columns(7, 5000)
+    at_once = WeightedRecords(y, w, -2.0, 2.0)
+    phi, lam = np.array(SHAPES).T
+    right = at_once.rounded(phi, lam), at_once.exact(0.3, 6.0)
+    monkeypatch.setattr(censored_sums, "_PIECE", 1024)
+    in_parts = WeightedRecords(y, w, -2.0, 2.0)
+    found = in_parts.rounded(phi, lam), in_parts.exact(0.3, 6.0)
+    assert np.array_equal(found[0], right[0])
+    assert found[1] == right[1]
+    box = tuple((v, 1.5 * v) for v in (np.array([0.2, 0.4]), np.array([3.0, 40.0])))
+    prior = np.zeros((2, 4))
+    bounds, guesses = in_parts.bounds(*box, prior)
+    assert np.array_equal(guesses, at_once.bounds(*box, prior)[1])
+    assert bounds == pytest.approx(at_once.bounds(*box, prior)[0], rel=1e-13)
 
 
 records = st.floats(5e-324, TOP)
