@@ -33,7 +33,7 @@ import numpy as np
 
 import bayesdp as bdp
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.reproduction import COLOURS
+from bayesdp.evaluation.papers.reproduction import COLOURS
 from bayesdp.networks import BayesianERGM, Network, goodness_of_fit, statistics
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
