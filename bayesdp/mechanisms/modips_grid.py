@@ -51,6 +51,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_grid_promise as promise
+from bayesdp.mechanisms import profile_points
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
@@ -201,9 +202,7 @@ class ModipsGrid:
         """
         return promise.guarantee(self, copies, neighbours, delta)
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+    removal_guarantee = profile_points.removal_guarantee
 
     # What is drawn, and with what probability.
 

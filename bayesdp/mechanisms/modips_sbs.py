@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import modips_calibration, modips_promise
+from bayesdp.mechanisms import modips_calibration, modips_promise, profile_points
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
@@ -205,17 +205,9 @@ class ModipsSBS:
         """The privacy profile of `copies` independent copies, as good as is proved above."""
         return modips_promise.profile_of(self, copies, neighbours)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+    delta = profile_points.delta
+    epsilon = profile_points.epsilon
+    removal_guarantee = profile_points.removal_guarantee
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
@@ -229,10 +221,6 @@ class ModipsSBS:
             and where n is confidential, add/remove-one.
         """
         return modips_promise.guarantee(self, copies, neighbours, delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 

@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_selected_outputs as form
+from bayesdp.mechanisms import profile_points
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.evidence import (
@@ -162,9 +163,7 @@ class SelectedModips:
             promise, source="bayesdp.mechanisms.modips_selected; Liu (2016), Proposition 2"
         )
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+    removal_guarantee = profile_points.removal_guarantee
 
     # What is drawn, and with what probability.
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import sequential_outputs, sequential_promise
+from bayesdp.mechanisms import profile_points, sequential_outputs, sequential_promise
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
 from bayesdp.mechanisms.modips_sbs import NOISE
@@ -168,17 +168,9 @@ class SequentialModipsMechanism:
         """The privacy profile of `copies` independent copies."""
         return sequential_promise.profile_of(self, copies, neighbours)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+    delta = profile_points.delta
+    epsilon = profile_points.epsilon
+    removal_guarantee = profile_points.removal_guarantee
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
@@ -192,10 +184,6 @@ class SequentialModipsMechanism:
             and where n is confidential, add/remove-one.
         """
         return sequential_promise.guarantee(self, copies, neighbours, delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 

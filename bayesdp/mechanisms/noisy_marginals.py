@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms import profile_points
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
@@ -170,9 +171,7 @@ class NoisyMarginals:
         source = f"bayesdp.mechanisms.noisy_marginals; {made.source}"
         return dataclasses.replace(made, assumptions=tuple(notes), source=source)
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+    removal_guarantee = profile_points.removal_guarantee
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import logistic_minimiser as logistic
-from bayesdp.mechanisms import ridge
+from bayesdp.mechanisms import profile_points, ridge
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
@@ -191,17 +191,8 @@ class PerturbedCoefficientsMechanism:
         self._check_relation(neighbours)
         return self.part.profile(copies=copies)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+    delta = profile_points.delta
+    epsilon = profile_points.epsilon
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
