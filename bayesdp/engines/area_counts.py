@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 from bayesdp.engines.fixed_total import expansion, log_norm, tilted, turn
 
 Floats = NDArray[np.float64]
