@@ -22,6 +22,12 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     return int(value)
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise InvalidInput unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is {value!r}; it must be True or False")
+
+
 def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
     """Raise InvalidInput unless a confidential statistic's shape is that of a single one."""
     if shape != expected:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
@@ -84,8 +84,7 @@ def check_fields(made: ModipsGrid) -> dict[str, Any]:
         )
     if made.bounding not in BOUNDING:
         raise InvalidInput(f"bounding is {made.bounding!r}; it must be one of {BOUNDING}")
-    if not isinstance(made.clip, bool):
-        raise InvalidInput(f"clip is {made.clip!r}; it must be True or False")
+    check_flag("clip", made.clip)
     grid_model(family, checked["grid"], checked["bins"], checked["n"])
     return checked
 

@@ -45,7 +45,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_calibration, modips_promise, profile_points
 from bayesdp.mechanisms.families import Family, check_family
@@ -115,8 +115,7 @@ class ModipsSBS:
             value = getattr(self, argument)
             if value not in allowed:
                 raise InvalidInput(f"{argument} is {value!r}; it must be one of {allowed}")
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+        check_flag("clip", self.clip)
         numbers = checked["family"].numbers(checked.get("n"))
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(numbers):

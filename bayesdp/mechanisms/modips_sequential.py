@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import profile_points, sequential_outputs, sequential_promise
 from bayesdp.mechanisms.families.base import Floats, Number
@@ -93,8 +93,7 @@ class SequentialModipsMechanism:
                 raise InvalidInput(f"n is {self.n}; it must be at most {MOST}")
         if self.noise not in NOISE:
             raise InvalidInput(f"noise is {self.noise!r}; it must be one of {tuple(NOISE)}")
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+        check_flag("clip", self.clip)
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(checked["steps"]):
             raise InvalidInput(f"scales is {scales!r}; it must be one number for each step")

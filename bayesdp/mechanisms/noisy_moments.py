@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_promise, noisy_moments_outputs, profile_points
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
@@ -119,8 +119,7 @@ class NoisyMomentsMechanism:
                 "missing is 'drop' and n is public, but the number of complete records changes "
                 "with a record's missing value; keep n confidential (neighbours='add_remove')"
             )
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+        check_flag("clip", self.clip)
         checked["granularity"] = check_granularity(self.granularity, checked["scale"], 1.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import logistic_minimiser as logistic
 from bayesdp.mechanisms import profile_points, ridge
@@ -102,8 +102,7 @@ class PerturbedCoefficientsMechanism:
             raise InvalidInput(f"penalty is {self.penalty!r}; it must be from 2^-100 to 2^100")
         checked["scale"] = check_positive("scale", self.scale, "unit of rescaled columns")
         checked["n"] = check_at_least_one("n", self.n)
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+        check_flag("clip", self.clip)
         if self.loss not in LOSSES:
             raise InvalidInput(f"loss is {self.loss!r}; it must be one of {LOSSES}")
         for name, value in checked.items():

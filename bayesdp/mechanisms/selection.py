@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -79,8 +79,7 @@ class Selection:
             object.__setattr__(
                 self, "n", check_at_least_one("n", self.n, "or None if confidential")
             )
-        if not isinstance(self.monotone, bool):
-            raise InvalidInput(f"monotone is {self.monotone!r}; it must be True or False")
+        check_flag("monotone", self.monotone)
         if self.neighbours not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
             raise InvalidInput(
                 f"neighbours is {self.neighbours.value!r}; utilities of records have 'add_remove' "

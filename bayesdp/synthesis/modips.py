@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -133,8 +133,7 @@ class Modips:
         check_delta(self.delta)
         check_at_least_one("copies", self.copies)
         check_at_least_one("draws", self.draws)
-        if not isinstance(self.public_n, bool):
-            raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
+        check_flag("public_n", self.public_n)
         if self.size is not None:
             check_at_least_one("size", self.size)
         elif not self.public_n:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
@@ -97,8 +97,7 @@ class SequentialModips:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_steps(self.steps))
-        if not isinstance(self.public_n, bool):
-            raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
+        check_flag("public_n", self.public_n)
         if self.size is not None:
             check_at_least_one("size", self.size)
         elif not self.public_n:
