@@ -198,7 +198,7 @@ class DirichletMultinomialMechanism:
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """What holds when a record is removed: copies * log(1 + size / sum of the priors)."""
         return dataclasses.replace(
-            self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE),
+            self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta),
             epsilon=copies * pure_epsilon(self.size, math.fsum(self.alpha)),
         )
 

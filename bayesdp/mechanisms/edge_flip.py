@@ -176,7 +176,7 @@ class EdgeFlipMechanism:
         -------
         ndarray of Network, shape (copies,)
         """
-        network = self.check_statistic(statistic)
+        copies, network = check_at_least_one("copies", copies), self.check_statistic(statistic)
         drawn = np.empty(copies, dtype=object)
         # Of few dyads, many copies are alike, and share one graph.
         graphs: dict[bytes, Network] = {}

@@ -15,6 +15,7 @@ from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grids import check_grid, grid_model
 from bayesdp.mechanisms.noise_fields import BOUNDING
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
@@ -131,7 +132,7 @@ def guarantee(
     faults = _FAULTS.get(made.method, _HOLDS) if published else ()
     notes = ["The model, its prior, bounds and grid, and all parameters were chosen without data."]
     if made.n is not None:
-        notes.append("The number of records is public and not protected.")
+        notes.append(PUBLIC_N)
     if not made.clip:
         notes.append("All records are within the family's bounds: others are refused.")
     return Guarantee(

@@ -46,6 +46,7 @@ from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.gaussian_noise import divergence
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import GaussianNoise
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.pure_noise import pure_profile, up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import total
@@ -233,7 +234,7 @@ def point_of(
     if math.isinf(epsilon) and profile.why:
         notes.append(profile.why)
     if made.n is not None:
-        notes.append("The number of records is public and not protected.")
+        notes.append(PUBLIC_N)
     return Guarantee(
         epsilon=epsilon,
         delta=delta,

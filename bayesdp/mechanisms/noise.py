@@ -21,6 +21,7 @@ from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.lattice import lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise_fields import check_fields
 from bayesdp.mechanisms.noise_laws import Noise
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -182,7 +183,7 @@ class AdditiveNoise:
         if self.bounding == "truncated":
             found.append("The statistic is always within the bounds: one outside is refused.")
         if self.n is not None:
-            found.append("The number of records is public and not protected.")
+            found.append(PUBLIC_N)
         return tuple(found)
 
     # What is drawn, and with what probability.

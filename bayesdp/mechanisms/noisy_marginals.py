@@ -30,7 +30,7 @@ from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.marginals import check_marginals, shown_counts, sums_over
-from bayesdp.mechanisms.noise_fields import check_public_n
+from bayesdp.mechanisms.public_n import PUBLIC_N, check_public_n, check_unshown
 from bayesdp.mechanisms.table_fields import check_zeros
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -167,7 +167,7 @@ class NoisyMarginals:
         made: Guarantee = self._asked(neighbours).guarantee(copies=copies, delta=delta)
         notes = list(made.assumptions[1:])  # the first: that its caller states the sensitivity
         if self.n is not None:
-            notes.insert(1, "The number of records is public and not protected.")
+            notes.insert(1, PUBLIC_N)
         source = f"bayesdp.mechanisms.noisy_marginals; {made.source}"
         return dataclasses.replace(made, assumptions=tuple(notes), source=source)
 
@@ -272,9 +272,5 @@ class NoisyMarginals:
 
     def _asked(self, neighbours: Neighbours | None) -> Any:
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        if relation is Neighbours.ADD_REMOVE and self.n is not None:
-            raise InvalidInput(
-                "neighbours is 'add_remove', but n is public, so a record added or removed "
-                "shows; keep n confidential (n=None) for an add/remove promise"
-            )
+        check_unshown(relation, self.n)
         return self._of(relation)

@@ -40,6 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.mechanisms.bernoulli import bernoulli_exp
 from bayesdp.mechanisms.randomness import uniform_below
 from bayesdp.mechanisms.selection import Pair, Selection
@@ -110,7 +111,7 @@ class PermuteAndFlip(Selection):
         ndarray of int64, shape (copies, ...)
             Positions, each in 0..k-1.
         """
-        k, rate = self.k, self.rate
+        copies, k, rate = check_at_least_one("copies", copies), self.k, self.rate
         utilities = check_utilities(statistic, k)
         gamma = exponents(utilities, rate).reshape(-1, k)
         rows = utilities.reshape(-1, k)

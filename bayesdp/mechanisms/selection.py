@@ -40,9 +40,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noise_fields import check_positive
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.utilities import check_utilities
 from bayesdp.privacy.composition import repeated
@@ -129,7 +130,7 @@ class Selection:
             If an add/remove promise is asked of utilities whose sensitivity is replace-one's.
         """
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        times = check_at_least_one("copies", copies)
+        times, _ = check_at_least_one("copies", copies), check_delta(delta)
         if relation is not self.neighbours:
             if relation is not Neighbours.REPLACE_ONE:
                 raise InvalidInput(
@@ -148,7 +149,7 @@ class Selection:
                 f"No utility moves by more than {self.sensitivity:g} between "
                 f"{self.neighbours.value} neighbours, {moves}: utilities aren't checked.",
                 "The candidates were chosen without the data.",
-                *([] if self.n is None else ["The number of records is public and not protected."]),
+                *([] if self.n is None else [PUBLIC_N]),
                 COMPUTATIONAL,
             ),
             source=self.source,
@@ -159,7 +160,7 @@ class Selection:
 
         The bound (*) of the module is symmetric, and so are the pairs that attain it.
         """
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE)
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
         """Utilities near the pair's first, and neighbours of them, for an audit's search."""
