@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms import columns
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.category_splitting import dirichlet_multinomial_draws
 from bayesdp.mechanisms.cells import Axis, check_axes, points_in, table
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.dirichlet_multinomial_calibration import calibrated_table
 from bayesdp.mechanisms.dirichlet_multinomial_promise import (
@@ -255,13 +255,8 @@ class DirichletMultinomialMechanism:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
         return check_table(output, self.cells, self.size, self.zeros)
 
-    def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """One row a cell: `copy`, the cell's number in `component`, its count in `value`."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """The tables that `encode` wrote, in their order."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
+    encode = staticmethod(columns.encode_numbers)
+    decode = columns.decode
 
     def records(self, output: Any) -> NDArray[Any]:
         """The synthetic counts; with axes, a structured array that shows their cells too."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import profile_points
+from bayesdp.mechanisms import columns, profile_points
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.marginals import check_marginals, shown_counts, sums_over
@@ -221,13 +220,8 @@ class NoisyMarginals:
         self._of(self.neighbours).check_output(noisy)
         return tuple(np.asarray(output).tolist())
 
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a count: columns copy, component, value."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
+    encode = staticmethod(columns.encode_numbers)
+    decode = columns.decode
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts: a structured array of marginal, cell and count."""

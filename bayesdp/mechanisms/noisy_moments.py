@@ -42,7 +42,8 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import modips_promise, noisy_moments_outputs, profile_points
+from bayesdp.mechanisms import columns as table_columns
+from bayesdp.mechanisms import modips_promise, profile_points
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns
 from bayesdp.mechanisms.modips_calibration import calibrated
@@ -258,10 +259,17 @@ class NoisyMomentsMechanism:
     def outputs(self) -> None:
         """None: there is no end to them."""
 
-    check_output = noisy_moments_outputs.check_output
-    records = noisy_moments_outputs.records
-    encode = noisy_moments_outputs.encode
-    decode = noisy_moments_outputs.decode
+    def check_output(self, output: Any) -> tuple[float, ...]:
+        """The output as a tuple of floats, or InvalidInput."""
+        steps = [part.step for part in self.parts]
+        return tuple(map(float, table_columns.check_multiples(self.numbers, steps, output)))
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released numbers with their names: a structured array."""
+        return table_columns.with_names("number", self.numbers, output)
+
+    encode = staticmethod(table_columns.encode_numbers)
+    decode = table_columns.decode
 
 
 @functools.lru_cache(maxsize=64)

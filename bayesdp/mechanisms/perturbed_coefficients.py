@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,9 +24,8 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms import columns, profile_points, ridge
 from bayesdp.mechanisms import logistic_minimiser as logistic
-from bayesdp.mechanisms import profile_points, ridge
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns, check_response
@@ -257,18 +255,10 @@ class PerturbedCoefficientsMechanism:
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released coefficients with their names: a structured array."""
-        names = np.array(self.numbers)
-        table = np.empty(len(names), dtype=[("coefficient", names.dtype), ("value", np.float64)])
-        table["coefficient"], table["value"] = names, output
-        return table
+        return columns.with_names("coefficient", self.numbers, output)
 
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a coefficient: columns copy, component, value."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
+    encode = staticmethod(columns.encode_numbers)
+    decode = columns.decode
 
 
 @functools.lru_cache(maxsize=64)

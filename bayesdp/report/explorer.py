@@ -207,7 +207,8 @@ def _model_of(release: Release, n: int, prior: Prior) -> BinomialModel:
 
 
 def _read_copies(release: Release, n: int, prior: Prior) -> Read:
-    made, model = release.mechanism, _model_of(release, n, prior)
+    made: Any = release.mechanism
+    model = _model_of(release, n, prior)
     described = {"size": made.size, "prior": made.prior, "outputs": list(release.outputs)}
     return described, model.posterior(release), model.naive_posterior(release)
 

@@ -3,11 +3,13 @@
 import inspect
 import math
 
+import numpy as np
 import pytest
 
 import bayesdp as bdp
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
+from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from tests.contracts.test_mechanisms import EXAMPLES
 
 KINDS = {
@@ -56,3 +58,17 @@ def test_a_promise_is_of_the_relation_asked_for(kind, relation):
             found.append(None)
     assert found[0] == found[1]
     assert found[0] is None or found[0].neighbours is relation
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in KINDS if kind is not CensoredPosterior],
+    ids=lambda kind: kind.__name__,
+)
+def test_what_is_no_output_is_refused(kind):
+    example = KINDS[kind]
+    length = max(np.size(example.outputs[0]), 1) if np.size(example.outputs) else 1
+    huge = 10**400  # beyond all floats
+    for wrong in (huge, (huge,) * length, None, "x", (), {}, math.nan, object()):
+        with pytest.raises(InvalidInput):
+            example.mechanism.check_output(wrong)
