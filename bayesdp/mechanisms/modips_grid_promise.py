@@ -14,12 +14,13 @@ from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grids import check_grid, grid_model
+from bayesdp.mechanisms.modips_promise import relation_of
 from bayesdp.mechanisms.noise_fields import BOUNDING
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_grid import ModipsGrid
@@ -118,13 +119,7 @@ def guarantee(
     """The promise of `copies` copies; see `ModipsGrid.guarantee`."""
     copies = check_at_least_one("copies", copies)
     check_delta(delta)
-    relation = made.neighbours if neighbours is None else check_neighbours(neighbours)
-    if relation not in made.model.moves:
-        raise InvalidInput(
-            f"neighbours is {relation.value!r}; this release promises under "
-            f"{made.neighbours.value!r}"
-            + (", as n is public: keep it confidential (n=None)" if made.n is not None else "")
-        )
+    relation = relation_of(made, neighbours)
     published = made.calibration == "published"
     cost = made.cost
     if made.method == "sdd" and relation is not made.neighbours:

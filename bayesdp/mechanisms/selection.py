@@ -45,7 +45,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noise_fields import check_positive
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.mechanisms.utilities import check_utilities
+from bayesdp.mechanisms.utilities import check_utilities, chosen_law, exponents
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -177,6 +177,50 @@ class Selection:
         utilities = check_utilities(statistic, self.k)
         check_one_statistic(utilities.shape, (self.k,))
         return utilities
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+        """Choose, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : array_like of int or float, shape (..., k)
+            Utilities, confidential.
+        copies : int
+            Independent choices from each.
+
+        Returns
+        -------
+        ndarray of int64, shape (copies, ...)
+            Positions, each in 0..k-1.
+        """
+        copies, utilities = check_at_least_one("copies", copies), check_utilities(statistic, self.k)
+        rows, gamma = (
+            each.reshape(-1, self.k) for each in (utilities, exponents(utilities, self.rate))
+        )
+        return self._choose(rows, gamma, copies).reshape(copies, *utilities.shape[:-1])
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
+
+        Parameters
+        ----------
+        output : array_like of int
+            Positions; broadcasts with the statistic's shape but its last axis.
+        statistic : array_like, shape (..., k)
+            Utilities.
+        """
+        gamma = exponents(check_utilities(statistic, self.k), self.rate)
+        return chosen_law(output, self._log_law(gamma))
+
+    def _choose(
+        self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
+    ) -> NDArray[np.int64]:
+        """Positions, all rows once, then all again; rows and gamma have shape (rows, k)."""
+        raise NotImplementedError
+
+    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log probability of each candidate, from gamma = rate * what it lacks to the best."""
+        raise NotImplementedError
 
     def outputs(self) -> NDArray[np.int64] | None:
         """All outputs: the candidates' positions."""
