@@ -13,7 +13,6 @@ from scipy import stats
 
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.observed_elements import (
     Element,
     area_elements,
@@ -21,6 +20,7 @@ from bayesdp.inference.observed_elements import (
     noisy_elements,
 )
 from bayesdp.inference.observed_integers import tabled
+from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.negative_binomial_draws import log_negative_binomial
