@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,21 @@ from bayesdp.errors import InvalidInput
 _FARTHEST = 2.0**53  # steps: floats are exact up to there
 
 
-class Checking(Protocol):
-    """A mechanism that says which outputs are its own."""
+class NumberColumns:
+    """Base of mechanisms whose outputs are numbers, or tuples of them."""
 
-    def check_output(self, output: Any) -> Any:
-        """The output as a Python number or a tuple of them, or InvalidInput."""
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        def check_output(self, output: Any) -> Any: ...
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """One row a number: columns copy, component, value."""
+        return encode_numbers(outputs)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
+        return [self.check_output(z) for z in decode_numbers(columns)]
 
 
 def encode_numbers(outputs: Sequence[Any]) -> dict[str, Any]:
@@ -57,11 +67,6 @@ def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
     if not np.array_equal(component[order], expected):
         raise InvalidInput("component must number the parts of each copy from 0, each once")
     return [tuple(row) for row in value[order].reshape(copies, width).tolist()]
-
-
-def decode(self: Checking, columns: Mapping[str, Any]) -> list[Any]:
-    """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-    return [self.check_output(z) for z in decode_numbers(columns)]
 
 
 def order_of_copies(columns: Mapping[str, Any]) -> NDArray[np.intp]:

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import columns
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.category_splitting import dirichlet_multinomial_draws
 from bayesdp.mechanisms.cells import Axis, check_axes, points_in, table
+from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.dirichlet_multinomial_calibration import calibrated_table
 from bayesdp.mechanisms.dirichlet_multinomial_promise import (
@@ -51,7 +51,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class DirichletMultinomialMechanism:
+class DirichletMultinomialMechanism(NumberColumns):
     """Release counts z ~ DirichletMultinomial(size, prior + x) given the counts x of n records.
 
     Parameters
@@ -254,9 +254,6 @@ class DirichletMultinomialMechanism:
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
         return check_table(output, self.cells, self.size, self.zeros)
-
-    encode = staticmethod(columns.encode_numbers)
-    decode = columns.decode
 
     def records(self, output: Any) -> NDArray[Any]:
         """The synthetic counts; with axes, a structured array that shows their cells too."""

@@ -51,13 +51,13 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_grid_promise as promise
-from bayesdp.mechanisms import profile_points
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
 from bayesdp.mechanisms.modips_grid_published import extremes, published_cells
 from bayesdp.mechanisms.posterior_cells import perturbed_cells
+from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.pure_noise import up
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -66,7 +66,7 @@ _FINEST, _LEAST, _BITS = 40, 10, 60
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsGrid:
+class ModipsGrid(SymmetricPromise):
     """Synthetic records given a parameter chosen privately from cells of its posterior.
 
     Parameters
@@ -201,8 +201,6 @@ class ModipsGrid:
             If `neighbours` is a relation under which nothing is promised.
         """
         return promise.guarantee(self, copies, neighbours, delta)
-
-    removal_guarantee = profile_points.removal_guarantee
 
     # What is drawn, and with what probability.
 

@@ -47,13 +47,14 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import modips_calibration, modips_promise, profile_points
+from bayesdp.mechanisms import modips_calibration, modips_promise
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import BOUNDING, check_positive
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -66,7 +67,7 @@ NOISE: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsSBS:
+class ModipsSBS(ProfilePoints, SymmetricPromise):
     """Synthetic records from a posterior given a noisy sufficient statistic.
 
     Parameters
@@ -203,10 +204,6 @@ class ModipsSBS:
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies, as good as is proved above."""
         return modips_promise.profile_of(self, copies, neighbours)
-
-    delta = profile_points.delta
-    epsilon = profile_points.epsilon
-    removal_guarantee = profile_points.removal_guarantee
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

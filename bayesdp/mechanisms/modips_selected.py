@@ -44,7 +44,6 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_selected_outputs as form
-from bayesdp.mechanisms import profile_points
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.evidence import (
@@ -57,6 +56,7 @@ from bayesdp.mechanisms.families.evidence import (
 from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.accounting import compose
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
@@ -66,7 +66,7 @@ KINDS = (ModipsSBS, ModipsGrid, NestedModips)
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedModips:
+class SelectedModips(SymmetricPromise):
     """Copies from a family that is chosen privately, with the choice.
 
     Parameters
@@ -162,8 +162,6 @@ class SelectedModips:
         return dataclasses.replace(
             promise, source="bayesdp.mechanisms.modips_selected; Liu (2016), Proposition 2"
         )
-
-    removal_guarantee = profile_points.removal_guarantee
 
     # What is drawn, and with what probability.
 

@@ -32,12 +32,13 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import profile_points, sequential_outputs, sequential_promise
+from bayesdp.mechanisms import sequential_outputs, sequential_promise
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
 from bayesdp.mechanisms.modips_sbs import NOISE
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_positive
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.mechanisms.sequential_counts import drawn_copy, public_of, split
 from bayesdp.mechanisms.sequential_layout import Layout, check_steps, layouts_of
 from bayesdp.mechanisms.sequential_steps import Step
@@ -47,7 +48,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialModipsMechanism:
+class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     """Synthetic tables from noisy statistics of a sequence of conditionals.
 
     Parameters
@@ -166,10 +167,6 @@ class SequentialModipsMechanism:
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies."""
         return sequential_promise.profile_of(self, copies, neighbours)
-
-    delta = profile_points.delta
-    epsilon = profile_points.epsilon
-    removal_guarantee = profile_points.removal_guarantee
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

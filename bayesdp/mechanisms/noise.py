@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import noise_outputs, profile_points
+from bayesdp.mechanisms import noise_outputs
 from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.lattice import lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise_fields import check_fields
@@ -135,9 +135,21 @@ class AdditiveNoise:
             f"neighbours={relation.value!r} and the sensitivity under it"
         )
 
-    delta = profile_points.delta
-    epsilon = profile_points.epsilon
-    removal_guarantee = profile_points.removal_guarantee
+    def delta(
+        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
+        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
+
+    def epsilon(
+        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
+        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """What holds when a record is removed: the same as when one is added."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

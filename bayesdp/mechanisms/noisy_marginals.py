@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import columns, profile_points
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
+from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.marginals import check_marginals, shown_counts, sums_over
+from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.public_n import PUBLIC_N, check_public_n, check_unshown
 from bayesdp.mechanisms.table_fields import check_zeros
 from bayesdp.privacy.guarantee import Guarantee
@@ -43,7 +44,7 @@ _LAWS: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMarginals:
+class NoisyMarginals(NumberColumns, SymmetricPromise):
     """Release every count of some marginals of a table plus discrete noise of one scale.
 
     Parameters
@@ -170,8 +171,6 @@ class NoisyMarginals:
         source = f"bayesdp.mechanisms.noisy_marginals; {made.source}"
         return dataclasses.replace(made, assumptions=tuple(notes), source=source)
 
-    removal_guarantee = profile_points.removal_guarantee
-
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
         self._of(self.neighbours).check_statistic(self._noisy(statistic, "statistic"))
@@ -219,9 +218,6 @@ class NoisyMarginals:
         noisy = self._noisy(output, "output")
         self._of(self.neighbours).check_output(noisy)
         return tuple(np.asarray(output).tolist())
-
-    encode = staticmethod(columns.encode_numbers)
-    decode = columns.decode
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts: a structured array of marginal, cell and count."""

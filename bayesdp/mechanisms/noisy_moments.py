@@ -42,14 +42,15 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import columns as table_columns
-from bayesdp.mechanisms import modips_promise, profile_points
+from bayesdp.mechanisms import modips_promise
+from bayesdp.mechanisms.columns import NumberColumns, check_multiples, with_names
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns
 from bayesdp.mechanisms.modips_calibration import calibrated
 from bayesdp.mechanisms.modips_sbs import NOISE
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_granularity, check_positive
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -64,7 +65,7 @@ def _family(bounds: tuple[tuple[str, tuple[float, float]], ...]) -> LinearRegres
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMomentsMechanism:
+class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
     """Release the moments of bounded columns, each plus noise of one scale.
 
     The statistic and an output are numbers in the order of `numbers`.
@@ -181,10 +182,6 @@ class NoisyMomentsMechanism:
         """The privacy profile of `copies` independent copies."""
         return modips_promise.profile_of(self, copies, neighbours)
 
-    delta = profile_points.delta
-    epsilon = profile_points.epsilon
-    removal_guarantee = profile_points.removal_guarantee
-
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -262,14 +259,11 @@ class NoisyMomentsMechanism:
     def check_output(self, output: Any) -> tuple[float, ...]:
         """The output as a tuple of floats, or InvalidInput."""
         steps = [part.step for part in self.parts]
-        return tuple(map(float, table_columns.check_multiples(self.numbers, steps, output)))
+        return tuple(map(float, check_multiples(self.numbers, steps, output)))
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released numbers with their names: a structured array."""
-        return table_columns.with_names("number", self.numbers, output)
-
-    encode = staticmethod(table_columns.encode_numbers)
-    decode = table_columns.decode
+        return with_names("number", self.numbers, output)
 
 
 @functools.lru_cache(maxsize=64)

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import columns, profile_points, ridge
 from bayesdp.mechanisms import logistic_minimiser as logistic
+from bayesdp.mechanisms import ridge
+from bayesdp.mechanisms.columns import NumberColumns, with_names
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns, check_response
@@ -33,6 +34,7 @@ from bayesdp.mechanisms.gaussian import GaussianMechanism
 from bayesdp.mechanisms.lattice import FURTHEST
 from bayesdp.mechanisms.noise_fields import check_granularity, check_positive
 from bayesdp.mechanisms.perturbed_coefficients_records import Signed, coefficients
+from bayesdp.mechanisms.profile_points import ProfilePoints
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -46,7 +48,7 @@ LOSSES = tuple(PROOFS)
 
 
 @dataclass(frozen=True, slots=True)
-class PerturbedCoefficientsMechanism:
+class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
     """Release the coefficients of a penalised regression, each plus Gaussian noise of one scale.
 
     The statistic and an output are numbers in the order of `numbers`.
@@ -188,9 +190,6 @@ class PerturbedCoefficientsMechanism:
         self._check_relation(neighbours)
         return self.part.profile(copies=copies)
 
-    delta = profile_points.delta
-    epsilon = profile_points.epsilon
-
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -255,10 +254,7 @@ class PerturbedCoefficientsMechanism:
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released coefficients with their names: a structured array."""
-        return columns.with_names("coefficient", self.numbers, output)
-
-    encode = staticmethod(columns.encode_numbers)
-    decode = columns.decode
+        return with_names("coefficient", self.numbers, output)
 
 
 @functools.lru_cache(maxsize=64)

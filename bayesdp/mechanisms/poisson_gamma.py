@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import columns, poisson_gamma_promise
+from bayesdp.mechanisms import poisson_gamma_promise
 from bayesdp.mechanisms.cells import Axis, table
+from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
 from bayesdp.mechanisms.dirichlet_multinomial_promise import check_relation
 from bayesdp.mechanisms.negative_binomial_draws import (
@@ -51,7 +52,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonGammaMechanism:
+class PoissonGammaMechanism(NumberColumns):
     """Release z_i ~ NB(prior_i + x_i, e_i / (prior_i + 2 e_i)), or these given their sum.
 
     Parameters
@@ -231,9 +232,6 @@ class PoissonGammaMechanism:
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
         return check_table(output, len(self.expected), self.total, self._zeros)
-
-    encode = staticmethod(columns.encode_numbers)
-    decode = columns.decode
 
     def records(self, output: Any) -> NDArray[Any]:
         """The synthetic counts; with names, a structured array that shows the areas too."""
