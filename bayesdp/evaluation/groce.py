@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from bayesdp.evaluation.computed_tables import compute_tables
 from bayesdp.evaluation.groce_tables import (
     means_table,
     products_table,
     top_coded_table,
     uniform_table,
 )
-from bayesdp.evaluation.reproduction import Table
+from bayesdp.evaluation.reproduction import Table, compute_tables
 
 SOURCE = (
     "Groce, A. (2014), New Notions and Mechanisms for Statistical Privacy, sections 6.3 and 6.4; "

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from bayesdp.evaluation.computed_tables import compute_tables
-from bayesdp.evaluation.reproduction import Table
+from bayesdp.evaluation.reproduction import Table, compute_tables
 from bayesdp.evaluation.zheng_binary import (
     binary_approximate,
     binary_impossible,
