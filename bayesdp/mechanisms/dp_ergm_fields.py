@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_flag, is_number
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.noise_fields import check_positive
@@ -77,10 +77,8 @@ def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
 
 def check_method(method: str, calibration: str) -> None:
     """Raise InvalidInput unless there is this method, so calibrated."""
-    if method not in METHODS:
-        raise InvalidInput(f"method is {method!r}; it must be one of {list(METHODS)}")
-    if calibration not in CALIBRATIONS:
-        raise InvalidInput(f"calibration is {calibration!r}; it must be one of {CALIBRATIONS}")
+    check_one_of("method", method, list(METHODS))
+    check_one_of("calibration", calibration, CALIBRATIONS)
     if (method, calibration) == ("sdd_mc", "corrected"):
         raise InvalidInput(
             "method is 'sdd_mc', which has no corrected calibration: log(N_i / N) of an empty bin "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
@@ -84,8 +84,7 @@ def check_fields(made: ModipsGrid) -> dict[str, Any]:
             f"epsilon is {made.epsilon}, with samples {made.samples}: their noise exceeds 64 bits; "
             "take a larger epsilon"
         )
-    if made.bounding not in BOUNDING:
-        raise InvalidInput(f"bounding is {made.bounding!r}; it must be one of {BOUNDING}")
+    check_one_of("bounding", made.bounding, BOUNDING)
     check_flag("clip", made.clip)
     grid_model(family, checked["grid"], checked["bins"], checked["n"])
     return checked
@@ -93,10 +92,8 @@ def check_fields(made: ModipsGrid) -> dict[str, Any]:
 
 def check_method(method: Any, calibration: Any) -> None:
     """Raise InvalidInput unless there is this method, so calibrated."""
-    if method not in METHODS:
-        raise InvalidInput(f"method is {method!r}; it must be one of {list(METHODS)}")
-    if calibration not in CALIBRATIONS:
-        raise InvalidInput(f"calibration is {calibration!r}; it must be one of {CALIBRATIONS}")
+    check_one_of("method", method, list(METHODS))
+    check_one_of("calibration", calibration, CALIBRATIONS)
     if (method, calibration) == ("sdd.mc", "corrected"):
         raise InvalidInput(
             "method is 'sdd.mc', which has no corrected calibration: log(N_i / N) of an empty cell "

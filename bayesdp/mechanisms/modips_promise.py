@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.gaussian_noise import divergence
@@ -264,8 +264,7 @@ def check_weights(
     allocation: str, weights: Sequence[float] | None, numbers: int
 ) -> tuple[float, ...]:
     """Each number's share of the promise, or InvalidInput."""
-    if allocation not in ALLOCATIONS:
-        raise InvalidInput(f"allocation is {allocation!r}; it must be one of {ALLOCATIONS}")
+    check_one_of("allocation", allocation, ALLOCATIONS)
     if weights is None:
         return (1 / numbers,) * numbers
     if allocation == "communal":

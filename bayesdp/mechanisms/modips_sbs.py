@@ -45,7 +45,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_calibration, modips_promise
 from bayesdp.mechanisms.families import Family, check_family
@@ -113,9 +113,7 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
         if self.n is not None:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
         for argument, allowed in (("noise", tuple(NOISE)), ("bounding", BOUNDING)):
-            value = getattr(self, argument)
-            if value not in allowed:
-                raise InvalidInput(f"{argument} is {value!r}; it must be one of {allowed}")
+            check_one_of(argument, getattr(self, argument), allowed)
         check_flag("clip", self.clip)
         numbers = checked["family"].numbers(checked.get("n"))
         scales = self.scales

@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import sequential_outputs, sequential_promise
 from bayesdp.mechanisms.families.base import Floats, Number
@@ -92,8 +92,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
             if self.n > MOST:
                 raise InvalidInput(f"n is {self.n}; it must be at most {MOST}")
-        if self.noise not in NOISE:
-            raise InvalidInput(f"noise is {self.noise!r}; it must be one of {tuple(NOISE)}")
+        check_one_of("noise", self.noise, tuple(NOISE))
         check_flag("clip", self.clip)
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(checked["steps"]):

@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_promise
 from bayesdp.mechanisms.columns import NumberColumns, check_multiples, with_names
@@ -113,9 +113,7 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
         if self.n is not None:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
         for argument, allowed in (("noise", tuple(NOISE)), ("missing", MISSING)):
-            value = getattr(self, argument)
-            if value not in allowed:
-                raise InvalidInput(f"{argument} is {value!r}; it must be one of {allowed}")
+            check_one_of(argument, getattr(self, argument), allowed)
         if self.missing == "drop" and self.n is not None:
             raise InvalidInput(
                 "missing is 'drop' and n is public, but the number of complete records changes "

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import logistic_minimiser as logistic
 from bayesdp.mechanisms import ridge
@@ -103,8 +103,7 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         checked["scale"] = check_positive("scale", self.scale, "unit of rescaled columns")
         checked["n"] = check_at_least_one("n", self.n)
         check_flag("clip", self.clip)
-        if self.loss not in LOSSES:
-            raise InvalidInput(f"loss is {self.loss!r}; it must be one of {LOSSES}")
+        check_one_of("loss", self.loss, LOSSES)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.loss == "logistic":

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -128,8 +128,7 @@ class Modips:
             priors_of(self.family)
         else:
             object.__setattr__(self, "family", check_family(self.family))
-        if self.method not in METHODS:
-            raise InvalidInput(f"method is {self.method!r}; it must be one of {list(METHODS)}")
+        check_one_of("method", self.method, list(METHODS))
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_at_least_one("copies", self.copies)

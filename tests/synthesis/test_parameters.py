@@ -27,3 +27,10 @@ def test_whether_n_is_public_is_true_or_false(made, public):
 def test_whether_the_total_is_fixed_is_true_or_false():
     with pytest.raises(InvalidInput, match="fixed is 'no'"):
         bdp.PoissonGammaSynthesizer(1.0, [1.0, 2.0], fixed="no")
+
+
+@pytest.mark.parametrize("wrong", [["laplace"], {}, None, 3])
+@pytest.mark.parametrize("argument", ["method", "noise", "bounding", "allocation"])
+def test_a_choice_is_one_of_the_texts(argument, wrong):
+    with pytest.raises(InvalidInput, match=f"{argument} is .*; it must be one of"):
+        bdp.Modips(bdp.families.Bernoulli(), epsilon=1.0, **{argument: wrong})
