@@ -219,14 +219,13 @@ class RandomizedResponse:
         records = response_matrix.check_records(statistic, self.k, self.n)
         flat = records.ravel()
         answers = np.empty(copies * flat.size, dtype=np.int8 if self.k <= 128 else np.int64)
-        sums = [sum(row) for row in self.weights]
         upper = [np.cumsum(np.array(row, dtype=np.uint64)) for row in self.weights]
         for start in range(0, answers.size, _BLOCK):
             block = answers[start : start + _BLOCK]
             asked = flat[np.arange(start, start + block.size) % flat.size]
             for category in np.flatnonzero(np.bincount(asked, minlength=self.k)):
                 here = np.flatnonzero(asked == category)
-                picks = uniform_below(np.full(here.size, sums[category], np.uint64))
+                picks = uniform_below(np.full(here.size, upper[category][-1], np.uint64))
                 block[here] = np.searchsorted(upper[category], picks, side="right")
         return answers.reshape(copies, *records.shape)
 
