@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,6 +21,18 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
             f"{name} is {value!r}; it must be a whole number, at least 1{also and ' ' + also}"
         )
     return int(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise InvalidInput unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} is {value!r}; it must be True or False")
+
+
+def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raise InvalidInput unless `value` is one of the texts that are allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidInput(f"{name} is {value!r}; it must be one of {allowed}")
 
 
 def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:

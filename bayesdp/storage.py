@@ -34,15 +34,20 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
     if not target.exists():
         return
     if not force:
-        raise ReleaseExists(
-            f"{str(target)!r} exists already and nothing was written; choose another name, or "
-            "replace it with force=True (--force)"
-        )
+        raise exists_already(target)
     if not target.is_dir() or (not (target / marker).is_file() and any(target.iterdir())):
         raise ReleaseExists(
             f"{str(target)!r} exists and has no {marker}, so it isn't replaced, not even with "
             "force; choose another name"
         )
+
+
+def exists_already(target: Path) -> ReleaseExists:
+    """The error where `force` isn't given."""
+    return ReleaseExists(
+        f"{str(target)!r} exists already and nothing was written; choose another name, or "
+        "replace it with force=True (--force)"
+    )
 
 
 @contextmanager

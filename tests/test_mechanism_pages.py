@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bayesdp as bdp
-from bayesdp.inference import fitting
+from bayesdp.inference import readers
 from bayesdp.mechanisms.base import REGISTRY
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "mechanisms"
@@ -65,7 +65,7 @@ def test_modules_that_are_named_exist():
 
 def test_the_table_lists_the_models_that_errors_name():
     rows = [line for line in TEXTS["index.md"].splitlines() if line.startswith("| [")]
-    for name, models in fitting._BY_NAME.items():
+    for name, models in readers._BY_NAME.items():
         (row,) = [line for line in rows if f"#{name})" in line]
         for model in models:
             assert f"`{model}`" in row, (name, model)

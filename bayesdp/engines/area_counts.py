@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 from bayesdp.engines.fixed_total import expansion, log_norm, tilted, turn
 
 Floats = NDArray[np.float64]
@@ -140,10 +140,11 @@ def _kept(
     many = norms.size
     if log_ratio == -math.inf:
         return 0
-    gain = log_ratio
+    gain, moved = log_ratio, np.empty(many)
     for r in range(many):
         turn(expansions[r][0], expansions[r][1], steps, i, j, 1)
-        gain += copies[r] * (norms[r] - log_norm(expansions[r][0]))
+        moved[r] = log_norm(expansions[r][0])
+        gain += copies[r] * (norms[r] - moved[r])
     if gain >= 0 or math.log(rng.random()) < gain:
         if i < 0:
             for k in range(x.size):
@@ -152,8 +153,7 @@ def _kept(
             x[i] += steps[i]
             if j != i:
                 x[j] += steps[j]
-        for r in range(many):
-            norms[r] = log_norm(expansions[r][0])
+        norms[:] = moved
         return 1
     for r in range(many):
         turn(expansions[r][0], expansions[r][1], steps, i, j, -1)

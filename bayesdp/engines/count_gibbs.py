@@ -8,31 +8,17 @@ rest, which moves n. Every step draws from its full conditional, so the target i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.engines.compiling import kernel
 from bayesdp.engines.count_vectors import Factored, impossible
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def kernel(function: F) -> F:
-    """Compiled, and kept on the disk where there is a place for it."""
-    try:
-        return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # a read-only installation without a home
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
-
-
-def inlined(function: F) -> F:
-    """Compiled into its callers, without reference counts: for functions of a few numbers."""
-    return numba.njit(nogil=True, forceinline=True, _nrt=False)(function)  # type: ignore[no-any-return]
 
 
 def sample_counts(

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesdp.engines.count_gibbs import kernel
-from bayesdp.engines.log_linear_coefficients import sweep_coefficients
+from bayesdp.engines.compiling import kernel
+from bayesdp.engines.log_linear_coefficients import log_factorial, sweep_coefficients
 from bayesdp.engines.log_linear_joint import joint
 from bayesdp.engines.log_linear_likelihood import (
     factor,
@@ -26,7 +26,7 @@ from bayesdp.engines.log_linear_likelihood import (
     solve_transposed,
     steps,
 )
-from bayesdp.engines.log_linear_moves import COEFFICIENTS, count, law_of_all, log_factorial, sweep
+from bayesdp.engines.log_linear_moves import COEFFICIENTS, count, law_of_all, sweep
 
 _TARGET = 0.9  # acceptance; with less, some trajectories run into where rates explode
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.engines.count_gibbs import inlined, kernel
+from bayesdp.engines.compiling import inlined, kernel
 
 Floats = NDArray[np.float64]
 
 
 @inlined
-def _known_factorial(x, known):
+def log_factorial(x, known):
+    """log x!, from a table where it reaches."""
     return known[x] if x < known.size else math.lgamma(x + 1.0)
 
 
@@ -144,8 +145,8 @@ def sweep_coefficients(released, x, y, eta, known, widths):
         if x[d] < delta:
             continue
         ratio = delta * (eta[c] - eta[d])
-        ratio += _known_factorial(x[c], known) + _known_factorial(x[d], known)
-        ratio -= _known_factorial(x[c] + delta, known) + _known_factorial(x[d] - delta, known)
+        ratio += log_factorial(x[c], known) + log_factorial(x[d], known)
+        ratio -= log_factorial(x[c] + delta, known) + log_factorial(x[d] - delta, known)
         x[c] += delta
         x[d] -= delta
         for p in range(w.size):

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 from bayesdp.engines.log_linear_likelihood import Model, log_likelihood, rates_at
 from bayesdp.engines.log_linear_moves import Released, law, law_of_all
 

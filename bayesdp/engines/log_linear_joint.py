@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 from bayesdp.engines.log_linear_coefficients import near_coefficients
 from bayesdp.engines.log_linear_levels import counts_at, levels_of
 from bayesdp.engines.log_linear_likelihood import (

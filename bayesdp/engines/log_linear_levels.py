@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from bayesdp.engines.count_gibbs import kernel
-from bayesdp.engines.log_linear_moves import log_factorial
+from bayesdp.engines.compiling import kernel
+from bayesdp.engines.log_linear_coefficients import log_factorial
 
 
 @kernel

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesdp.engines.count_gibbs import inlined, kernel
-from bayesdp.engines.log_linear_moves import ANSWERS, law, log_factorial
+from bayesdp.engines.compiling import inlined, kernel
+from bayesdp.engines.log_linear_coefficients import log_factorial
+from bayesdp.engines.log_linear_moves import ANSWERS, law
 
 LONGEST = 32  # leapfrog steps
 MOST = 1e9  # a rate that no table has

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesdp.engines.count_gibbs import inlined, kernel
-from bayesdp.engines.log_linear_coefficients import law_of_coefficients, minimise
+from bayesdp.engines.compiling import inlined, kernel
+from bayesdp.engines.log_linear_coefficients import law_of_coefficients, log_factorial, minimise
 
 NUMBERS, ANSWERS, COEFFICIENTS = 0, 1, 2
 
@@ -110,12 +110,6 @@ def slope(released, k, y):
         gap = released.observed[k, m] - y
         found += released.rate[k, m] * (2 * gap if released.gaussian[k, m] else np.sign(gap))
     return found
-
-
-@inlined
-def log_factorial(x, known):
-    """log x!, from a table where it reaches."""
-    return known[x] if x < known.size else math.lgamma(x + 1.0)
 
 
 @kernel

@@ -15,8 +15,33 @@ from bayesdp.mechanisms.laws import beta_logpdf
 _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
 
 
+class Mixture:
+    """What finite mixtures of any law share."""
+
+    weights: NDArray[np.float64]
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Equal-tailed credible interval.
+
+        Raises
+        ------
+        InvalidInput
+            If `level` is not strictly between 0 and 1.
+        """
+        tail = check_level(level) / 2
+        return self._quantile(tail), self._quantile(1 - tail)
+
+    def _quantile(self, q: float) -> float:
+        raise NotImplementedError
+
+    def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Indices of `k` independently drawn components."""
+        cumulative = np.cumsum(self.weights)
+        return np.asarray(np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right"))
+
+
 @dataclass(frozen=True)
-class BetaMixture:
+class BetaMixture(Mixture):
     """Mixture of Beta(a[k], b[k]) with weights[k].
 
     Parameters
@@ -103,17 +128,6 @@ class BetaMixture:
             x = target if low < target < high else 0.5 * (low + high)
         return x
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Equal-tailed credible interval.
-
-        Raises
-        ------
-        InvalidInput
-            If `level` is not strictly between 0 and 1.
-        """
-        tail = check_level(level) / 2
-        return self._quantile(tail), self._quantile(1 - tail)
-
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
         """`k` independent draws, shape (k,)."""
         rng = np.random.default_rng(seed)
@@ -123,11 +137,6 @@ class BetaMixture:
     def _average(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Weighted sum over the last axis; no BLAS, whose threads cost more than they save."""
         return np.asarray((values * self.weights).sum(axis=-1))
-
-    def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Indices of `k` independently drawn components."""
-        cumulative = np.cumsum(self.weights)
-        return np.asarray(np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right"))
 
 
 def check_level(level: float) -> float:

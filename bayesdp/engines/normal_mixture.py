@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesdp.engines.mixture import check_level
+from bayesdp.engines.mixture import Mixture
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 
@@ -20,7 +20,7 @@ _FURTHEST = 40.0  # standard deviations, beyond which no float has probability
 
 
 @dataclass(frozen=True)
-class NormalMixture:
+class NormalMixture(Mixture):
     """Mixture of N(means[k], sds[k]^2) with weights[k].
 
     Parameters
@@ -88,17 +88,6 @@ class NormalMixture:
             optimize.brentq(lambda x: float(self.cdf(x)) - q, low, high, xtol=1e-300, rtol=1e-14)
         )
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Equal-tailed credible interval.
-
-        Raises
-        ------
-        InvalidInput
-            If `level` is not strictly between 0 and 1.
-        """
-        tail = check_level(level) / 2
-        return self._quantile(tail), self._quantile(1 - tail)
-
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
         """`k` independent draws, shape (k,)."""
         rng = np.random.default_rng(seed)
@@ -112,11 +101,6 @@ class NormalMixture:
         i = self.sample_components(size, rng)
         mu = rng.normal(self.means[i], self.sds[i])
         return {"mu": mu}, np.log(self.weights[i]) + normal_logpdf(mu, self.means[i], self.sds[i])
-
-    def sample_components(self, k: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Indices of `k` independently drawn components."""
-        cumulative = np.cumsum(self.weights)
-        return np.asarray(np.searchsorted(cumulative, rng.random(k) * cumulative[-1], side="right"))
 
 
 def normal_logpdf(x: ArrayLike, mean: ArrayLike, sd: ArrayLike) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 from bayesdp.engines.pooled_means import draw_means, log_means, start_means
 from bayesdp.engines.pooled_proportions import (
     draw_proportions,

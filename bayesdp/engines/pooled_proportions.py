@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 
 Floats = NDArray[np.float64]
 

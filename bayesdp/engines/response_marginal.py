@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from bayesdp.engines.count_gibbs import kernel
+from bayesdp.engines.compiling import kernel
 
 Floats = NDArray[np.float64]
 

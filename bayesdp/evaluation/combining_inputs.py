@@ -46,14 +46,19 @@ def analyses(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats
         )
     names = _names(estimates, variances, 1 if q.ndim == 1 else q.shape[1])
     diagonal = np.einsum("ijj->ij", v) if v.ndim == 3 else v
-    if np.any(diagonal < 0):
-        raise InvalidInput(
-            "variances has a negative element; variances are squared standard errors"
-        )
+    check_variances(diagonal)
     if v.ndim == 3:
         _check_covariances(v, diagonal)
         v = (v + v.transpose(0, 2, 1)) / 2
     return q, v, names
+
+
+def check_variances(variances: Floats) -> None:
+    """Raise InvalidInput if one is negative."""
+    if np.any(variances < 0):
+        raise InvalidInput(
+            "variances has a negative element; variances are squared standard errors"
+        )
 
 
 def _check_covariances(v: Floats, diagonal: Floats) -> None:

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesdp.errors import InvalidInput
-from bayesdp.evaluation.combining_inputs import finite
+from bayesdp.evaluation.combining_inputs import check_variances, finite
 from bayesdp.evaluation.combining_results import Combined
 from bayesdp.evaluation.combining_rules import weights
 
@@ -91,10 +91,7 @@ def combine_nested(estimates: ArrayLike, variances: ArrayLike) -> CombinedNested
     q, v = finite("estimates", estimates, form, 2), finite("variances", variances, form, 2)
     if q.shape != v.shape:
         raise InvalidInput(f"estimates has shape {q.shape} and variances {v.shape}; match them")
-    if np.any(v < 0):
-        raise InvalidInput(
-            "variances has a negative element; variances are squared standard errors"
-        )
+    check_variances(v)
     m, t = q.shape
     if m < 2:
         raise InvalidInput(

@@ -95,8 +95,9 @@ class Weights:
         """Degrees of freedom of scalar estimands, infinite where nothing varies between copies."""
         inflated = self.between * np.asarray(b)
         varies = inflated > 0
-        ratio = np.divide(v, inflated, out=np.zeros(np.shape(v)), where=varies)
-        return np.where(varies, (self.copies - 1) * (1 + self.within * ratio) ** 2, math.inf)
+        with np.errstate(over="ignore"):  # beyond floats is infinite
+            ratio = np.divide(v, inflated, out=np.zeros(np.shape(v)), where=varies)
+            return np.where(varies, (self.copies - 1) * (1 + self.within * ratio) ** 2, math.inf)
 
 
 def weights(rule: str, copies: int, size_ratio: float) -> Weights:

@@ -16,7 +16,6 @@ nothing of what is sampled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ from scipy import optimize
 
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.dyad_table import DyadTable, hidden_table, is_pairwise, known_table
+from bayesdp.networks.dyad_table import DyadTable, hidden_table, is_pairwise
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind
 from bayesdp.networks.network import Network
@@ -86,24 +85,6 @@ def sample_dyads(
         If the engine isn't installed or stops.
     """
     table = hidden_table(bind(formula, nodes), nodes, evidence)
-    options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-    return sample_table(table, prior, engine=engine, progress=progress, **options)
-
-
-def sample_known(
-    formula: str,
-    networks: Sequence[Network],
-    prior: Normal,
-    *,
-    engine: Engine,
-    draws: int,
-    chains: int,
-    warmup: int,
-    seed: int | None,
-    progress: bool = False,
-) -> Draws:
-    """The same from graphs taken as they are, as independent draws of the model: the naive fit."""
-    table = known_table(bind(formula, networks[0]), networks)
     options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
     return sample_table(table, prior, engine=engine, progress=progress, **options)
 

@@ -14,7 +14,6 @@ from scipy import special
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import checked_value, is_exact
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.gaussian_mean import (
     Seen,
     seen_through_cells,
@@ -26,6 +25,7 @@ from bayesdp.inference.gaussian_pair import SeenPair
 from bayesdp.inference.gaussian_pair_copies import pair_through_copies
 from bayesdp.inference.gaussian_pair_noise import pair_through_noise
 from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.histogram import PerturbedHistogram

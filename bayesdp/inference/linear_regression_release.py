@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.linear_regression_coefficients import is_of_coefficients, of_coefficients
 from bayesdp.inference.linear_regression_read import (
     INTERCEPT,
@@ -19,6 +18,7 @@ from bayesdp.inference.linear_regression_read import (
     possible_sizes,
     priors_of,
 )
+from bayesdp.inference.readers import instead
 from bayesdp.inference.regression_moments import Floats
 from bayesdp.inference.regression_start import Hidden
 from bayesdp.inference.several import Releases, agreed_size, releases_of

@@ -88,7 +88,7 @@ def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.
         places = [names.index(column) for column in term]
         each = [contrasts(axes[k].size) for k in places]
         rows = [matrix[bins[k]] for k, matrix in zip(places, each, strict=True)]
-        blocks.append(functools.reduce(_beside, rows))
+        blocks.append(functools.reduce(beside, rows))
         shown.append(functools.reduce(_kron, [matrix[:-1] for matrix in each]))
         labels += [
             name_of_term(tuple(f"{c}[{label}]" for c, label in zip(term, levels, strict=True)))
@@ -119,7 +119,7 @@ def _labels(axis: Axis) -> list[str]:
     return ["-".join(str(column[k]) for column in shown) for k in range(axis.size)]
 
 
-def _beside(one: Floats, other: Floats) -> Floats:
+def beside(one: Floats, other: Floats) -> Floats:
     """The row-wise Kronecker product."""
     return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
 

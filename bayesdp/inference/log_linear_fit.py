@@ -25,6 +25,7 @@ from bayesdp.inference.log_linear_release import NoisyTable
 from bayesdp.inference.log_linear_several import noisy_tables
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.sizes import check_said_once
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.cells import shape_of
 from bayesdp.release import Part
@@ -104,10 +105,7 @@ def setting_of(model: LogLinearModel, release: Releases) -> Setting:
 def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] | None:
     """What the releases say of n, or else the model; None where neither does."""
     public = agreed_size(parts, None)
-    if public is not None and model.n is not None:
-        raise InvalidInput(
-            f"the model has n, but the release says n = {public}; leave n out of the model"
-        )
+    check_said_once(model.n, public)
     found: Sequence[tuple[int, float]] | None = model.n if public is None else [(public, 1.0)]
     return found
 
@@ -126,12 +124,20 @@ def _prior_of(model: LogLinearModel, terms: Sequence[Term]) -> list[float | None
 
 def chosen(engine: str, setting: Setting) -> tuple[str, str]:
     """The engine and why, or InvalidInput if it can't sample this posterior."""
-    if setting.problem.sizes is not None:
-        obstacle = "their total is known, or has a prior of its own"
-    elif not setting.noisy.independent:
-        obstacle = "the released counts overlap, or their noise's law isn't log-concave"
-    else:
-        obstacle = ""
+    return engine_for(engine, obstacle_of(setting.problem, setting.noisy))
+
+
+def obstacle_of(problem: Problem, noisy: NoisyTable) -> str:
+    """Why the latent counts don't sum out; empty where they do."""
+    if problem.sizes is not None:
+        return "their total is known, or has a prior of its own"
+    if not noisy.independent:
+        return "the released counts overlap, or their noise's law isn't log-concave"
+    return ""
+
+
+def engine_for(engine: str, obstacle: str) -> tuple[str, str]:
+    """The engine and why, or InvalidInput where it is "hmc" and there is an obstacle."""
     if engine == "auto":
         engine = "gibbs" if obstacle else "hmc"
         return engine, _REASONS[engine].format(obstacle)

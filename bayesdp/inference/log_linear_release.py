@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.multinomial_release import is_noise
 from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise

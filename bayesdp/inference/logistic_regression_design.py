@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear_design import beside
 from bayesdp.inference.log_linear_formula import Term, terms_of
 from bayesdp.mechanisms.cells import Axis
 
@@ -191,7 +192,7 @@ def logit_design(
     labels, starts = [INTERCEPT], {frozenset[str](): 0}
     for term in terms:
         starts[frozenset(term)] = len(labels)
-        blocks.append(functools.reduce(_beside, [named[c].columns() for c in term]))
+        blocks.append(functools.reduce(beside, [named[c].columns() for c in term]))
         each = itertools.product(*(named[c].names for c in term))
         labels += [":".join(combination) for combination in each]
     if len(set(labels)) < len(labels):
@@ -227,8 +228,3 @@ def _own_units(
             for k in range(size):
                 shown[there + k, start + k] += share
     return shown
-
-
-def _beside(one: Floats, other: Floats) -> Floats:
-    """The row-wise Kronecker product."""
-    return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))

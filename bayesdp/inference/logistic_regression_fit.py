@@ -12,48 +12,30 @@ from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_linear import sample
 from bayesdp.engines.log_linear_moves import COEFFICIENTS, NUMBERS
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.log_linear_fit import naive_counts
+from bayesdp.inference.log_linear_fit import engine_for, naive_counts, obstacle_of
 from bayesdp.inference.log_linear_release import closed
 from bayesdp.inference.logistic_regression_problem import Setting
 from bayesdp.inference.logistic_regression_release import setting_of
 from bayesdp.release import Release
 
-_REASONS = {
-    "answers": "the records' true categories are summed out, pattern by pattern of answers, and "
-    "Hamiltonian Monte Carlo samples what is left",
-    "hmc": "each cell has noise of its own and counts are Poisson, so the latent counts are summed "
-    "out, and Hamiltonian Monte Carlo samples what is left",
-    "gibbs": "the latent counts don't sum out: {}, so they are sampled too",
-}
+_ANSWERS = (
+    "the records' true categories are summed out, pattern by pattern of answers, and Hamiltonian "
+    "Monte Carlo samples what is left"
+)
 
 
 def chosen(engine: str, setting: Setting) -> tuple[str, str]:
     """The engine and why, or InvalidInput if it can't sample this posterior."""
-    if engine not in ("auto", "hmc", "gibbs"):
-        raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'hmc' or 'gibbs'")
-    obstacle = ""
     if setting.noisy is None:
         if engine == "gibbs":
             raise InvalidInput(
                 "engine is 'gibbs', but the release is of answers, whose records sum out; use "
                 "engine='auto' or 'hmc'"
             )
-        return "hmc", _REASONS["answers"] if engine == "auto" else "asked for"
+        return ("hmc", _ANSWERS) if engine == "auto" else engine_for(engine, "")
     if setting.copies is not None:
-        obstacle = "synthetic tables are drawn given all of them"
-    elif setting.problem.sizes is not None:
-        obstacle = "their total is known, or has a prior of its own"
-    elif not setting.noisy.independent:
-        obstacle = "the released counts overlap, or their noise's law isn't log-concave"
-    if engine == "auto":
-        engine = "gibbs" if obstacle else "hmc"
-        return engine, _REASONS[engine].format(obstacle)
-    if engine == "hmc" and obstacle:
-        raise InvalidInput(
-            f"engine is 'hmc', but the latent counts don't sum out: {obstacle}; use engine='auto' "
-            "or 'gibbs'"
-        )
-    return engine, "asked for"
+        return engine_for(engine, "synthetic tables are drawn given all of them")
+    return engine_for(engine, obstacle_of(setting.problem, setting.noisy))
 
 
 def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any) -> Draws:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.log_linear_fit import sizes_of
 from bayesdp.inference.log_linear_release import (
     NoisyTable,
@@ -35,6 +34,7 @@ from bayesdp.inference.logistic_regression_answers import setting_of_answers
 from bayesdp.inference.logistic_regression_coefficients import setting_of_coefficients
 from bayesdp.inference.logistic_regression_problem import Setting, paired, problem_of
 from bayesdp.inference.multinomial_release import is_noise
+from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.cells import shape_of
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism

@@ -27,7 +27,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference import multinomial_engines as engines
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
-from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.randomized_response import RandomizedResponse
 from bayesdp.release import Part, Release
@@ -264,10 +264,7 @@ class MultinomialModel:
             engines.check_fit(part, len(self.prior))
         public = agreed_size(parts, None)
         if public is not None:
-            if self.n is not None:
-                raise InvalidInput(
-                    f"the model has n, but the release says n = {public}; leave n out of the model"
-                )
+            check_said_once(self.n, public)
             return [(public, 1.0)]
         if self.n is None:
             raise InvalidInput(

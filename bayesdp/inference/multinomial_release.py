@@ -25,9 +25,9 @@ from scipy import special
 from bayesdp.engines.count_vectors import Factored, Listed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import exact_windows, hidden_counts, is_exact
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.multinomial_laws import CONJUGATE, one_draw
 from bayesdp.inference.noisy_cells import one_cell, reached
+from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts

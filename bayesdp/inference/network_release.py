@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.fitting import instead
+from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.base import NetworkMechanism
 from bayesdp.networks.evidence import Evidence, together
 from bayesdp.networks.network import Network

@@ -13,7 +13,6 @@ from scipy import stats
 
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact
-from bayesdp.inference.fitting import instead
 from bayesdp.inference.observed_elements import (
     Element,
     area_elements,
@@ -21,6 +20,7 @@ from bayesdp.inference.observed_elements import (
     noisy_elements,
 )
 from bayesdp.inference.observed_integers import tabled
+from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.negative_binomial_draws import log_negative_binomial
@@ -104,7 +104,7 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
         if not 0 <= ahead < laws[0].size:
             raise InvalidInput(f"the outputs have probability zero if there are {total} events")
         laws, firsts, total = [laws[0][ahead : ahead + 1]], [total], None
-    fixed = [_fixed(part, guess) for part in parts if __has_fixed_total(part)]
+    fixed = [_fixed(part, guess) for part in parts if _has_fixed_total(part)]
     return Known(
         _areas(parts, len(laws)), laws, np.array(firsts), total, fixed,
         np.full(len(laws), a), b + around,
@@ -160,7 +160,7 @@ def drawn(
 
 
 def _elements(part: Part, guess: float) -> list[Element]:
-    if __has_fixed_total(part):
+    if _has_fixed_total(part):
         tilt = math.exp(_log_tilt(part, guess))
         return area_elements(part, tilt=tilt, negligible=_NEGLIGIBLE)
     if isinstance(part.mechanism, PoissonGammaMechanism):
@@ -220,7 +220,7 @@ def total_of(parts: Sequence[Part], n: int | None) -> int | None:
     return n if public is None else public
 
 
-def __has_fixed_total(part: Part) -> bool:
+def _has_fixed_total(part: Part) -> bool:
     mechanism = part.mechanism
     return isinstance(mechanism, PoissonGammaMechanism) and mechanism.total is not None
 

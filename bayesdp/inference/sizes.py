@@ -11,7 +11,7 @@ from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.enumeration import is_noisy_count
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.binomial_weights import check_noise
-from bayesdp.inference.fitting import instead
+from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
 from bayesdp.mechanisms.count import Count
 from bayesdp.release import Part
@@ -41,6 +41,14 @@ def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
             "probabilities whose element k is Pr[n = k], non-negative and with sum 1"
         )
     return [(int(k), float(probabilities[k])) for k in np.flatnonzero(probabilities)]
+
+
+def check_said_once(n: Any, public: int | None) -> None:
+    """Raise InvalidInput if both the model, in `n`, and the release say the number of records."""
+    if public is not None and n is not None:
+        raise InvalidInput(
+            f"the model has n, but the release says n = {public}; leave n out of the model"
+        )
 
 
 def check_counts(mechanism: Any, n: int) -> None:
@@ -80,10 +88,7 @@ def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]
     largest = 1 if sizes is None else max(size for size, _ in sizes)
     for part in parts:
         check_counts(part.mechanism, largest)
-    if public is not None and n is not None:
-        raise InvalidInput(
-            f"the model has n, but the release says n = {public}; leave n out of the model"
-        )
+    check_said_once(n, public)
     if sizes is None:
         raise InvalidInput(
             "n isn't in this release; give the model the number of records, as "

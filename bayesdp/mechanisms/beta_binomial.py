@@ -48,14 +48,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.count import Count, check_count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.polya import polya_urn
+from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the products below
 
@@ -139,32 +140,28 @@ class BetaBinomialMechanism:
             If n is public and `neighbours` is add/remove: n differs between them and is
             released as it is. Or if the relation is not one of records.
         """
-        if neighbours not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
+        copies, relation = check_at_least_one("copies", copies), check_neighbours(neighbours)
+        if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(
-                f"neighbours is {neighbours.value!r}; a count of records has 'replace_one' "
+                f"neighbours is {relation.value!r}; a count of records has 'replace_one' "
                 "and 'add_remove'"
             )
-        if neighbours == Neighbours.ADD_REMOVE and self.n is not None:
-            raise InvalidInput(
-                "neighbours is 'add_remove', but n is public, so a record added or removed "
-                "shows; keep n confidential (n=None) for an add/remove promise"
-            )
+        check_unshown(relation, self.n)
         return copies * math.log1p(self.size / min(self.prior)) * _SAFE
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        relation = self.neighbours if neighbours is None else neighbours
+        check_delta(delta)
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),
             delta=0.0,
             neighbours=relation,
             strength=Strength.PROVED,
             assumptions=(
-                "The size of a copy was chosen without the data."
-                if self.n is None
-                else "The number of records is public and not protected.",
+                "The size of a copy was chosen without the data." if self.n is None else PUBLIC_N,
                 COMPUTATIONAL,
             ),
             source="bayesdp.mechanisms.beta_binomial; Charest (2010), section 4.2",
@@ -175,10 +172,9 @@ class BetaBinomialMechanism:
 
         copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
         """
+        added = self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
         epsilon = copies * math.log1p(self.size / sum(self.prior)) * _SAFE
-        return dataclasses.replace(
-            self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE), epsilon=epsilon
-        )
+        return dataclasses.replace(added, epsilon=epsilon)
 
     def release(self, statistic: Count, copies: int = 1) -> NDArray[np.int64]:
         """Draw copies, exactly, from the secure generator.
@@ -195,7 +191,8 @@ class BetaBinomialMechanism:
         ndarray of int64, shape (copies, *shape of the statistic)
             Synthetic numbers of ones, each in 0..size.
         """
-        self._check_n(statistic)
+        copies = check_at_least_one("copies", copies)
+        check_count(statistic, self.n)
         ones, zeros = np.broadcast_arrays(statistic.successes, statistic.failures)
         shape = (copies, *ones.shape)
         return polya_urn(
@@ -204,7 +201,7 @@ class BetaBinomialMechanism:
 
     def logp(self, output: Any, statistic: Count) -> NDArray[np.float64]:
         """log Pr[output | statistic], vectorised over both; -inf outside 0..size."""
-        self._check_n(statistic)
+        check_count(statistic, self.n)
         a, b = self.prior
         return beta_binomial_logpmf(
             output, self.size, a + statistic.successes, b + statistic.failures
@@ -253,21 +250,10 @@ class BetaBinomialMechanism:
 
     def check_statistic(self, statistic: Any) -> Count:
         """Return the statistic if it is a Count of the mechanism's n, else raise."""
-        if not isinstance(statistic, Count):
-            raise InvalidInput(
-                f"statistic is a {type(statistic).__name__}; it must be a Count, for example "
-                "bdp.Count(successes=38, n=100) or bdp.Count.of(records)"
-            )
-        if np.ndim(statistic.successes) or np.ndim(statistic.n):
+        count = check_count(statistic, self.n)
+        if np.ndim(count.successes) or np.ndim(count.n):
             raise InvalidInput("statistic is a Count of arrays; release one Count at a time")
-        self._check_n(statistic)
-        return statistic
-
-    def _check_n(self, statistic: Count) -> None:
-        if self.n is not None and np.any(np.asarray(statistic.n) != self.n):
-            raise InvalidInput(
-                f"the statistic counts another number of records than the mechanism's n = {self.n}"
-            )
+        return count
 
 
 def check_prior(prior: Any, name: str = "prior") -> tuple[float, float]:

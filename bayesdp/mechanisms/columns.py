@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+
+_FARTHEST = 2.0**53  # steps: floats are exact up to there
+
+
+class NumberColumns:
+    """Base of mechanisms whose outputs are numbers, or tuples of them."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        def check_output(self, output: Any) -> Any: ...
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """One row a number: columns copy, component, value."""
+        return encode_numbers(outputs)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
+        return [self.check_output(z) for z in decode_numbers(columns)]
 
 
 def encode_numbers(outputs: Sequence[Any]) -> dict[str, Any]:
@@ -45,3 +67,37 @@ def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
     if not np.array_equal(component[order], expected):
         raise InvalidInput("component must number the parts of each copy from 0, each once")
     return [tuple(row) for row in value[order].reshape(copies, width).tolist()]
+
+
+def order_of_copies(columns: Mapping[str, Any]) -> NDArray[np.intp]:
+    """The rows in the order of their copies, one a copy, or InvalidInput."""
+    copy = np.asarray(columns["copy"])
+    order = np.argsort(copy, kind="stable")
+    if not np.array_equal(copy[order], np.arange(copy.size)):
+        raise InvalidInput("the table must have one row for each copy, numbered from 0")
+    return order
+
+
+def check_multiples(names: Sequence[str], steps: Sequence[float], output: Any) -> Sequence[Any]:
+    """The output's numbers if there is one for each name, a multiple of its step; else raise."""
+    values = output.tolist() if isinstance(output, np.ndarray) else output
+    if not isinstance(values, Sequence) or len(values) != len(names):
+        raise InvalidInput(
+            f"output is {output!r}; this mechanism releases {len(names)} numbers a copy: "
+            f"{', '.join(names)}"
+        )
+    for name, value, step in zip(names, values, steps, strict=True):
+        number = is_number(value) and abs(value) <= sys.float_info.max
+        if not (number and abs(value) / step <= _FARTHEST and value % step == 0):
+            raise InvalidInput(
+                f"output has {value!r} for {name}; this mechanism releases multiples of {step!r}"
+            )
+    return values
+
+
+def with_names(kind: str, names: Sequence[str], output: Any) -> NDArray[Any]:
+    """Released numbers with what they are: a structured array of `kind` and value."""
+    column = np.array(names)
+    table = np.empty(len(column), dtype=[(kind, column.dtype), ("value", np.float64)])
+    table[kind], table["value"] = column, output
+    return table

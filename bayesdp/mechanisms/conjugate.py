@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate_calibration import calibrated
@@ -103,8 +103,7 @@ class ConjugateRelease:
                     f"{name} is {getattr(self, name)!r}, but family {self.family!r} has no "
                     f"{name}; leave it out"
                 )
-        if not isinstance(self.bounded, bool):
-            raise InvalidInput(f"bounded is {self.bounded!r}; it must be True or False")
+        check_flag("bounded", self.bounded)
         if self.bounded and "bounded" not in family.PARAMETERS:
             raise InvalidInput(
                 f"bounded is True, but family {self.family!r} has no bound; leave it out"

@@ -135,7 +135,7 @@ def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:
             f"output is {output!r}; this mechanism releases {k} counts, integers whose sum is "
             f"size = {size}"
         )
-    if right and abs(math.fsum(values) - 1) <= _ROUNDING:
+    if right and max(values) < 2 and abs(math.fsum(values) - 1) <= _ROUNDING:
         return tuple(float(v) for v in values)
     raise InvalidInput(
         f"output is {output!r}; this mechanism releases the probabilities of {k} categories, "

@@ -22,6 +22,7 @@ the density is divided by the probability of [-R, R], which depends on that mean
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,13 +147,13 @@ def outputs(release: ConjugateRelease) -> None:
 def check_output(release: ConjugateRelease, output: Any) -> Any:
     """The output as a float or a tuple of `size` floats, or raise."""
     size, R = release.synthetic_size, _scale(release)[0]
-    limit = R if release.bounded else math.inf
+    limit = R if release.bounded else sys.float_info.max
     try:
         values = tuple(output) if size else (output,)
     except TypeError:  # not a sequence
         values = ()
     values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-    fit = all(is_number(v) and math.isfinite(v) and abs(v) <= limit for v in values)
+    fit = all(is_number(v) and abs(v) <= limit for v in values)
     if not fit or len(values) != (size or 1):
         what = f"tuples of {size} finite numbers" if size else "finite numbers"
         where = f" in [-{R}, {R}]" if release.bounded else ""

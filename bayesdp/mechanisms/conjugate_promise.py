@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
@@ -45,7 +46,7 @@ def promise(
         share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
         epsilon = profile.epsilon(share) * copies * _SAFE
         limit = min(1.0, copies * profile.delta(math.inf) * _SAFE)
-    assumptions: tuple[str, ...] = ("The number of records is public and not protected.",)
+    assumptions: tuple[str, ...] = (PUBLIC_N,)
     drawn_in_floats = draws_floats(release)
     if drawn_in_floats:
         assumptions += (

@@ -86,6 +86,23 @@ class Count:
         return cls(int(np.count_nonzero(array)), int(array.size))
 
 
+def check_count(statistic: Any, n: int | None) -> Count:
+    """Return the statistic if it is a Count of n records, any number where n is None, else raise.
+
+    Its fields may be arrays.
+    """
+    if not isinstance(statistic, Count):
+        raise InvalidInput(
+            f"statistic is a {type(statistic).__name__}; it must be a Count, for example "
+            "bdp.Count(successes=38, n=100) or bdp.Count.of(records)"
+        )
+    if n is not None and np.any(np.asarray(statistic.n) != n):
+        raise InvalidInput(
+            f"the statistic counts another number of records than the mechanism's n = {n}"
+        )
+    return statistic
+
+
 def column_of(data: Any, holds: str) -> NDArray[Any]:
     """The records as a column of numbers, NaN where they aren't numbers.
 

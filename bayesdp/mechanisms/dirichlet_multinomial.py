@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.category_splitting import dirichlet_multinomial_draws
 from bayesdp.mechanisms.cells import Axis, check_axes, points_in, table
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.dirichlet_multinomial_calibration import calibrated_table
 from bayesdp.mechanisms.dirichlet_multinomial_promise import (
@@ -51,7 +51,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class DirichletMultinomialMechanism:
+class DirichletMultinomialMechanism(NumberColumns):
     """Release counts z ~ DirichletMultinomial(size, prior + x) given the counts x of n records.
 
     Parameters
@@ -198,7 +198,7 @@ class DirichletMultinomialMechanism:
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """What holds when a record is removed: copies * log(1 + size / sum of the priors)."""
         return dataclasses.replace(
-            self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE),
+            self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta),
             epsilon=copies * pure_epsilon(self.size, math.fsum(self.alpha)),
         )
 
@@ -254,14 +254,6 @@ class DirichletMultinomialMechanism:
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
         return check_table(output, self.cells, self.size, self.zeros)
-
-    def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """One row a cell: `copy`, the cell's number in `component`, its count in `value`."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """The tables that `encode` wrote, in their order."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
 
     def records(self, output: Any) -> NDArray[Any]:
         """The synthetic counts; with axes, a structured array that shows their cells too."""

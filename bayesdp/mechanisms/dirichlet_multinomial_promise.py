@@ -45,6 +45,7 @@ from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.conjugate import ConjugateRelease
 from bayesdp.mechanisms.conjugate_promise import promise
+from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -73,9 +74,7 @@ def promised(
         neighbours=relation,
         strength=Strength.PROVED,
         assumptions=(
-            "The size of a copy was chosen without the data."
-            if mechanism.n is None
-            else "The number of records is public and not protected.",
+            "The size of a copy was chosen without the data." if mechanism.n is None else PUBLIC_N,
             "The cells and the prior were chosen without the data.",
             COMPUTATIONAL,
         ),
@@ -108,8 +107,4 @@ def check_relation(relation: Neighbours, n: int | None) -> None:
             f"neighbours is {relation.value!r}; a table of records has 'replace_one' and "
             "'add_remove'"
         )
-    if relation is Neighbours.ADD_REMOVE and n is not None:
-        raise InvalidInput(
-            "neighbours is 'add_remove', but n is public, so a record added or removed "
-            "shows; keep n confidential (n=None) for an add/remove promise"
-        )
+    check_unshown(relation, n)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.dp_ergm_faults import faults
-from bayesdp.mechanisms.dp_ergm_fields import check_fields, rounded_up
+from bayesdp.mechanisms.dp_ergm_fields import check_fields
 from bayesdp.mechanisms.network_columns import (
     confidential,
     decode_networks,
@@ -40,6 +40,7 @@ from bayesdp.mechanisms.network_columns import (
     public_part,
     tie_records,
 )
+from bayesdp.mechanisms.pure_noise import up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.network import Network
 from bayesdp.privacy.composition import repeated
@@ -155,7 +156,7 @@ class DPERGMMechanism:
     def _whole_cost(self) -> float:
         """2 D, the cost of a draw from the posterior on the grid; rounded up."""
         moves = (w * Fraction(d) for w, d in zip(self.half_widths, self.sensitivities, strict=True))
-        return rounded_up(2 * (self.bins - 1) * sum(moves))
+        return up(2 * (self.bins - 1) * sum(moves))
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.dp_ergm_fields import rounded_up
 from bayesdp.mechanisms.dp_ergm_grid import CoefficientGrid, likelihood_range
 from bayesdp.mechanisms.dp_ergm_published import published_points
+from bayesdp.mechanisms.pure_noise import up
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.networks.bayesian import BayesianERGM
 from bayesdp.networks.exact_statistics import exact_statistics
@@ -37,9 +37,7 @@ def edge_sensitivities(formula: str, empty: Network) -> tuple[float, ...]:
     InvalidInput
         If a statistic never changes: its coefficient would be the prior's.
     """
-    each = [
-        rounded_up(max(s)) for m in largest_changes(formula, empty) for s in zip(*m, strict=True)
-    ]
+    each = [up(max(s)) for m in largest_changes(formula, empty) for s in zip(*m, strict=True)]
     if 0 in each:
         name = bind(formula, empty).names[each.index(0)]
         raise InvalidInput(f"{name} never changes with a tie on {empty.n} nodes; leave it out")

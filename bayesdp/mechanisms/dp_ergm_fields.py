@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.noise_fields import check_positive
@@ -55,8 +54,7 @@ def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
         "attributes": _check_names(m.attributes),
         "burn_in": None if m.burn_in is None else check_at_least_one("burn_in", m.burn_in),
     }
-    if not isinstance(m.directed, bool):
-        raise InvalidInput(f"directed is {m.directed!r}; it must be True or False")
+    check_flag("directed", m.directed)
     if not published:
         made["centre"] = _one_a_term("centre", m.centre, terms)
         made["scale"] = _one_a_term("scale", m.scale, terms)
@@ -79,10 +77,8 @@ def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
 
 def check_method(method: str, calibration: str) -> None:
     """Raise InvalidInput unless there is this method, so calibrated."""
-    if method not in METHODS:
-        raise InvalidInput(f"method is {method!r}; it must be one of {list(METHODS)}")
-    if calibration not in CALIBRATIONS:
-        raise InvalidInput(f"calibration is {calibration!r}; it must be one of {CALIBRATIONS}")
+    check_one_of("method", method, list(METHODS))
+    check_one_of("calibration", calibration, CALIBRATIONS)
     if (method, calibration) == ("sdd_mc", "corrected"):
         raise InvalidInput(
             "method is 'sdd_mc', which has no corrected calibration: log(N_i / N) of an empty bin "
@@ -99,12 +95,6 @@ def numbers(name: str, given: Any) -> tuple[float, ...]:
     ):
         raise InvalidInput(f"{name} is {given!r}; it must be finite numbers, one a statistic")
     return tuple(float(v) for v in values)
-
-
-def rounded_up(exact: Fraction | int) -> float:
-    """The smallest float that is no less."""
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def check_correlation(correlation: Any) -> float:

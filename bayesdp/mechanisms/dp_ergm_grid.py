@@ -49,9 +49,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.mechanisms.dp_ergm_fields import rounded_up
 from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.posterior_cells import perturbed_cells, uniform_in
+from bayesdp.mechanisms.pure_noise import up
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -113,7 +113,7 @@ class CoefficientGrid:
 
     def exponential(self, cost: float) -> ExponentialMechanism:
         """What chooses a cell, at epsilon `cost`."""
-        return ExponentialMechanism(cost, rounded_up(self.sensitivity), self.public.size)
+        return ExponentialMechanism(cost, up(self.sensitivity), self.public.size)
 
     def sdd(self, statistics: Sequence[Fraction], cost: float, copies: int) -> Floats:
         """Coefficients, shape (copies, terms), each at epsilon `cost`."""

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import edge_flip_promise as promise
 from bayesdp.mechanisms.edge_flip_draws import released_ties
@@ -96,8 +96,7 @@ class EdgeFlipMechanism:
         put(self, "nodes", check_at_least_one("nodes", self.nodes))
         if not 2 <= self.nodes <= _LARGEST:
             raise InvalidInput(f"nodes is {self.nodes}; it must be from 2 to 2^30")
-        if not isinstance(self.directed, bool):
-            raise InvalidInput(f"directed is {self.directed!r}; it must be True or False")
+        check_flag("directed", self.directed)
         for side in ("tie", "gap"):
             given = getattr(self, side)
             put(self, side, promise.check_probability(side, given, self.nodes, self.directed))
@@ -177,7 +176,7 @@ class EdgeFlipMechanism:
         -------
         ndarray of Network, shape (copies,)
         """
-        network = self.check_statistic(statistic)
+        copies, network = check_at_least_one("copies", copies), self.check_statistic(statistic)
         drawn = np.empty(copies, dtype=object)
         # Of few dyads, many copies are alike, and share one graph.
         graphs: dict[bytes, Network] = {}

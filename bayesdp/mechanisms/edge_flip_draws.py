@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.mechanisms.bernoulli import bernoulli_float
-from bayesdp.mechanisms.geometric import successes
+from bayesdp.mechanisms.successes import successes
 from bayesdp.networks.dyads import gaps_numbered
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,13 @@ from typing import Any, ClassVar, Never
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic, is_number
+from bayesdp.checks import (
+    check_at_least_one,
+    check_delta,
+    check_flag,
+    check_one_statistic,
+    is_number,
+)
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.count import Count
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee
@@ -88,8 +94,7 @@ class ExactStatistic:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, check_at_least_one(name, value, "or None"))
-        if not isinstance(self.whole, bool):
-            raise InvalidInput(f"whole is {self.whole!r}; it must be True or False")
+        check_flag("whole", self.whole)
         if self.threshold is not None and not self.whole:
             raise InvalidInput(
                 f"threshold is {self.threshold}, but the statistic isn't made of counts; give "

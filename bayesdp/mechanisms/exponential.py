@@ -29,12 +29,7 @@ from scipy import special
 from bayesdp.mechanisms.bernoulli import bernoulli_exp
 from bayesdp.mechanisms.randomness import uniform_below
 from bayesdp.mechanisms.selection import Pair, Selection
-from bayesdp.mechanisms.utilities import (
-    check_utilities,
-    chosen_law,
-    exact_exponent,
-    exponents,
-)
+from bayesdp.mechanisms.utilities import exact_exponent
 
 _BLOCK = 1 << 16  # proposals made at once, to bound memory
 
@@ -82,25 +77,10 @@ class ExponentialMechanism(Selection):
     name: ClassVar[str] = "exponential"
     source: ClassVar[str] = "bayesdp.mechanisms.exponential; McSherry and Talwar (2007), Theorem 6"
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Choose, exactly, from the secure generator.
-
-        Parameters
-        ----------
-        statistic : array_like of int or float, shape (..., k)
-            Utilities, confidential.
-        copies : int
-            Independent choices from each.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, ...)
-            Positions, each in 0..k-1.
-        """
+    def _choose(
+        self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
+    ) -> NDArray[np.int64]:
         k, rate = self.k, self.rate
-        utilities = check_utilities(statistic, k)
-        gamma = exponents(utilities, rate).reshape(-1, k)
-        rows = utilities.reshape(-1, k)
         pending = np.arange(copies * len(rows))
         chosen = np.empty(pending.size, dtype=np.int64)
         while pending.size:
@@ -119,20 +99,10 @@ class ExponentialMechanism(Selection):
             first = accepted.argmax(axis=1)[done]
             chosen[block[done]] = proposed.reshape(-1, width)[done, first]
             pending = np.concatenate([block[~done], pending[_BLOCK:]])
-        return chosen.reshape(copies, *utilities.shape[:-1])
+        return chosen
 
-    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
-
-        Parameters
-        ----------
-        output : array_like of int
-            Positions; broadcasts with the statistic's shape but its last axis.
-        statistic : array_like, shape (..., k)
-            Utilities.
-        """
-        gamma = exponents(check_utilities(statistic, self.k), self.rate)
-        return chosen_law(output, -gamma - special.logsumexp(-gamma, axis=-1, keepdims=True))
+    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(-gamma - special.logsumexp(-gamma, axis=-1, keepdims=True))
 
     def pairs(self) -> list[Pair]:
         """Utilities and changes of them: one where draws show it, and one near the supremum.

@@ -21,6 +21,7 @@ from bayesdp.mechanisms.cells import Axis, check_axes, drawn, table
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, laplace_profile
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.public_n import check_unshown
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 _SENSITIVITY = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
@@ -123,11 +124,7 @@ class PerturbedHistogram(AdditiveNoise):
                 f"neighbours is {relation.value!r}; a histogram of records has 'add_remove' and "
                 "'replace_one'"
             )
-        if relation is Neighbours.ADD_REMOVE and self.n is not None:
-            raise InvalidInput(
-                "neighbours is 'add_remove', but n is public, so a record added or removed "
-                "shows; keep n confidential (n=None) for an add/remove promise"
-            )
+        check_unshown(relation, self.n)
         return Fraction(_SENSITIVITY[relation], _SENSITIVITY[self.neighbours])
 
     def _stated(self) -> str:

@@ -57,6 +57,7 @@ from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, par
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
 from bayesdp.mechanisms.modips_grid_published import extremes, published_cells
 from bayesdp.mechanisms.posterior_cells import perturbed_cells
+from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.pure_noise import up
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -65,7 +66,7 @@ _FINEST, _LEAST, _BITS = 40, 10, 60
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsGrid:
+class ModipsGrid(SymmetricPromise):
     """Synthetic records given a parameter chosen privately from cells of its posterior.
 
     Parameters
@@ -200,10 +201,6 @@ class ModipsGrid:
             If `neighbours` is a relation under which nothing is promised.
         """
         return promise.guarantee(self, copies, neighbours, delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 

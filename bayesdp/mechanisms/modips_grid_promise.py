@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.exact_noise import LARGEST_SCALE
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grids import check_grid, grid_model
+from bayesdp.mechanisms.modips_promise import relation_of
 from bayesdp.mechanisms.noise_fields import BOUNDING
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_grid import ModipsGrid
@@ -82,20 +84,16 @@ def check_fields(made: ModipsGrid) -> dict[str, Any]:
             f"epsilon is {made.epsilon}, with samples {made.samples}: their noise exceeds 64 bits; "
             "take a larger epsilon"
         )
-    if made.bounding not in BOUNDING:
-        raise InvalidInput(f"bounding is {made.bounding!r}; it must be one of {BOUNDING}")
-    if not isinstance(made.clip, bool):
-        raise InvalidInput(f"clip is {made.clip!r}; it must be True or False")
+    check_one_of("bounding", made.bounding, BOUNDING)
+    check_flag("clip", made.clip)
     grid_model(family, checked["grid"], checked["bins"], checked["n"])
     return checked
 
 
 def check_method(method: Any, calibration: Any) -> None:
     """Raise InvalidInput unless there is this method, so calibrated."""
-    if method not in METHODS:
-        raise InvalidInput(f"method is {method!r}; it must be one of {list(METHODS)}")
-    if calibration not in CALIBRATIONS:
-        raise InvalidInput(f"calibration is {calibration!r}; it must be one of {CALIBRATIONS}")
+    check_one_of("method", method, list(METHODS))
+    check_one_of("calibration", calibration, CALIBRATIONS)
     if (method, calibration) == ("sdd.mc", "corrected"):
         raise InvalidInput(
             "method is 'sdd.mc', which has no corrected calibration: log(N_i / N) of an empty cell "
@@ -118,13 +116,7 @@ def guarantee(
     """The promise of `copies` copies; see `ModipsGrid.guarantee`."""
     copies = check_at_least_one("copies", copies)
     check_delta(delta)
-    relation = made.neighbours if neighbours is None else check_neighbours(neighbours)
-    if relation not in made.model.moves:
-        raise InvalidInput(
-            f"neighbours is {relation.value!r}; this release promises under "
-            f"{made.neighbours.value!r}"
-            + (", as n is public: keep it confidential (n=None)" if made.n is not None else "")
-        )
+    relation = relation_of(made, neighbours)
     published = made.calibration == "published"
     cost = made.cost
     if made.method == "sdd" and relation is not made.neighbours:
@@ -132,7 +124,7 @@ def guarantee(
     faults = _FAULTS.get(made.method, _HOLDS) if published else ()
     notes = ["The model, its prior, bounds and grid, and all parameters were chosen without data."]
     if made.n is not None:
-        notes.append("The number of records is public and not protected.")
+        notes.append(PUBLIC_N)
     if not made.clip:
         notes.append("All records are within the family's bounds: others are refused.")
     return Guarantee(

@@ -40,12 +40,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.gaussian_noise import divergence
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_laws import GaussianNoise
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.pure_noise import pure_profile, up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import total
@@ -233,7 +234,7 @@ def point_of(
     if math.isinf(epsilon) and profile.why:
         notes.append(profile.why)
     if made.n is not None:
-        notes.append("The number of records is public and not protected.")
+        notes.append(PUBLIC_N)
     return Guarantee(
         epsilon=epsilon,
         delta=delta,
@@ -263,8 +264,7 @@ def check_weights(
     allocation: str, weights: Sequence[float] | None, numbers: int
 ) -> tuple[float, ...]:
     """Each number's share of the promise, or InvalidInput."""
-    if allocation not in ALLOCATIONS:
-        raise InvalidInput(f"allocation is {allocation!r}; it must be one of {ALLOCATIONS}")
+    check_one_of("allocation", allocation, ALLOCATIONS)
     if weights is None:
         return (1 / numbers,) * numbers
     if allocation == "communal":

@@ -45,7 +45,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import modips_calibration, modips_promise
 from bayesdp.mechanisms.families import Family, check_family
@@ -54,6 +54,7 @@ from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMecha
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import BOUNDING, check_positive
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -66,7 +67,7 @@ NOISE: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsSBS:
+class ModipsSBS(ProfilePoints, SymmetricPromise):
     """Synthetic records from a posterior given a noisy sufficient statistic.
 
     Parameters
@@ -112,11 +113,8 @@ class ModipsSBS:
         if self.n is not None:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
         for argument, allowed in (("noise", tuple(NOISE)), ("bounding", BOUNDING)):
-            value = getattr(self, argument)
-            if value not in allowed:
-                raise InvalidInput(f"{argument} is {value!r}; it must be one of {allowed}")
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+            check_one_of(argument, getattr(self, argument), allowed)
+        check_flag("clip", self.clip)
         numbers = checked["family"].numbers(checked.get("n"))
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(numbers):
@@ -205,18 +203,6 @@ class ModipsSBS:
         """The privacy profile of `copies` independent copies, as good as is proved above."""
         return modips_promise.profile_of(self, copies, neighbours)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
-
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -229,10 +215,6 @@ class ModipsSBS:
             and where n is confidential, add/remove-one.
         """
         return modips_promise.guarantee(self, copies, neighbours, delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 

@@ -56,6 +56,7 @@ from bayesdp.mechanisms.families.evidence import (
 from bayesdp.mechanisms.modips_grid import ModipsGrid
 from bayesdp.mechanisms.modips_nested import NestedModips
 from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.accounting import compose
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
@@ -65,7 +66,7 @@ KINDS = (ModipsSBS, ModipsGrid, NestedModips)
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedModips:
+class SelectedModips(SymmetricPromise):
     """Copies from a family that is chosen privately, with the choice.
 
     Parameters
@@ -161,10 +162,6 @@ class SelectedModips:
         return dataclasses.replace(
             promise, source="bayesdp.mechanisms.modips_selected; Liu (2016), Proposition 2"
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 

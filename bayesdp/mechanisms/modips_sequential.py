@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import sequential_outputs, sequential_promise
 from bayesdp.mechanisms.families.base import Floats, Number
@@ -38,6 +38,7 @@ from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbe
 from bayesdp.mechanisms.modips_sbs import NOISE
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_positive
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.mechanisms.sequential_counts import drawn_copy, public_of, split
 from bayesdp.mechanisms.sequential_layout import Layout, check_steps, layouts_of
 from bayesdp.mechanisms.sequential_steps import Step
@@ -47,7 +48,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialModipsMechanism:
+class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     """Synthetic tables from noisy statistics of a sequence of conditionals.
 
     Parameters
@@ -91,10 +92,8 @@ class SequentialModipsMechanism:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
             if self.n > MOST:
                 raise InvalidInput(f"n is {self.n}; it must be at most {MOST}")
-        if self.noise not in NOISE:
-            raise InvalidInput(f"noise is {self.noise!r}; it must be one of {tuple(NOISE)}")
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+        check_one_of("noise", self.noise, tuple(NOISE))
+        check_flag("clip", self.clip)
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(checked["steps"]):
             raise InvalidInput(f"scales is {scales!r}; it must be one number for each step")
@@ -168,18 +167,6 @@ class SequentialModipsMechanism:
         """The privacy profile of `copies` independent copies."""
         return sequential_promise.profile_of(self, copies, neighbours)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
-
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -192,10 +179,6 @@ class SequentialModipsMechanism:
             and where n is confidential, add/remove-one.
         """
         return sequential_promise.guarantee(self, copies, neighbours, delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 

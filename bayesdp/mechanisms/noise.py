@@ -21,6 +21,7 @@ from bayesdp.mechanisms.calibration import calibrated
 from bayesdp.mechanisms.lattice import lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise_fields import check_fields
 from bayesdp.mechanisms.noise_laws import Noise
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -146,6 +147,10 @@ class AdditiveNoise:
         """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
         return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
 
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """What holds when a record is removed: the same as when one is added."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -169,10 +174,6 @@ class AdditiveNoise:
             rho=self.rho(copies=copies, neighbours=relation),
         )
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
-
     def moved(self, neighbours: Neighbours | None = None) -> float:
         """How many steps of the lattice neighbours' rounded statistics differ by, at most."""
         return moved_steps(
@@ -194,7 +195,7 @@ class AdditiveNoise:
         if self.bounding == "truncated":
             found.append("The statistic is always within the bounds: one outside is refused.")
         if self.n is not None:
-            found.append("The number of records is public and not protected.")
+            found.append(PUBLIC_N)
         return tuple(found)
 
     # What is drawn, and with what probability.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.lattice import lattice_ends
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.mechanisms.public_n import check_public_n
+from bayesdp.privacy.neighbours import check_neighbours
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.noise import AdditiveNoise
@@ -48,18 +49,6 @@ def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
     check_scale_in_steps(scale, step)
     lattice_ends(checked["bounds"], step)
     return checked
-
-
-def check_public_n(n: Any, neighbours: Neighbours) -> int | None:
-    """Return a public number of records, or None; raise where add/remove-one would show it."""
-    if n is None:
-        return None
-    if neighbours is Neighbours.ADD_REMOVE:
-        raise InvalidInput(
-            f"n is {n!r}, public, but neighbours is 'add_remove', where a record added or removed "
-            "shows in n; keep n confidential (n=None) or take neighbours='replace_one'"
-        )
-    return check_at_least_one("n", n, "or None if confidential")
 
 
 def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> float:

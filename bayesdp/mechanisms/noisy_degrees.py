@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import noise_outputs
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
@@ -91,8 +91,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
     bounding: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.directed, bool):
-            raise InvalidInput(f"directed is {self.directed!r}; it must be True or False")
+        check_flag("directed", self.directed)
         object.__setattr__(self, "nodes", _public_labels(self.nodes))
         noise = DiscreteLaplaceMechanism(self.scale, 2.0, Neighbours.EDGE, self.dimension)
         object.__setattr__(self, "scale", noise.scale)

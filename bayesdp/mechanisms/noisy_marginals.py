@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.cells import Axis, check_axes, shape_of
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.marginals import check_marginals, shown_counts, sums_over
-from bayesdp.mechanisms.noise_fields import check_public_n
+from bayesdp.mechanisms.profile_points import SymmetricPromise
+from bayesdp.mechanisms.public_n import PUBLIC_N, check_public_n, check_unshown
 from bayesdp.mechanisms.table_fields import check_zeros
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -43,7 +44,7 @@ _LAWS: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMarginals:
+class NoisyMarginals(NumberColumns, SymmetricPromise):
     """Release every count of some marginals of a table plus discrete noise of one scale.
 
     Parameters
@@ -166,13 +167,9 @@ class NoisyMarginals:
         made: Guarantee = self._asked(neighbours).guarantee(copies=copies, delta=delta)
         notes = list(made.assumptions[1:])  # the first: that its caller states the sensitivity
         if self.n is not None:
-            notes.insert(1, "The number of records is public and not protected.")
+            notes.insert(1, PUBLIC_N)
         source = f"bayesdp.mechanisms.noisy_marginals; {made.source}"
         return dataclasses.replace(made, assumptions=tuple(notes), source=source)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Any:
         """Return the statistic if it is a single one that can be released, else raise."""
@@ -222,14 +219,6 @@ class NoisyMarginals:
         self._of(self.neighbours).check_output(noisy)
         return tuple(np.asarray(output).tolist())
 
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a count: columns copy, component, value."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
-
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts: a structured array of marginal, cell and count."""
         return shown_counts(self.axes, self.places, self.tables(output))
@@ -273,9 +262,5 @@ class NoisyMarginals:
 
     def _asked(self, neighbours: Neighbours | None) -> Any:
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        if relation is Neighbours.ADD_REMOVE and self.n is not None:
-            raise InvalidInput(
-                "neighbours is 'add_remove', but n is public, so a record added or removed "
-                "shows; keep n confidential (n=None) for an add/remove promise"
-            )
+        check_unshown(relation, self.n)
         return self._of(relation)

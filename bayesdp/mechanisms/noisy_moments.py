@@ -40,15 +40,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import modips_promise, noisy_moments_outputs
+from bayesdp.mechanisms import modips_promise
+from bayesdp.mechanisms.columns import NumberColumns, check_multiples, with_names
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns
 from bayesdp.mechanisms.modips_calibration import calibrated
 from bayesdp.mechanisms.modips_sbs import NOISE
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.noise_fields import check_granularity, check_positive
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -63,7 +65,7 @@ def _family(bounds: tuple[tuple[str, tuple[float, float]], ...]) -> LinearRegres
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMomentsMechanism:
+class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
     """Release the moments of bounded columns, each plus noise of one scale.
 
     The statistic and an output are numbers in the order of `numbers`.
@@ -111,16 +113,13 @@ class NoisyMomentsMechanism:
         if self.n is not None:
             checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
         for argument, allowed in (("noise", tuple(NOISE)), ("missing", MISSING)):
-            value = getattr(self, argument)
-            if value not in allowed:
-                raise InvalidInput(f"{argument} is {value!r}; it must be one of {allowed}")
+            check_one_of(argument, getattr(self, argument), allowed)
         if self.missing == "drop" and self.n is not None:
             raise InvalidInput(
                 "missing is 'drop' and n is public, but the number of complete records changes "
                 "with a record's missing value; keep n confidential (neighbours='add_remove')"
             )
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
+        check_flag("clip", self.clip)
         checked["granularity"] = check_granularity(self.granularity, checked["scale"], 1.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -181,18 +180,6 @@ class NoisyMomentsMechanism:
         """The privacy profile of `copies` independent copies."""
         return modips_promise.profile_of(self, copies, neighbours)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
-
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -221,10 +208,6 @@ class NoisyMomentsMechanism:
             source="bayesdp.mechanisms.noisy_moments",
             rho=modips_promise.rho_of(self, copies, relation),
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     # What is drawn, and with what probability.
 
@@ -271,10 +254,14 @@ class NoisyMomentsMechanism:
     def outputs(self) -> None:
         """None: there is no end to them."""
 
-    check_output = noisy_moments_outputs.check_output
-    records = noisy_moments_outputs.records
-    encode = noisy_moments_outputs.encode
-    decode = noisy_moments_outputs.decode
+    def check_output(self, output: Any) -> tuple[float, ...]:
+        """The output as a tuple of floats, or InvalidInput."""
+        steps = [part.step for part in self.parts]
+        return tuple(map(float, check_multiples(self.numbers, steps, output)))
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released numbers with their names: a structured array."""
+        return with_names("number", self.numbers, output)
 
 
 @functools.lru_cache(maxsize=64)

@@ -41,6 +41,7 @@ from bayesdp.mechanisms.cauchy_noise import (
     largest_alpha,
     suitable_beta,
 )
+from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.pure_noise import pure_profile
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.triangle_sensitivity import triangles
@@ -277,10 +278,7 @@ class NoisyTrianglesMechanism:
 
     def decode(self, columns: Mapping[str, Any]) -> list[int]:
         """The copies, in their order; InvalidInput if one is missing or there twice."""
-        copy = np.asarray(columns["copy"])
-        order = np.argsort(copy, kind="stable")
-        if not np.array_equal(copy[order], np.arange(copy.size)):
-            raise InvalidInput("the table must have one row for each copy, numbered from 0")
+        order = order_of_copies(columns)
         return [self.check_output(z) for z in np.asarray(columns["triangles"])[order].tolist()]
 
 

@@ -43,12 +43,7 @@ from numpy.typing import NDArray
 from bayesdp.mechanisms.bernoulli import bernoulli_exp
 from bayesdp.mechanisms.randomness import uniform_below
 from bayesdp.mechanisms.selection import Pair, Selection
-from bayesdp.mechanisms.utilities import (
-    check_utilities,
-    chosen_law,
-    exact_exponent,
-    exponents,
-)
+from bayesdp.mechanisms.utilities import exact_exponent
 
 _BLOCK = 1 << 18  # acceptances drawn at once, to bound memory
 _NODES, _WEIGHTS = (v / 2 for v in np.polynomial.legendre.leggauss(48))
@@ -102,25 +97,10 @@ class PermuteAndFlip(Selection):
         "bayesdp.mechanisms.permute_and_flip; McKenna and Sheldon (2020), Theorem 1"
     )
 
-    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Choose, exactly, from the secure generator.
-
-        Parameters
-        ----------
-        statistic : array_like of int or float, shape (..., k)
-            Utilities, confidential.
-        copies : int
-            Independent choices from each.
-
-        Returns
-        -------
-        ndarray of int64, shape (copies, ...)
-            Positions, each in 0..k-1.
-        """
+    def _choose(
+        self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
+    ) -> NDArray[np.int64]:
         k, rate = self.k, self.rate
-        utilities = check_utilities(statistic, k)
-        gamma = exponents(utilities, rate).reshape(-1, k)
-        rows = utilities.reshape(-1, k)
         chosen = np.empty(copies * len(rows), dtype=np.int64)
         step = max(1, _BLOCK // k)
         for start in range(0, chosen.size, step):
@@ -134,26 +114,16 @@ class PermuteAndFlip(Selection):
             rank = uniform_below(accepted.sum(axis=1).astype(np.uint64)).astype(np.int64)
             number = accepted.cumsum(axis=1)
             chosen[start : start + step] = (number > rank[:, None]).argmax(axis=1)
-        return chosen.reshape(copies, *utilities.shape[:-1])
+        return chosen
 
-    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
-
-        Parameters
-        ----------
-        output : array_like of int
-            Positions; broadcasts with the statistic's shape but its last axis.
-        statistic : array_like, shape (..., k)
-            Utilities.
-        """
-        gamma = exponents(check_utilities(statistic, self.k), self.rate)
+    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
         p = np.exp(-gamma)
         end = np.minimum(1.0, _FURTHEST / p.sum(axis=-1, keepdims=True))
         integral = np.zeros_like(p)
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             log_missed = np.log1p(-(node + 0.5) * end * p)
             integral += weight * np.exp(log_missed.sum(axis=-1, keepdims=True) - log_missed)
-        return chosen_law(output, np.log(end * integral) - gamma)
+        return np.asarray(np.log(end * integral) - gamma)
 
     def pairs(self) -> list[Pair]:
         """Utilities and a change of them at which the log ratio is epsilon: attained exactly."""

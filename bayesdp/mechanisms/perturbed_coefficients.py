@@ -16,18 +16,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import logistic_minimiser as logistic
 from bayesdp.mechanisms import ridge
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.columns import NumberColumns, with_names
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns, check_response
@@ -35,6 +34,7 @@ from bayesdp.mechanisms.gaussian import GaussianMechanism
 from bayesdp.mechanisms.lattice import FURTHEST
 from bayesdp.mechanisms.noise_fields import check_granularity, check_positive
 from bayesdp.mechanisms.perturbed_coefficients_records import Signed, coefficients
+from bayesdp.mechanisms.profile_points import ProfilePoints
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
@@ -48,7 +48,7 @@ LOSSES = tuple(PROOFS)
 
 
 @dataclass(frozen=True, slots=True)
-class PerturbedCoefficientsMechanism:
+class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
     """Release the coefficients of a penalised regression, each plus Gaussian noise of one scale.
 
     The statistic and an output are numbers in the order of `numbers`.
@@ -102,10 +102,8 @@ class PerturbedCoefficientsMechanism:
             raise InvalidInput(f"penalty is {self.penalty!r}; it must be from 2^-100 to 2^100")
         checked["scale"] = check_positive("scale", self.scale, "unit of rescaled columns")
         checked["n"] = check_at_least_one("n", self.n)
-        if not isinstance(self.clip, bool):
-            raise InvalidInput(f"clip is {self.clip!r}; it must be True or False")
-        if self.loss not in LOSSES:
-            raise InvalidInput(f"loss is {self.loss!r}; it must be one of {LOSSES}")
+        check_flag("clip", self.clip)
+        check_one_of("loss", self.loss, LOSSES)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.loss == "logistic":
@@ -191,18 +189,6 @@ class PerturbedCoefficientsMechanism:
         self._check_relation(neighbours)
         return self.part.profile(copies=copies)
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
-
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -267,18 +253,7 @@ class PerturbedCoefficientsMechanism:
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released coefficients with their names: a structured array."""
-        names = np.array(self.numbers)
-        table = np.empty(len(names), dtype=[("coefficient", names.dtype), ("value", np.float64)])
-        table["coefficient"], table["value"] = names, output
-        return table
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a coefficient: columns copy, component, value."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
+        return with_names("coefficient", self.numbers, output)
 
 
 @functools.lru_cache(maxsize=64)

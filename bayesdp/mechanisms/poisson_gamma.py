@@ -19,7 +19,7 @@ other areas.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import poisson_gamma_promise
 from bayesdp.mechanisms.cells import Axis, table
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
 from bayesdp.mechanisms.dirichlet_multinomial_promise import check_relation
 from bayesdp.mechanisms.negative_binomial_draws import (
@@ -52,7 +52,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonGammaMechanism:
+class PoissonGammaMechanism(NumberColumns):
     """Release z_i ~ NB(prior_i + x_i, e_i / (prior_i + 2 e_i)), or these given their sum.
 
     Parameters
@@ -232,14 +232,6 @@ class PoissonGammaMechanism:
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints if this mechanism can release it, else raise."""
         return check_table(output, len(self.expected), self.total, self._zeros)
-
-    def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """One row an area: `copy`, the area's number in `component`, its count in `value`."""
-        return encode_numbers(outputs)
-
-    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """The counts that `encode` wrote, in their order."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
 
     def records(self, output: Any) -> NDArray[Any]:
         """The synthetic counts; with names, a structured array that shows the areas too."""

@@ -91,6 +91,7 @@ def promised(
 
 def promised_removal(mechanism: PoissonGammaMechanism, copies: int, delta: float) -> Guarantee:
     """What holds when an event is removed: purely, also without a fixed total."""
+    copies = check_at_least_one("copies", copies)
     check_relation(Neighbours.ADD_REMOVE, mechanism.n)
     if mechanism.total is None:
         epsilon = float(-np.log1p(-mechanism.chance.max()))

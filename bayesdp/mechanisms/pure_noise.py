@@ -52,7 +52,7 @@ _SAFE = 1 + 1e-12  # above the errors of the logarithms below
 _BELOW = 1 - 2.0**-50  # of epsilon, where what is left of a ratio above it is the difference
 
 
-def up(value: Fraction) -> float:
+def up(value: Fraction | int) -> float:
     """The smallest float that isn't below `value`."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

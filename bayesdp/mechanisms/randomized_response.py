@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import response_matrix
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL, uniform_below
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
@@ -174,7 +175,7 @@ class RandomizedResponse:
         share = delta if times == 1 else math.nextafter(delta / times, 0.0)
         epsilon = profile.epsilon(share)
         assumptions: tuple[str, ...] = (
-            "The number of records is public and not protected.",
+            PUBLIC_N,
             "The promise is about one record's category: each is randomised on its own.",
             COMPUTATIONAL,
         )
@@ -214,17 +215,17 @@ class RandomizedResponse:
         -------
         ndarray of int8 (int64 for more than 128 categories), shape (copies, ..., n)
         """
+        copies = check_at_least_one("copies", copies)
         records = response_matrix.check_records(statistic, self.k, self.n)
         flat = records.ravel()
         answers = np.empty(copies * flat.size, dtype=np.int8 if self.k <= 128 else np.int64)
-        sums = [sum(row) for row in self.weights]
         upper = [np.cumsum(np.array(row, dtype=np.uint64)) for row in self.weights]
         for start in range(0, answers.size, _BLOCK):
             block = answers[start : start + _BLOCK]
             asked = flat[np.arange(start, start + block.size) % flat.size]
             for category in np.flatnonzero(np.bincount(asked, minlength=self.k)):
                 here = np.flatnonzero(asked == category)
-                picks = uniform_below(np.full(here.size, sums[category], np.uint64))
+                picks = uniform_below(np.full(here.size, upper[category][-1], np.uint64))
                 block[here] = np.searchsorted(upper[category], picks, side="right")
         return answers.reshape(copies, *records.shape)
 

@@ -18,7 +18,7 @@ guarantee of this package says so, in `COMPUTATIONAL`.
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -89,6 +89,12 @@ def generator() -> np.random.Generator:
     from randomgen import ChaCha
 
     return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20))
+
+
+def generator_of(seed: int | None) -> np.random.Generator:
+    """The generator of a seed; without one, `generator`'s: for draws that cost no privacy."""
+    with nullcontext() if seed is None else reproducible(seed):
+        return generator()
 
 
 def separate_generator() -> np.random.Generator:

@@ -40,11 +40,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noise_fields import check_positive
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.mechanisms.utilities import check_utilities
+from bayesdp.mechanisms.utilities import check_utilities, chosen_law, exponents
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -79,8 +80,7 @@ class Selection:
             object.__setattr__(
                 self, "n", check_at_least_one("n", self.n, "or None if confidential")
             )
-        if not isinstance(self.monotone, bool):
-            raise InvalidInput(f"monotone is {self.monotone!r}; it must be True or False")
+        check_flag("monotone", self.monotone)
         if self.neighbours not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
             raise InvalidInput(
                 f"neighbours is {self.neighbours.value!r}; utilities of records have 'add_remove' "
@@ -130,7 +130,7 @@ class Selection:
             If an add/remove promise is asked of utilities whose sensitivity is replace-one's.
         """
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
-        times = check_at_least_one("copies", copies)
+        times, _ = check_at_least_one("copies", copies), check_delta(delta)
         if relation is not self.neighbours:
             if relation is not Neighbours.REPLACE_ONE:
                 raise InvalidInput(
@@ -149,7 +149,7 @@ class Selection:
                 f"No utility moves by more than {self.sensitivity:g} between "
                 f"{self.neighbours.value} neighbours, {moves}: utilities aren't checked.",
                 "The candidates were chosen without the data.",
-                *([] if self.n is None else ["The number of records is public and not protected."]),
+                *([] if self.n is None else [PUBLIC_N]),
                 COMPUTATIONAL,
             ),
             source=self.source,
@@ -160,7 +160,7 @@ class Selection:
 
         The bound (*) of the module is symmetric, and so are the pairs that attain it.
         """
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE)
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
         """Utilities near the pair's first, and neighbours of them, for an audit's search."""
@@ -177,6 +177,50 @@ class Selection:
         utilities = check_utilities(statistic, self.k)
         check_one_statistic(utilities.shape, (self.k,))
         return utilities
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+        """Choose, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : array_like of int or float, shape (..., k)
+            Utilities, confidential.
+        copies : int
+            Independent choices from each.
+
+        Returns
+        -------
+        ndarray of int64, shape (copies, ...)
+            Positions, each in 0..k-1.
+        """
+        copies, utilities = check_at_least_one("copies", copies), check_utilities(statistic, self.k)
+        rows, gamma = (
+            each.reshape(-1, self.k) for each in (utilities, exponents(utilities, self.rate))
+        )
+        return self._choose(rows, gamma, copies).reshape(copies, *utilities.shape[:-1])
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
+
+        Parameters
+        ----------
+        output : array_like of int
+            Positions; broadcasts with the statistic's shape but its last axis.
+        statistic : array_like, shape (..., k)
+            Utilities.
+        """
+        gamma = exponents(check_utilities(statistic, self.k), self.rate)
+        return chosen_law(output, self._log_law(gamma))
+
+    def _choose(
+        self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
+    ) -> NDArray[np.int64]:
+        """Positions, all rows once, then all again; rows and gamma have shape (rows, k)."""
+        raise NotImplementedError
+
+    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log probability of each candidate, from gamma = rate * what it lacks to the best."""
+        raise NotImplementedError
 
     def outputs(self) -> NDArray[np.int64] | None:
         """All outputs: the candidates' positions."""

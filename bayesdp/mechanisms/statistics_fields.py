@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.noise_fields import check_granularity, check_positive, check_scale_in_steps
 from bayesdp.mechanisms.statistics_frame import (
@@ -62,8 +62,7 @@ def public_frame(
     max_degree: int | None = None,
 ) -> Frame:
     """The formula on its public nodes, all validated."""
-    if not isinstance(directed, bool):
-        raise InvalidInput(f"directed is {directed!r}; it must be True or False")
+    check_flag("directed", directed)
     if max_degree is not None:
         max_degree = check_at_least_one("max_degree", max_degree, "or None for any degrees")
     labels = _nodes(nodes)

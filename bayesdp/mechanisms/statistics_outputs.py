@@ -9,45 +9,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import check_multiples, with_names
 from bayesdp.networks.network import Network
 from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
 
-_FARTHEST = 2.0**53  # steps: floats are exact up to there
 _ALL_PAIRS = 8  # nodes up to which every pair of them is tried
 _KEPT = 4
 
 
 def check_output(mechanism: NoisyStatisticsMechanism, output: Any) -> tuple[Any, ...]:
     """The output as a tuple of numbers, ints where the statistic is whole, or InvalidInput."""
-    names = mechanism.statistics
-    values = output.tolist() if isinstance(output, np.ndarray) else output
-    if not isinstance(values, Sequence) or len(values) != len(names):
-        raise InvalidInput(
-            f"output is {output!r}; this mechanism releases {len(names)} numbers a copy: "
-            f"{', '.join(names)}"
-        )
-    checked = []
-    parts = zip(names, values, mechanism.frame.whole, mechanism.granularity, strict=True)
-    for name, value, whole, step in parts:
-        if not (is_number(value) and abs(value) / step <= _FARTHEST and value % step == 0):
-            raise InvalidInput(
-                f"output has {value!r} for {name}; this mechanism releases multiples of {step!r}"
-            )
-        checked.append(int(value) if whole and step >= 1 else float(value))
-    return tuple(checked)
+    values = check_multiples(mechanism.statistics, mechanism.granularity, output)
+    each = zip(values, mechanism.frame.whole, mechanism.granularity, strict=True)
+    return tuple(int(v) if whole and step >= 1 else float(v) for v, whole, step in each)
 
 
 def records(mechanism: NoisyStatisticsMechanism, output: Any) -> NDArray[Any]:
     """The released numbers with the names of their statistics: a structured array."""
-    names = np.array(mechanism.statistics)
-    table = np.empty(len(names), dtype=[("statistic", names.dtype), ("value", np.float64)])
-    table["statistic"], table["value"] = names, output
-    return table
+    return with_names("statistic", mechanism.statistics, output)
 
 
 def encode(mechanism: NoisyStatisticsMechanism, outputs: Sequence[Any]) -> dict[str, Any]:

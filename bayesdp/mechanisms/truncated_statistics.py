@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.degree_truncation import (
     DegreeSum,
     degree_sums,
@@ -250,10 +251,7 @@ class TruncatedStatisticsMechanism:
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[int | float, ...]]:
         """The copies, in their order; InvalidInput if one is missing or there twice."""
-        copy = np.asarray(columns["copy"])
-        order = np.argsort(copy, kind="stable")
-        if not np.array_equal(copy[order], np.arange(copy.size)):
-            raise InvalidInput("the table must have one row for each copy, numbered from 0")
+        order = order_of_copies(columns)
         values = [np.asarray(columns[s.name])[order].tolist() for s in self.statistics]
         return [self.check_output(row) for row in zip(*values, strict=True)]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_COLLAPSED = 0.5  # share of empty or complete auxiliary graphs; on few nodes some are due
+_COLLAPSED = 0.5  # share of empty or complete graphs; on few nodes some are due
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,19 @@ def _warn_of_degeneracy(network: Network, density: NDArray[np.float64]) -> None:
             stacklevel=3,
         )
         return
+    warn_of_collapse("auxiliary", density, stacklevel=4)
+
+
+def warn_of_collapse(which: str, density: NDArray[np.float64], *, stacklevel: int) -> None:
+    """Warn where most graphs that were drawn, whose density is given, are empty or complete."""
     collapsed = float(np.isin(density, (0.0, 1.0)).mean())
     if collapsed > _COLLAPSED:
         warnings.warn(
-            f"{collapsed:.0%} of the auxiliary graphs were empty or complete: the model is "
+            f"{collapsed:.0%} of the {which} graphs were empty or complete: the model is "
             "degenerate where these coefficients lie, and the posterior shouldn't be trusted; "
             "change a term (gwesp instead of triangle) or tighten the prior",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bayesdp.networks import change_statistics as change
 from bayesdp.networks.formula import bind, coordinates, parse
 from bayesdp.networks.network import Network
+from bayesdp.networks.sensitivity_bounds import values_of
 from bayesdp.networks.terms import Coordinate
 
 
@@ -65,11 +66,11 @@ def _product(weights: NDArray[np.float64], times: NDArray[np.int64]) -> Fraction
 
 
 def _node_ends(c: Coordinate, network: Network) -> Weighted:
-    return _values(c), np.bincount(network.edges.ravel(), minlength=network.n).astype(np.int64)
+    return values_of(c), np.bincount(network.edges.ravel(), minlength=network.n).astype(np.int64)
 
 
 def _node_order(c: Coordinate, network: Network) -> Weighted:
-    x, ends = _values(c), network.edges
+    x, ends = values_of(c), network.edges
     swap = (x[ends[:, 0]] < x[ends[:, 1]]).astype(np.int64)
     rows = np.arange(len(ends))
     upper = np.bincount(ends[rows, swap], minlength=network.n)
@@ -104,7 +105,7 @@ def _above(c: Coordinate, counts: NDArray[Any], each: int = 1) -> Weighted:
     """w_m, and how many counts exceed m; each is listed `each` times."""
     histogram = np.bincount(counts.astype(np.int64), minlength=1)
     above = histogram[::-1].cumsum()[::-1][1:] // each
-    return _values(c), above.astype(np.int64)
+    return values_of(c), above.astype(np.int64)
 
 
 def _sparse(network: Network) -> Any:
@@ -115,10 +116,6 @@ def _sparse(network: Network) -> Any:
         rows, columns = np.append(rows, columns), np.append(columns, rows)
     ones = np.ones(len(rows), dtype=np.int64)
     return sparse.csr_array((ones, (rows, columns)), shape=(network.n, network.n))
-
-
-def _values(c: Coordinate) -> NDArray[np.float64]:
-    return np.empty(0) if c.values is None else c.values
 
 
 _COUNTS: dict[int, Callable[[Coordinate, Network], Weighted]] = {

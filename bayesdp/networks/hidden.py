@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
+from bayesdp.networks.bayesian import warn_of_collapse
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.graph import empty_graph
 from bayesdp.networks.hidden_annealing import Effort, Kept, Target
@@ -28,7 +28,6 @@ Auxiliary = int | Literal["exact"]
 _WEAK = Normal()
 _LEVELS = 500  # beyond, far moves cost more than they bring
 _FEWEST = 50  # proposals at each level, on few nodes
-_COLLAPSED = 0.5  # share of empty or complete graphs; on few nodes some are due
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def sample_hidden(
     plan = Plan(nodes, bound, target, effort, draws, tune, keep_networks)
     drawn = plan.chains(each, own)
     kept = Kept(*(np.array(part) for part in zip(*(moves for moves, _ in drawn), strict=True)))
-    _warn_of_collapse(kept.density)
+    _warn_of_collapses(kept.density)
     return HiddenDraws(
         terms=bound.names[:terms],
         theta=kept.draws,
@@ -158,14 +157,6 @@ def sample_hidden(
     )
 
 
-def _warn_of_collapse(density: NDArray[np.float64]) -> None:
+def _warn_of_collapses(density: NDArray[np.float64]) -> None:
     for which, share in zip(("hidden", "auxiliary"), np.moveaxis(density, -1, 0), strict=True):
-        collapsed = float(np.isin(share, (0.0, 1.0)).mean())
-        if collapsed > _COLLAPSED:
-            warnings.warn(
-                f"{collapsed:.0%} of the {which} graphs were empty or complete: the model is "
-                "degenerate where these coefficients lie, and the posterior shouldn't be trusted; "
-                "change a term (gwesp instead of triangle) or tighten the prior",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_collapse(which, share, stacklevel=4)

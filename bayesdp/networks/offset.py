@@ -31,9 +31,9 @@ class Offset(NamedTuple):
     value: NDArray[np.float64]
 
 
-def _offset(matrix: NDArray[np.float64], constant: float = 0.0) -> Offset:
+def _offset(matrix: NDArray[np.float64]) -> Offset:
     return Offset(
-        matrix, constant, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
+        matrix, 0.0, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float64)
     )
 
 

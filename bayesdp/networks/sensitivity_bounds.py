@@ -35,18 +35,19 @@ def is_whole(coordinate: Coordinate) -> bool:
     return all(part is None or bool(np.all(part == np.floor(part))) for part in parts)
 
 
-def _values(c: Coordinate) -> NDArray[np.float64]:
+def values_of(c: Coordinate) -> NDArray[np.float64]:
+    """The numbers of its nodes; empty where it has none."""
     return np.empty(0) if c.values is None else c.values
 
 
 def _largest(c: Coordinate, below: int) -> Fraction:
     """The largest of values[:below]; 0 if there are none."""
-    return Fraction(float(np.max(_values(c)[:below], initial=0.0)))
+    return Fraction(float(np.max(values_of(c)[:below], initial=0.0)))
 
 
 def _sum(c: Coordinate, below: int) -> Fraction:
     """The sum of values[:below], exactly."""
-    return sum(map(Fraction, _values(c)[:below].tolist()), _0)
+    return sum(map(Fraction, values_of(c)[:below].tolist()), _0)
 
 
 def _in_level(c: Coordinate, level: float) -> int:
@@ -54,16 +55,16 @@ def _in_level(c: Coordinate, level: float) -> int:
 
 
 def _nodematch(c: Coordinate, graphs: Graphs) -> int:
-    return int(np.unique(_values(c), return_counts=True)[1].max() > 1)
+    return int(np.unique(values_of(c), return_counts=True)[1].max() > 1)
 
 
 def _nodecov(c: Coordinate, graphs: Graphs) -> Fraction:
-    x = [Fraction(value) for value in np.sort(_values(c)).tolist()]
+    x = [Fraction(value) for value in np.sort(values_of(c)).tolist()]
     return max(abs(x[0] + x[1]), abs(x[-2] + x[-1]))
 
 
 def _absdiff(c: Coordinate, graphs: Graphs) -> Fraction:
-    return Fraction(float(_values(c).max())) - Fraction(float(_values(c).min()))
+    return Fraction(float(values_of(c).max())) - Fraction(float(values_of(c).min()))
 
 
 def _triangle(c: Coordinate, graphs: Graphs) -> int:
@@ -113,7 +114,7 @@ EDGE: dict[int, Bound] = {
 
 def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Weights of the ties of a node to the others, and from them; nodes of one value as one."""
-    v, n = _values(c), graphs.n
+    v, n = values_of(c), graphs.n
     if c.matrix is not None:
         for i in range(n):
             yield np.delete(c.matrix[i], i), np.delete(c.matrix[:, i], i)

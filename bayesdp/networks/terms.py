@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.checks import check_flag, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.networks import change_statistics as change
 from bayesdp.networks.network import Network
@@ -121,8 +121,7 @@ def _mutual(network: Network) -> list[Coordinate]:
 
 
 def _nodematch(network: Network, attribute: str, diff: bool = False) -> list[Coordinate]:
-    if not isinstance(diff, bool):
-        raise InvalidInput(f"nodematch's diff is {diff!r}; it must be True or False")
+    check_flag("nodematch's diff", diff)
     levels, codes = _levels(network, attribute)
     name = f"nodematch.{attribute}"
     if not diff:

@@ -27,7 +27,6 @@ _SAFE = 1 + 2e-10  # the tests find errors below 2e-12, and 2e-11 can be met at 
 _PLD_POINTS = 250
 _NEGLIGIBLE = 1e-20  # a delta that a loss distribution takes for an infinite loss
 _STEP = 1 / 64  # of the double-exponential rule; a half of it changes no digit
-_SQRT_HALF_PI = math.sqrt(math.pi / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from bayesdp.checks import is_number
+from bayesdp.checks import check_one_of, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
@@ -90,8 +90,7 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
         raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
     if not is_number(rate) or not 0 < rate <= 1:
         raise InvalidInput(f"rate is {rate!r}; it must be a number above 0, at most 1")
-    if scheme not in SCHEMES:
-        raise InvalidInput(f"scheme is {scheme!r}; it must be one of {sorted(SCHEMES)}")
+    check_one_of("scheme", scheme, sorted(SCHEMES))
     if guarantee.neighbours is not SCHEMES[scheme]:
         raise InvalidInput(
             f"guarantee is under {guarantee.neighbours.value!r}, but scheme {scheme!r} amplifies "

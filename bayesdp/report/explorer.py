@@ -24,7 +24,7 @@ from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
 from bayesdp.report.inputs import label_of
 from bayesdp.report.promise import promise_of
-from bayesdp.storage import whole_file
+from bayesdp.storage import exists_already, whole_file
 
 SCRIPTS = (
     "explorer_special.js",
@@ -140,10 +140,7 @@ def _check_file(target: Path, *, force: bool) -> None:
     if target.is_dir():
         raise ReleaseExists(f"{str(target)!r} is a folder; name the page's file, as explore.html")
     if target.exists() and not force:
-        raise ReleaseExists(
-            f"{str(target)!r} exists already and nothing was written; choose another name, or "
-            "replace it with force=True (--force)"
-        )
+        raise exists_already(target)
 
 
 def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:
@@ -204,10 +201,14 @@ Prior = tuple[float, float]
 Read = tuple[dict[str, Any], BetaMixture | None, BetaMixture | None]
 
 
+def _model_of(release: Release, n: int, prior: Prior) -> BinomialModel:
+    public = release.mechanism.n is not None
+    return BinomialModel(prior, n=None if public else n)
+
+
 def _read_copies(release: Release, n: int, prior: Prior) -> Read:
     made: Any = release.mechanism
-    sizes = None if made.n is not None else range(n, n + 1)
-    model = BinomialModel(prior, n=sizes)
+    model = _model_of(release, n, prior)
     described = {"size": made.size, "prior": made.prior, "outputs": list(release.outputs)}
     return described, model.posterior(release), model.naive_posterior(release)
 
@@ -232,7 +233,7 @@ def _read_noise(release: Release, n: int, prior: Prior) -> Read:
     if made.dimension is not None or made.bounds is not None:
         what = "a vector" if made.dimension is not None else "within bounds"
         raise InvalidInput(f"the release's noisy count is {what}; {TAKES}")
-    model = BinomialModel(prior, weights={1.0: n})
+    model = _model_of(release, n, prior)
     described = {
         "size": n,
         "scale": made.scale,

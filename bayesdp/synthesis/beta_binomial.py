@@ -15,10 +15,11 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.count import Count
-from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
+from bayesdp.synthesis.parameters import check_cost, check_size
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.tally import groups_name, tallied
 
@@ -71,17 +72,11 @@ class BetaBinomialSynthesizer:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.epsilon is None and self.prior is None:
-            raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
-        if self.epsilon is not None:
-            check_epsilon(self.epsilon)
+        check_cost(self.epsilon, self.prior)
         if self.prior is not None:
             check_prior(self.prior)
         check_at_least_one("copies", self.copies)
-        if self.size is not None:
-            check_at_least_one("size", self.size)
-        elif not self.public_n:
-            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        check_size(self.size, self.public_n)
 
     def release(
         self,

@@ -18,17 +18,14 @@ from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.cells import Axis, shape_of
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.dirichlet_multinomial_calibration import share_of_a_move
-from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.synthesis.groups import name_of
+from bayesdp.synthesis.parameters import check_cost, check_outside, check_size
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
-from bayesdp.synthesis.table_counts import (
-    counts_by_group,
-    declared_axes,
-    given_counts,
-    record_frames,
-)
+from bayesdp.synthesis.table_counts import declared_axes, record_frames, tabulated
 from bayesdp.synthesis.tally import groups_name
 
 if TYPE_CHECKING:
@@ -111,18 +108,11 @@ class DirichletMultinomialSynthesizer:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.epsilon is None and self.prior is None:
-            raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
-        if self.epsilon is not None:
-            check_epsilon(self.epsilon)
+        check_cost(self.epsilon, self.prior)
         check_at_least_one("copies", self.copies)
         check_delta(self.delta)
-        if self.outside not in ("refuse", "clamp"):
-            raise InvalidInput(f"outside is {self.outside!r}; it must be 'refuse' or 'clamp'")
-        if self.size is not None:
-            check_at_least_one("size", self.size)
-        elif not self.public_n:
-            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        check_outside(self.outside)
+        check_size(self.size, self.public_n)
         self._axes()
 
     def release(
@@ -165,17 +155,8 @@ class DirichletMultinomialSynthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        if (data is None) == (counts is None):
-            raise InvalidInput("give either data or counts, one of them")
-        own = getattr(data, "name", None)
-        name = variable or (own if isinstance(own, str) and own else "value")
-        axes: tuple[Axis, ...] | None
-        if counts is None:
-            axes, tables = counts_by_group(self, data, by, name)
-        else:
-            if by is not None:
-                raise InvalidInput("by is given with counts; give counts as a mapping of groups")
-            axes, tables = given_counts(self, counts, name)
+        name = variable or name_of(data, "value")
+        axes, tables = tabulated(self, data, counts, by, name)
         whole = next(iter(counts.values())) if isinstance(counts, Mapping) else counts
         shape = shape_of(axes) if axes else np.shape(whole)
         masks = zero_masks(self.zeros, axes, shape)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bayesdp.checks import check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.evidence import check_criterion
@@ -40,8 +41,7 @@ class FamilySelection:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        if not isinstance(self.each_copy, bool):
-            raise InvalidInput(f"each_copy is {self.each_copy!r}; it must be True or False")
+        check_flag("each_copy", self.each_copy)
         check_criterion(self.criterion)
 
     def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,14 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.cells import Axis, counted
 from bayesdp.mechanisms.histogram import PerturbedHistogram
-from bayesdp.mechanisms.randomness import generator, reproducible
+from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Release
+from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
+from bayesdp.synthesis.parameters import check_outside
 from bayesdp.synthesis.publish import publish
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied
@@ -104,8 +105,7 @@ class PerturbedHistogramSynthesizer:
                 f"neighbours is {relation.value!r}; a histogram of records has 'add_remove' and "
                 "'replace_one'"
             )
-        if self.outside not in ("refuse", "clamp"):
-            raise InvalidInput(f"outside is {self.outside!r}; it must be 'refuse' or 'clamp'")
+        check_outside(self.outside)
         if self.n is not None:
             check_at_least_one("n", self.n)
         pairs = check_bounds(self.bounds)[1]
@@ -149,23 +149,23 @@ class PerturbedHistogramSynthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        own = getattr(data, "name", None)
-        name = variable or (own if isinstance(own, str) and own else "value")
-        declared = self.bounds, self.categories or {}
-        if isinstance(data, Scan):
+        name = variable or name_of(data, "value")
+
+        def columns(batch: Any) -> dict[str, Any]:
+            return columns_of(batch, name, self.bounds, self.categories or {})
+
+        known = None if isinstance(data, Scan) else columns(data)
+        if known is None:
             names, n = list(data.without_groups().columns), data.count()
         else:
-            columns = columns_of(data, name, *declared)
-            names, n = list(columns), len(next(iter(columns.values())))
+            names, n = list(known), len(next(iter(known.values())))
         if n == 0:
             raise InvalidInput("data is empty; there is nothing to release")
         bounded = [column for column in names if column not in (self.categories or ())]
         axes, clamp = self._axes(bounded, n if self.n is None else self.n), self.outside == "clamp"
 
         def tally(batch: Any, _: Any) -> dict[None, NDArray[np.int64]]:
-            return {
-                None: counted(axes, [*columns_of(batch, name, *declared).values()], clamp=clamp)
-            }
+            return {None: counted(axes, [*(known or columns(batch)).values()], clamp=clamp)}
 
         counts = tallied(data, tally, add)[None]
         made: Any = dataclasses.replace(
@@ -215,8 +215,7 @@ class PerturbedHistogramSynthesizer:
                 "size is missing; the number of records is confidential, so choose one, for "
                 "example the sum of the released counts"
             )
-        with nullcontext() if seed is None else reproducible(seed):
-            random = generator()
+        random = generator_of(seed)
         return [
             pd.DataFrame(mechanism.synthetic(output, wanted, random)) for output in release.outputs
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,19 +15,16 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.cells import Axis, points_in, shape_of
 from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.randomness import generator, reproducible
+from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Part, Release
 from bayesdp.synthesis.log_linear_fit import fit_log_linear
+from bayesdp.synthesis.parameters import check_outside
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
-from bayesdp.synthesis.table_counts import (
-    counts_by_group,
-    declared_axes,
-    given_counts,
-)
+from bayesdp.synthesis.table_counts import declared_axes, tabulated
 from bayesdp.synthesis.tally import groups_name
 
 if TYPE_CHECKING:
@@ -103,8 +99,7 @@ class LogLinearSynthesizer:
         check_epsilon(self.epsilon)
         check_at_least_one("copies", self.copies)
         check_delta(self.delta)
-        if self.outside not in ("refuse", "clamp"):
-            raise InvalidInput(f"outside is {self.outside!r}; it must be 'refuse' or 'clamp'")
+        check_outside(self.outside)
         self._mechanism()
 
     def release(
@@ -145,14 +140,7 @@ class LogLinearSynthesizer:
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
-        if (data is None) == (counts is None):
-            raise InvalidInput("give either data or counts, one of them")
-        if counts is None:
-            tables = counts_by_group(self, data, by, "value")[1]
-        elif by is not None:
-            raise InvalidInput("by is given with counts; give counts as a mapping of groups")
-        else:
-            tables = given_counts(self, counts, "value")[1]
+        tables = tabulated(self, data, counts, by, "value")[1]
         axes = self._axes()
         masks = zero_masks(self.zeros, axes, shape_of(axes))
         for one in tables.values():
@@ -220,8 +208,7 @@ class LogLinearSynthesizer:
         import pandas as pd
 
         sizes = [_size_of(part, size) for part in release.parts]
-        with nullcontext() if seed is None else reproducible(seed):
-            random = generator()
+        random = generator_of(seed)
         drawn: list[list[pd.DataFrame]] = [[] for _ in range(release.copies)]
         for part, wanted in zip(release.parts, sizes, strict=True):
             made = _of_marginals(part.mechanism)

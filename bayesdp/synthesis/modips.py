@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -22,6 +22,7 @@ from bayesdp.release import Release
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.modips_methods import METHODS
+from bayesdp.synthesis.parameters import check_known, check_size
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import groups_name, tallied
@@ -127,18 +128,12 @@ class Modips:
             priors_of(self.family)
         else:
             object.__setattr__(self, "family", check_family(self.family))
-        if self.method not in METHODS:
-            raise InvalidInput(f"method is {self.method!r}; it must be one of {list(METHODS)}")
+        check_one_of("method", self.method, list(METHODS))
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_at_least_one("copies", self.copies)
         check_at_least_one("draws", self.draws)
-        if not isinstance(self.public_n, bool):
-            raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
-        if self.size is not None:
-            check_at_least_one("size", self.size)
-        elif not self.public_n:
-            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        check_size(self.size, self.public_n)
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(
@@ -206,11 +201,7 @@ class Modips:
         n : int, or mapping of label to int, optional
             The public number of records (of each group); not where it is confidential.
         """
-        if (n is None) == self.public_n:
-            raise InvalidInput(
-                f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
-                "there"
-            )
+        check_known(n, self.public_n)
         sizes = list(n.values()) if isinstance(n, Mapping) else [n] * len(self.groups or (n,))
         made = [self._mechanism(each) for each in sizes]
         return joint_guarantee(made, self._outputs, self.delta)

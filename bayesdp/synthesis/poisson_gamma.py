@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
-from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.area_counts import counts_of_areas, expected_by_group
+from bayesdp.synthesis.groups import name_of
+from bayesdp.synthesis.parameters import check_cost
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.tally import groups_name
 
@@ -80,10 +82,9 @@ class PoissonGammaSynthesizer:
     public_n: bool = True
 
     def __post_init__(self) -> None:
-        if self.epsilon is None and self.prior is None:
-            raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
-        if self.epsilon is not None:
-            check_epsilon(self.epsilon)
+        check_cost(self.epsilon, self.prior)
+        check_flag("fixed", self.fixed)
+        check_flag("public_n", self.public_n)
         if self.expected is None:
             raise InvalidInput("expected is missing; give each area's expected number of events")
         check_at_least_one("copies", self.copies)
@@ -149,14 +150,13 @@ class PoissonGammaSynthesizer:
                 if None in sizes
                 else "a group has no events; where their number is public, leave it out of expected"
             )
-        own = getattr(data, "name", None)
         made = self._mechanisms(sizes)
         return publish_groups(
             {label: (made[label], counts[label]) for label in groups},
             by=None if None in groups else groups_name(data, by),
             copies=self.copies,
             delta=self.delta,
-            variable=variable or (own if isinstance(own, str) and own else "value"),
+            variable=variable or name_of(data, "value"),
             ledger=ledger,
         )
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.sequential_counts import columns_of, statistic_of, sums_of_columns
@@ -16,6 +14,7 @@ from bayesdp.mechanisms.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.synthesis.parameters import check_known, check_size
 from bayesdp.synthesis.publish import publish
 
 if TYPE_CHECKING:
@@ -97,12 +96,7 @@ class SequentialModips:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_steps(self.steps))
-        if not isinstance(self.public_n, bool):
-            raise InvalidInput(f"public_n is {self.public_n!r}; it must be True or False")
-        if self.size is not None:
-            check_at_least_one("size", self.size)
-        elif not self.public_n:
-            raise InvalidInput("size is missing; where n is confidential, choose a public size")
+        check_size(self.size, self.public_n)
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(
@@ -156,11 +150,7 @@ class SequentialModips:
         n : int, optional
             The public number of records; not where it is confidential.
         """
-        if (n is None) == self.public_n:
-            raise InvalidInput(
-                f"n is {n!r} and public_n is {self.public_n}; give n where it is public, and only "
-                "there"
-            )
+        check_known(n, self.public_n)
         return self._mechanism(n).guarantee(copies=self.copies, delta=self.delta)
 
     def _mechanism(self, n: int | None) -> SequentialModipsMechanism:

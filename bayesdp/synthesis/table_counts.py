@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +14,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.randomness import generator, reproducible
+from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
@@ -51,22 +50,38 @@ def declared_axes(
     return make_axes(names, bounds, categories or {}, bins if pairs else 1, 2)
 
 
-def counts_by_group(
+def tabulated(
+    made: Tabulated, data: Any, counts: Any, by: Any, name: str
+) -> tuple[tuple[Axis, ...] | None, Tables]:
+    """The cells, where they have names, and each group's counts: of records, or as given."""
+    if (data is None) == (counts is None):
+        raise InvalidInput("give either data or counts, one of them")
+    if counts is None:
+        return _counts_by_group(made, data, by, name)
+    if by is not None:
+        raise InvalidInput("by is given with counts; give counts as a mapping of groups")
+    return _given_counts(made, counts, name)
+
+
+def _counts_by_group(
     made: Tabulated, data: Any, by: Any, name: str
 ) -> tuple[tuple[Axis, ...], Tables]:
     """The cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
         raise InvalidInput("categories is missing; list the columns' labels, or give counts")
-    if isinstance(data, Scan):
-        names = list(data.columns)
-    else:
-        columns = columns_of(data, name, made.bounds, made.categories or {})
-        if len(next(iter(columns.values()))) == 0:
-            raise InvalidInput("data is empty; there is nothing to release")
-        names = list(columns)
+
+    def columns(batch: Any) -> dict[str, Any]:
+        return columns_of(batch, name, made.bounds, made.categories or {})
+
+    known = None if isinstance(data, Scan) else columns(data)
+    if known is not None and len(next(iter(known.values()))) == 0:
+        raise InvalidInput("data is empty; there is nothing to release")
+    names = list(data.columns if known is None else known)
     bounded = [column for column in names if column not in (made.categories or ())]
     axes = declared_axes(made.bounds, made.categories, made.bins, bounded) or ()
-    tables = tallied(data, lambda batch, by: _counts(made, axes, batch, by, name), add, by)
+    tables = tallied(
+        data, lambda batch, by: _counts(made, axes, known or columns(batch), by), add, by
+    )
     if None not in tables:
         return axes, _complete(made, tables)
     if made.groups is not None:
@@ -74,9 +89,9 @@ def counts_by_group(
     return axes, tables
 
 
-def _counts(made: Tabulated, axes: tuple[Axis, ...], data: Any, by: Any, name: str) -> Tables:
-    """Those of records in memory."""
-    columns = list(columns_of(data, name, made.bounds, made.categories or {}).values())
+def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], by: Any) -> Tables:
+    """Those of records in memory, by their columns."""
+    columns = list(named.values())
     clamp = made.outside == "clamp"
     if by is None:
         return {None: counted(axes, columns, clamp=clamp)}
@@ -87,7 +102,9 @@ def _counts(made: Tabulated, axes: tuple[Axis, ...], data: Any, by: Any, name: s
     return dict(zip(order, whole.reshape(len(order), -1), strict=True))
 
 
-def given_counts(made: Tabulated, counts: Any, name: str) -> tuple[tuple[Axis, ...] | None, Tables]:
+def _given_counts(
+    made: Tabulated, counts: Any, name: str
+) -> tuple[tuple[Axis, ...] | None, Tables]:
     """The cells, where they have names, and the counts of each group in them."""
     pairs = check_bounds(made.bounds)[1]
     names = (
@@ -121,8 +138,7 @@ def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
                 f"release is of mechanism {part.mechanism.name!r}; give one of a "
                 "Dirichlet-multinomial table"
             )
-    with nullcontext() if seed is None else reproducible(seed):
-        random = generator()
+    random = generator_of(seed)
     frames = []
     for k in range(release.copies):
         parts = []

@@ -222,3 +222,13 @@ class TestRefusals:
         assert few.covariance == pytest.approx((5 / 3 - 1.6) * np.eye(3))
         with pytest.raises(bdp.InvalidInput, match="degrees of freedom"):
             few.wald_test(proportional=False)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("moved", [1e-107, 1e-160])
+def test_copies_that_hardly_differ_have_infinite_degrees_of_freedom(rule, moved):
+    """Their limit, where the squared ratio of the variances is beyond floats."""
+    q = np.array([[moved, 0.0], [0.0, 0.0]])
+    both = bdp.combine(q, np.ones((2, 2)), rule=rule)
+    alone = bdp.combine(q[:, 0], np.ones(2), rule=rule)
+    assert both.df[0] == alone.df == np.inf

@@ -11,7 +11,7 @@ from bayesdp.inference.ergm_dyads import (
     is_closed,
     pymc_model,
     sample_dyads,
-    sample_known,
+    sample_table,
     stan_data,
 )
 from bayesdp.networks import Network
@@ -130,10 +130,8 @@ def test_the_naive_posterior_is_that_of_the_released_graphs(engine):
     net = example(9, False)
     graphs = [net, example(9, False, seed=6)]
     formula, prior = "edges + nodematch('group')", bdp.Normal(0, 2)
-    drawn = sample_known(
-        formula, graphs, prior, engine=engine, draws=2500, chains=4, warmup=1000, seed=3
-    )
     table = known_table(bind(formula, net), graphs)
+    drawn = sample_table(table, prior, engine=engine, draws=2500, chains=4, warmup=1000, seed=3)
     check_moments(drawn.posterior["theta"], *grid_moments(table, prior))
 
 

@@ -1,8 +1,6 @@
 """The chain's law against enumeration, its randomness, its storage under growth."""
 
-import importlib
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -213,47 +211,3 @@ def test_words_are_counted():
         assert ones(np.uint64(word)) == word.bit_count()
         assert lowest(np.uint64(word)) == (word & -word).bit_length() - 1
     assert ones(np.uint64(0)) == 0
-
-
-def test_kept_kernels_follow_the_files_beside_them(tmp_path, monkeypatch):
-    """numba alone would keep the caller of a changed kernel of another file."""
-    (tmp_path / "kept_inner.py").write_text(
-        "from bayesdp.networks.compiling import kernel\n@kernel\ndef inner(x):\n    return x + 1\n"
-    )
-    (tmp_path / "kept_outer.py").write_text(
-        "from bayesdp.networks.compiling import kernel\nfrom kept_inner import inner\n"
-        "@kernel\ndef outer(x):\n    return inner(x)\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def outer() -> int:
-        from bayesdp.networks import compiling
-
-        compiling._digest.cache_clear()
-        for name in ("kept_inner", "kept_outer"):
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-        from kept_outer import outer as compiled
-
-        return int(compiled(1))
-
-    assert outer() == 2
-    inner = tmp_path / "kept_inner.py"
-    inner.write_text(inner.read_text().replace("x + 1", "x + 5"))
-    assert outer() == 6
-
-
-def test_nothing_is_kept_where_nothing_can_be_written(monkeypatch):
-    from numba.core.dispatcher import Dispatcher
-
-    def refuse(self):
-        raise RuntimeError("cannot cache function: no locator available")
-
-    monkeypatch.setattr(Dispatcher, "enable_caching", refuse)
-
-    @kernel
-    def twice(x):
-        return 2 * x
-
-    assert twice(3) == 6

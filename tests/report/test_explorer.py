@@ -53,11 +53,10 @@ def test_the_release_and_nothing_else_is_in_the_page(charest_release):
 
 
 def test_numbers_to_check_by_are_those_of_the_models(noisy):
-    of = {1.0: 400}
     (group,) = content_of(render_explorer(noisy, model=bdp.BinomialModel(n=range(400, 401))))[
         "groups"
     ]
-    model = bdp.BinomialModel(weights=of)
+    model = bdp.BinomialModel(n=400)
     low, high = model.posterior(noisy).interval()
     assert group["computed"]["posterior"][1:] == [low, high]
     assert group["computed"]["naive"][0] == model.naive_posterior(noisy).mean()

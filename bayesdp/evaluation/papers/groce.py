@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 from bayesdp.evaluation.papers.groce_tables import (
     means_table,
@@ -11,56 +10,12 @@ from bayesdp.evaluation.papers.groce_tables import (
     top_coded_table,
     uniform_table,
 )
-from bayesdp.evaluation.papers.reproduction import MARKER, Reproduction, Table
-from bayesdp.storage import check_target
+from bayesdp.evaluation.papers.reproduction import Table, compute_tables
 
 SOURCE = (
     "Groce, A. (2014), New Notions and Mechanisms for Statistical Privacy, sections 6.3 and 6.4; "
     "promises are distributional: they hold for records of the stated law, none of them known"
 )
-
-
-def reproduce(
-    out: Path, *, force: bool = False, progress: Callable[[str, float], None] | None = None
-) -> Reproduction:
-    """Compute the tables, and write them to a folder: index.html and one CSV a table.
-
-    Parameters
-    ----------
-    out : Path
-        Folder to write, whole or not at all.
-    force : bool
-        Whether to replace such a folder.
-    progress : callable, optional
-        Called with what is being done and the fraction done before it.
-
-    Returns
-    -------
-    Reproduction
-
-    Raises
-    ------
-    ReleaseExists
-        If `out` exists, unless `force` and it is a folder of this kind.
-    """
-    out = Path(out)
-    check_target(out, MARKER, force=force)
-    tell = progress or (lambda what, done: None)
-    parts = (uniform_table, top_coded_table, means_table, products_table)
-    tables = []
-    for k, part in enumerate(parts):
-        tell(part.__name__.replace("_", " "), k / len(parts))
-        tables.append(part())
-    reproduction = Reproduction(
-        title="Exact sums without noise: Groce's tables beside exact values",
-        source=SOURCE,
-        findings=_findings({table.name: table for table in tables}),
-        tables=tuple(tables),
-        figures=(),
-        folder=out,
-    )
-    reproduction.write(out, force=force)
-    return reproduction
 
 
 def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
@@ -93,3 +48,12 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
         f"{gain('table_6_2')} (top-coded normal), {gain('table_6_3')} (two means) and "
         f"{gain('table_6_4')} (g^2 and gh).",
     )
+
+
+reproduce = partial(
+    compute_tables,
+    title="Exact sums without noise: Groce's tables beside exact values",
+    source=SOURCE,
+    parts=(uniform_table, top_coded_table, means_table, products_table),
+    findings=_findings,
+)

@@ -6,10 +6,9 @@ exact ones, and what is promised at the printed ones. Nothing is simulated.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
-from bayesdp.evaluation.papers.reproduction import MARKER, Reproduction, Table
+from bayesdp.evaluation.papers.reproduction import Table, compute_tables
 from bayesdp.evaluation.papers.zheng_binary import (
     binary_approximate,
     binary_impossible,
@@ -17,56 +16,11 @@ from bayesdp.evaluation.papers.zheng_binary import (
     categorical,
 )
 from bayesdp.evaluation.papers.zheng_real import real_approximate, real_impossible, real_pure
-from bayesdp.storage import check_target
 
 SOURCE = (
     "Zheng, S. (2015), The Differential Privacy of Bayesian Inference, chapters 6 and 7; "
     "neighbours replace one record, and n is public"
 )
-
-
-def reproduce(
-    out: Path, *, force: bool = False, progress: Callable[[str, float], None] | None = None
-) -> Reproduction:
-    """Compute the tables, and write them to a folder: index.html and one CSV a table.
-
-    Parameters
-    ----------
-    out : Path
-        Folder to write, whole or not at all.
-    force : bool
-        Whether to replace such a folder.
-    progress : callable, optional
-        Called with what is being done and the fraction done before it.
-
-    Returns
-    -------
-    Reproduction
-
-    Raises
-    ------
-    ReleaseExists
-        If `out` exists, unless `force` and it is a folder of this kind.
-    """
-    out = Path(out)
-    check_target(out, MARKER, force=force)
-    tell = progress or (lambda what, done: None)
-    parts = (binary_impossible, binary_pure, binary_approximate, categorical, real_impossible,
-             real_pure, real_approximate)  # fmt: skip
-    tables: list[Table] = []
-    for k, part in enumerate(parts):
-        tell(part.__name__.replace("_", " "), k / len(parts))
-        tables += part()
-    reproduction = Reproduction(
-        title="The differential privacy of Bayesian inference: Zheng's bounds against exact values",
-        source=SOURCE,
-        findings=_findings({table.name: table for table in tables}),
-        tables=tuple(tables),
-        figures=(),
-        folder=out,
-    )
-    reproduction.write(out, force=force)
-    return reproduction
 
 
 def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
@@ -98,3 +52,20 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
         "Corollaries 6.2 and 7.3 add too little Laplace noise: the sensitivity of the mode is "
         "1/(n + a + b - 2), and below but near 2R/n.",
     )
+
+
+reproduce = partial(
+    compute_tables,
+    title="The differential privacy of Bayesian inference: Zheng's bounds against exact values",
+    source=SOURCE,
+    parts=(
+        binary_impossible,
+        binary_pure,
+        binary_approximate,
+        categorical,
+        real_impossible,
+        real_pure,
+        real_approximate,
+    ),
+    findings=_findings,
+)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
-from bayesdp.mechanisms.count import Count, column_of
+from bayesdp.mechanisms.count import Count, check_count, column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums
 from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
@@ -85,16 +85,8 @@ class Bernoulli:
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
         """Of a Count, whose fields may be arrays."""
-        if not isinstance(statistic, Count):
-            raise InvalidInput(
-                f"statistic is a {type(statistic).__name__}; it must be a Count, for example "
-                "bdp.Count(successes=38, n=100) or bdp.Count.of(records)"
-            )
-        if n is not None and np.any(np.asarray(statistic.n) != n):
-            raise InvalidInput(
-                f"the statistic counts another number of records than the mechanism's n = {n}"
-            )
-        ones, zeros = np.broadcast_arrays(statistic.successes, statistic.failures)
+        count = check_count(statistic, n)
+        ones, zeros = np.broadcast_arrays(count.successes, count.failures)
         return np.stack([ones] if n is not None else [ones, zeros], axis=-1)
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms import bernoulli, geometric
+from bayesdp.mechanisms import bernoulli, successes
 from bayesdp.mechanisms.randomness import random_words
 
 
@@ -51,14 +51,14 @@ def test_each_element_has_its_own_probability():
         assert stats.binomtest(int(seen), 20_000, each).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("slack", [geometric._SLACK, 0.2])
+@pytest.mark.parametrize("slack", [successes._SLACK, 0.2])
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.9])
 def test_failures_have_the_geometric_law(p, slack, monkeypatch):
     """By floats, and, with the slack made wide, mostly by decimals; capped at the 12th trial."""
-    monkeypatch.setattr(geometric, "_SLACK", slack)
+    monkeypatch.setattr(successes, "_SLACK", slack)
     count, most = (200_000, 12) if slack < 0.1 else (3_000, 12)
     with bdp.reproducible(3):
-        drawn = np.minimum(geometric._failures(count, p, most), most)
+        drawn = np.minimum(successes._failures(count, p, most), most)
     seen = np.bincount(drawn, minlength=most + 1)
     expected = count * np.append(p * (1 - p) ** np.arange(most), (1 - p) ** most)
     likely = expected >= 5
@@ -73,7 +73,7 @@ def test_the_number_of_successes_is_binomial(p):
     """And their places are uniform: Kolmogorov-Smirnov over all repetitions."""
     trials, repeats = max(40, int(60 / p)), 300
     with bdp.reproducible(4):
-        drawn = [geometric.successes(trials, p) for _ in range(repeats)]
+        drawn = [successes.successes(trials, p) for _ in range(repeats)]
     counts = np.array([places.size for places in drawn])
     assert stats.binomtest(int(counts.sum()), trials * repeats, p).pvalue > 1e-6
     spread = counts.var(ddof=1) / (trials * p * (1 - p)) * (repeats - 1)
@@ -89,7 +89,7 @@ def test_every_outcome_of_a_few_trials_has_its_probability():
     """Chi-square over all subsets of 4 trials, 40,000 repetitions."""
     p = 0.35
     with bdp.reproducible(5):
-        long = geometric.successes(4 * 40_000, p)
+        long = successes.successes(4 * 40_000, p)
     which = np.zeros(4 * 40_000, dtype=int)
     which[long] = 1
     seen = np.bincount(which.reshape(-1, 4) @ [8, 4, 2, 1], minlength=16)
@@ -100,9 +100,9 @@ def test_every_outcome_of_a_few_trials_has_its_probability():
 
 @pytest.mark.parametrize("block", [1, 3, 1 << 20])
 def test_blocks_join_without_a_seam(block, monkeypatch):
-    monkeypatch.setattr(geometric, "_BLOCK", block)
+    monkeypatch.setattr(successes, "_BLOCK", block)
     with bdp.reproducible(6):
-        long = geometric.successes(3_000, 0.4)
+        long = successes.successes(3_000, 0.4)
     assert stats.binomtest(long.size, 3_000, 0.4).pvalue > 1e-6
     steps = np.bincount(np.diff(long, prepend=-1) - 1, minlength=4)[:4]
     expected = 0.4 * 0.6 ** np.arange(4)
@@ -119,19 +119,19 @@ def test_a_tie_with_a_whole_number_is_settled_by_further_bits(p, k, monkeypatch)
         bits = int(mp.floor((1 - mp.mpf(p)) ** k * mp.mpf(2) ** 256))
     for u, expected in ((bits - 2, k), (bits + 2, k - 1)):
         words = [u >> (192 - 64 * i) & (2**64 - 1) for i in range(4)]
-        feed(monkeypatch, geometric, words)
-        assert geometric._failures(1, p, 10**9)[0] == expected
-        settled = geometric._bounds(words[0], 64, p, 60)
+        feed(monkeypatch, successes, words)
+        assert successes._failures(1, p, 10**9)[0] == expected
+        settled = successes._bounds(words[0], 64, p, 60)
         assert settled[0] < settled[1]
 
 
 def test_few_draws_are_left_to_decimals(monkeypatch):
     """At epsilon = 10 the floating-point bound settles all but one in a million."""
     calls = []
-    decide = geometric._decide
-    monkeypatch.setattr(geometric, "_decide", lambda *a: calls.append(a) or decide(*a))
+    decide = successes._decide
+    monkeypatch.setattr(successes, "_decide", lambda *a: calls.append(a) or decide(*a))
     with bdp.reproducible(7):
-        found = geometric.successes(5 * 10**9, 4.5397868702434395e-05)
+        found = successes.successes(5 * 10**9, 4.5397868702434395e-05)
     assert stats.binomtest(found.size, 5 * 10**9, 4.5397868702434395e-05).pvalue > 1e-6
     assert len(calls) <= 3
 
@@ -144,9 +144,9 @@ def test_the_float_bound_holds_against_mpmath(p):
     words = np.append(drawn, np.array([1, 2, 2**64 - 1], dtype=np.uint64))
     most = 2**61
     with mp.workdps(60), pytest.MonkeyPatch.context() as patch:
-        feed(patch, geometric, words.tolist())
-        patch.setattr(geometric, "_decide", lambda *a: -1)
-        found = geometric._failures(words.size, p, most)
+        feed(patch, successes, words.tolist())
+        patch.setattr(successes, "_decide", lambda *a: -1)
+        found = successes._failures(words.size, p, most)
         rate = -mp.log(1 - mp.mpf(p))
         for word, k in zip(words.tolist(), found.tolist(), strict=True):
             if 0 <= k < most:
@@ -159,7 +159,7 @@ def test_the_float_bound_holds_against_mpmath(p):
 def test_decimal_bounds_enclose():
     for p in (0.3, 1e-5, 1e-20, 5e-324):
         word, bits = 3**60, 128
-        low, high = geometric._bounds(word, bits, p, 60 + math.ceil(-math.log10(p)))
+        low, high = successes._bounds(word, bits, p, 60 + math.ceil(-math.log10(p)))
         with mp.workdps(500):
             rate = -mp.log(1 - mp.mpf(p))
             true = mp.floor(-mp.log(mp.mpf(word) / mp.mpf(2) ** bits) / rate)
@@ -167,17 +167,17 @@ def test_decimal_bounds_enclose():
 
 
 def test_ends():
-    assert geometric.successes(0, 0.5).size == 0
+    assert successes.successes(0, 0.5).size == 0
     with bdp.reproducible(9):
-        assert geometric.successes(5, 1 - 2.0**-53).tolist() == [0, 1, 2, 3, 4]
-        assert geometric.successes(2**61, 1e-300).size == 0
-        far = geometric.successes(2**61, 2.0**-58)
+        assert successes.successes(5, 1 - 2.0**-53).tolist() == [0, 1, 2, 3, 4]
+        assert successes.successes(2**61, 1e-300).size == 0
+        far = successes.successes(2**61, 2.0**-58)
     assert far.size < 60
     assert np.all(np.diff(far) > 0)
 
 
 def test_a_word_of_zero_is_no_end(monkeypatch):
     """All bits read first are 0: E is at least 64 log 2, and the next word settles it."""
-    feed(monkeypatch, geometric, [0, 2**63])
+    feed(monkeypatch, successes, [0, 2**63])
     exact = 65 * math.log(2) / -math.log1p(-0.4)
-    assert geometric._failures(1, 0.4, 10**9)[0] == math.floor(exact)
+    assert successes._failures(1, 0.4, 10**9)[0] == math.floor(exact)

@@ -3,7 +3,7 @@
 import pytest
 
 import bayesdp as bdp
-from bayesdp.inference.fitting import instead, models_of
+from bayesdp.inference.readers import instead, models_of
 from tests.contracts.test_models import CASES
 
 MODELS = {

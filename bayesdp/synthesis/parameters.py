@@ -1,0 +1,40 @@
+"""Checks of parameters that synthesizers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.guarantee import check_epsilon
+
+
+def check_cost(epsilon: Any, prior: Any) -> None:
+    """Raise InvalidInput unless a total privacy cost or a prior says how a copy is drawn."""
+    if epsilon is None and prior is None:
+        raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
+    if epsilon is not None:
+        check_epsilon(epsilon)
+
+
+def check_size(size: Any, public_n: Any) -> None:
+    """Raise InvalidInput unless a copy's size is given, or can be a public n."""
+    check_flag("public_n", public_n)
+    if size is not None:
+        check_at_least_one("size", size)
+    elif not public_n:
+        raise InvalidInput("size is missing; where n is confidential, choose a public size")
+
+
+def check_known(n: Any, public_n: bool) -> None:
+    """Raise InvalidInput unless n is given where it is public, and only there."""
+    if (n is None) == public_n:
+        raise InvalidInput(
+            f"n is {n!r} and public_n is {public_n}; give n where it is public, and only there"
+        )
+
+
+def check_outside(outside: Any) -> None:
+    """Raise InvalidInput unless it says what is done with records outside the bounds."""
+    if outside not in ("refuse", "clamp"):
+        raise InvalidInput(f"outside is {outside!r}; it must be 'refuse' or 'clamp'")
