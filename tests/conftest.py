@@ -25,9 +25,12 @@ def missing(what: str, install: str) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _stan_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One cache of compiled Stan programs for the session, and none of the user's."""
+    """One cache of compiled Stan programs for all workers of the session, and not the user's."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each worker has a folder of its own in the session's
+        root = root.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BAYESDP_CACHE", str(tmp_path_factory.getbasetemp() / "stan-cache"))
+        patch.setenv("BAYESDP_CACHE", str(root / "stan-cache"))
         yield
 
 

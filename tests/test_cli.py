@@ -246,13 +246,6 @@ def test_reproduce_hu(bayesdp, place):
     assert (place / "h" / "index.html").is_file()
 
 
-def test_reproduce_liu(bayesdp, place):
-    status, out, _ = bayesdp("reproduce liu --replicates 20 --out l")
-    assert status == 0
-    assert "Table 1(a)" in out
-    assert (place / "l" / "index.html").is_file()
-
-
 def test_reproduce_zheng(bayesdp, place):
     status, out, _ = bayesdp("reproduce zheng --out z")
     assert status == 0

@@ -41,6 +41,7 @@ _FAR = 60.0  # log of what is negligible beside the largest
 _COARSE = 64  # points of a search for where the posterior is
 _COARSE_STEPS = 1024  # to a scale: a lattice with fewer is integrated step by step
 _MOST_PIECES = 1 << 17
+_FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,7 @@ def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
 
     def log_law(means: Floats) -> Floats:
         given = Blurred(family, mechanism, means).log_density(thetas)
-        each = [special.logsumexp(given + likelihood, axis=1) for likelihood in likelihoods]
-        return np.asarray(np.sum(each, axis=0))
+        return np.asarray(log_sums(given, likelihoods).sum(axis=1))
 
     return Seen(n, family.bounds, float(tau), _no_kinks, log_law)
 
@@ -128,11 +128,25 @@ def seen_through_cells(part: Part, mechanism: ModipsGrid, family: Gaussian) -> S
 
     def log_law(means: Floats) -> Floats:
         cells = mechanism.log_cells(np.clip(means, *family.bounds)[:, None])
-        return np.asarray(
-            np.sum([special.logsumexp(cells + each, axis=1) for each in given], axis=0)
-        )
+        return np.asarray(log_sums(cells, given).sum(axis=1))
 
     return Seen(int(mechanism.n or 0), family.bounds, scale, _no_kinks, log_law)
+
+
+def log_sums(given: Floats, each: Floats) -> Floats:
+    """log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
+
+    A matrix product; only sums whose largest terms are so far from either's largest that their
+    exponentials would underflow are taken one by one.
+    """
+    rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
+    with np.errstate(divide="ignore"):
+        found = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
+    found += rows[:, None] + columns
+    i, c = np.nonzero(found < rows[:, None] + columns - _FAINT)
+    if i.size:
+        found[i, c] = special.logsumexp(given[i] + each[c], axis=1)
+    return np.asarray(found)
 
 
 def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:

@@ -10,7 +10,7 @@ import bayesdp as bdp
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored_posterior import CensoredPosterior
-from tests.contracts.test_mechanisms import EXAMPLES
+from tests.contracts.examples import EXAMPLES
 
 KINDS = {
     type(example.mechanism): example

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.metadata
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,10 +45,18 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An empty cache for the programs of this module; PyStan must be there in CI."""
+    """A cache of this module's own; its one program is compiled in that of all tests, if it isn't.
+
+    PyStan must be there in CI.
+    """
     require_pystan()
+    backend, program = stan_pystan.PyStan(), stan_programs.read_program("binomial")
+    compiled = stan_programs.compiled(
+        program, backend.fingerprint(), lambda folder: backend.compile(program, folder)
+    )
+    root = tmp_path_factory.mktemp("stan-cache")
+    shutil.copytree(compiled, root / "stan" / compiled.name)
     with pytest.MonkeyPatch.context() as patch:
-        root = tmp_path_factory.getbasetemp() / "stan-cache"  # shared, see conftest
         patch.setenv("BAYESDP_CACHE", str(root))
         yield root / "stan"
 

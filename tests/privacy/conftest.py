@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import bayesdp as bdp
+from bayesdp.privacy.ledger import DatasetLedger
 from tests.conftest import missing
 
 
@@ -126,3 +128,9 @@ def _numbers() -> Iterator[int]:
 def url(request: pytest.FixtureRequest, new_url: Callable[[str], str]) -> str:
     """An empty place for a ledger, on each database in turn."""
     return new_url(request.param)
+
+
+@pytest.fixture
+def survey(url: str) -> DatasetLedger:
+    """An account with a budget, on each database in turn."""
+    return bdp.Ledger.open(url).create("survey", epsilon=4.0, delta=1e-6, neighbours="replace_one")

@@ -1,35 +1,21 @@
-"""The ledger: what it charges, refuses, remembers and notices."""
+"""The ledger: what it charges and remembers."""
 
 import math
-import sqlite3
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import mpmath as mp
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesdp as bdp
 from bayesdp.mechanisms import randomness
-from bayesdp.privacy import ledger_chain, ledger_store
 from bayesdp.privacy.composition import left, total
+from tests.privacy.ledgers import promise
 
 RELATIONS = list(bdp.Neighbours)
-
-
-def promise(epsilon, delta=0.0, neighbours="replace_one", strength="proved"):
-    return bdp.Guarantee(
-        epsilon, delta, bdp.Neighbours(neighbours), bdp.Strength(strength), ("Holds.",), "a test"
-    )
-
-
-@pytest.fixture
-def survey(url):
-    return bdp.Ledger.open(url).create("survey", epsilon=4.0, delta=1e-6, neighbours="replace_one")
 
 
 def test_the_example_of_the_documentation(url):
@@ -67,13 +53,14 @@ def test_the_example_of_the_documentation(url):
 def test_nothing_confidential_is_stored(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
     survey = ledger.create("survey", epsilon=9.0, neighbours="replace_one")
-    data = {"Reykjavik": bdp.Count(7919, 10007), "Akureyri": bdp.Count(31, 6007)}
+    # Of so many digits that no hash or time holds one by chance, but once in a million runs.
+    data = {"Reykjavik": bdp.Count(791900171, 1000700071), "Akureyri": bdp.Count(31, 6007000133)}
     synthesizer = bdp.BetaBinomialSynthesizer(
         epsilon=1.0, size=100, public_n=False, groups=["Reykjavik", "Akureyri"]
     )
     synthesizer.release(data, ledger=survey)
     content = (tmp_path / "b.db").read_bytes()
-    for secret in (b"7919", b"10007", b"6007", b"Reykjavik"):
+    for secret in (b"791900171", b"1000700071", b"6007000133", b"Reykjavik"):
         assert secret not in content
     assert survey.history()[0].released["mechanisms"][0]["groups"] == 2
 
@@ -274,289 +261,3 @@ def test_any_sequence_of_spends_against_a_model(
         assert [(Fraction(e.epsilon), Fraction(e.delta)) for e in again] == model[name]
         assert again == handles[name].history()
     assert set(ledger.verify()) == {"a", "b"}
-
-
-# Opening, naming and refusing
-
-
-def test_a_reopened_ledger_is_unchanged(url):
-    account = bdp.Ledger.open(url).create("s", epsilon=4.0, neighbours="node")
-    made = account.spend(promise(0.1, neighbours="node"), {"name": "laplace", "scale": 0.1})
-    ledger = bdp.Ledger.open(url)
-    assert ledger.datasets() == ["s"]
-    assert ledger.dataset("s").history() == [made]
-    assert ledger.dataset("s").budget == account.budget
-    assert ledger.verify({"s": made.hash}) == {"s": made.hash}
-
-
-def test_a_file_appears_with_the_first_budget_and_never_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    ledger = bdp.Ledger.open("sqlite:///b.db")
-    assert ledger.datasets() == []
-    with pytest.raises(bdp.InvalidInput, match="is empty"):
-        ledger.dataset("s")
-    with pytest.raises(bdp.InvalidInput, match=r"no ledger at sqlite:///b\.db"):
-        ledger.verify()
-    assert not Path("b.db").exists()
-    account = ledger.create("s", epsilon=1.0, neighbours="edge")
-    monkeypatch.chdir("/")  # the path was resolved once
-    assert account.remaining().epsilon == 1.0
-    (tmp_path / "b.db").unlink()
-    with pytest.raises(bdp.LedgerUnavailable, match="unable to open"):
-        account.spend(promise(0.1, neighbours="edge"))
-    assert not (tmp_path / "b.db").exists()
-
-
-def test_unknown_and_second_datasets(survey, url):
-    ledger = bdp.Ledger.open(url)
-    with pytest.raises(bdp.InvalidInput, match=r"'surwey', which isn't .*: it has 'survey'"):
-        ledger.dataset("surwey")
-    survey.spend(promise(3.0))
-    with pytest.raises(bdp.InvalidInput, match="exists already"):
-        ledger.create("survey", epsilon=100.0, neighbours="edge")
-    assert survey.remaining().epsilon == 1.0
-
-
-BAD_BUDGETS = [
-    ({"epsilon": math.nan}, "epsilon is nan"),
-    ({"epsilon": -1.0}, "epsilon is -1"),
-    ({"epsilon": 0.0}, "epsilon is 0"),
-    ({"epsilon": math.inf}, "epsilon is inf"),
-    ({"epsilon": "4"}, "epsilon is '4'"),
-    ({"delta": math.nan}, "delta is nan"),
-    ({"delta": -1e-9}, "delta is -1e-09"),
-    ({"delta": 1.0}, "delta is 1.0"),
-    ({"delta": True}, "delta is True"),
-    ({"conversion_delta": 1e-9}, "conversion_delta is 1e-09; it must be a number from 0 to delta"),
-    ({"delta": 0.1, "conversion_delta": 0.2}, "conversion_delta is 0.2"),
-    ({"delta": 0.1, "conversion_delta": -0.1}, "conversion_delta is -0.1"),
-    ({"delta": 0.1, "conversion_delta": math.nan}, "conversion_delta is nan"),
-    ({"delta": 0.1, "conversion_delta": "all"}, "conversion_delta is 'all'"),
-    ({"neighbours": "replace"}, "neighbours is 'replace'; it must be one of"),
-    ({"dataset": ""}, "dataset is ''"),
-    ({"dataset": "a\nb"}, "printable"),
-    ({"dataset": "a" * 201}, "1 to 200"),
-]
-
-
-@pytest.mark.parametrize(("bad", "message"), BAD_BUDGETS, ids=str)
-def test_bad_budgets(tmp_path, bad, message):
-    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
-    arguments = {"dataset": "s", "epsilon": 1.0, "delta": 0.0, "neighbours": "edge"} | bad
-    with pytest.raises(bdp.InvalidInput, match=message):
-        ledger.create(arguments.pop("dataset"), **arguments)
-    assert ledger.datasets() == []
-
-
-def test_bad_spends(survey):
-    with pytest.raises(bdp.InvalidInput, match="must be a Guarantee"):
-        survey.spend(1.0)
-    for bad in ({"f": math.nan}, {"f": object()}):
-        with pytest.raises(bdp.InvalidInput, match="released can't be written down"):
-            survey.spend(promise(1.0), bad)
-    assert survey.history() == []
-
-
-BAD_URLS = {
-    "budget.db": "can't be read",
-    "": "can't be read",
-    "sqlite://": "must name a file",
-    "sqlite:///:memory:": "must name a file",
-    "sqlite:///file:b.db?uri=true": "must name a file",
-    "mysql://u:secret@h/d": "names the database 'mysql'",
-    "sqlite:////nowhere/at/all/b.db": "doesn't exist; create it first",
-}
-
-
-@pytest.mark.parametrize("url", BAD_URLS, ids=str)
-def test_bad_urls(url):
-    with pytest.raises(bdp.InvalidInput, match=BAD_URLS[url]) as caught:
-        bdp.Ledger.open(url)
-    assert "secret" not in str(caught.value)
-
-
-def test_databases_that_cannot_be_used(tmp_path):
-    pytest.importorskip("psycopg")
-    with pytest.raises(bdp.LedgerUnavailable, match="can't be used") as caught:
-        bdp.Ledger.open("postgresql://me:secret@127.0.0.1:1/x")
-    assert "secret" not in str(caught.value)
-    (tmp_path / "text.db").write_text("This is no database, but a text that is long enough.\n" * 9)
-    with pytest.raises(bdp.LedgerUnavailable, match="not a database"):
-        bdp.Ledger.open(f"sqlite:///{tmp_path}/text.db")
-    with pytest.raises(bdp.LedgerUnavailable):
-        bdp.Ledger.open(f"sqlite:///{tmp_path}")
-
-
-def test_an_unsafe_server_is_refused_and_a_hasty_session_slowed(cluster):
-    cluster.sql("CREATE DATABASE hasty")
-    cluster.sql("ALTER DATABASE hasty SET synchronous_commit = off")
-    cluster.sql("ALTER DATABASE hasty SET default_transaction_isolation = 'serializable'")
-    ledger = bdp.Ledger.open(cluster.url("hasty"))
-    ledger.create("s", epsilon=1.0, neighbours="edge")
-    with ledger._store._database.transaction(write=True) as connection:
-        assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
-    cluster.sql("ALTER SYSTEM SET fsync = off")
-    cluster.sql("SELECT pg_reload_conf()")
-    try:
-        time.sleep(1)  # the server takes a moment to read it
-        with pytest.raises(bdp.LedgerUnavailable, match="fsync = off"):
-            bdp.Ledger.open(cluster.url("hasty"))
-    finally:
-        cluster.sql("ALTER SYSTEM RESET fsync")
-        cluster.sql("SELECT pg_reload_conf()")
-
-
-def test_a_newer_ledger_is_refused_and_an_older_one_migrated(url, monkeypatch):
-    account = bdp.Ledger.open(url).create("s", epsilon=1.0, neighbours="edge")
-    account.spend(promise(0.25, neighbours="edge"))
-    before = account.history()
-    monkeypatch.setattr(ledger_store, "VERSION", 2)
-    moved = []
-    monkeypatch.setitem(ledger_store.MIGRATIONS, 1, lambda connection: moved.append(1))
-    assert bdp.Ledger.open(url).dataset("s").history() == before
-    assert bdp.Ledger.open(url).verify()
-    assert moved == [1]
-    monkeypatch.setattr(ledger_store, "VERSION", 1)
-    with pytest.raises(bdp.InvalidInput, match="version 2, written by a newer bayesdp"):
-        bdp.Ledger.open(url)
-    with pytest.raises(bdp.InvalidInput, match="version 2, written by a newer bayesdp"):
-        account.spend(promise(0.25, neighbours="edge"))
-
-
-def test_the_clock_means_nothing(survey, url, monkeypatch):
-    for year in (2030, 1999, 2026):
-        monkeypatch.setattr("bayesdp.privacy.ledger.now", lambda year=year: f"{year}-01-01")
-        survey.spend(promise(0.5))
-    assert [entry.at[:4] for entry in survey.history()] == ["2030", "1999", "2026"]
-    assert bdp.Ledger.open(url).verify()
-
-
-# Tampering: each kind is found, and the first bad entry named
-
-HASH = "0" * 64
-TAMPERINGS = {
-    "a changed cost": ("UPDATE bayesdp_entry SET body = replace(body, '0.625', '0.1') "
-                       "WHERE position = 2 AND dataset = 's'", 2),
-    "a changed parameter": ("UPDATE bayesdp_entry SET body = replace(body, 'laplace', 'gauss') "
-                            "WHERE position = 3 AND dataset = 's'", 3),
-    "a changed budget": ("UPDATE bayesdp_entry SET body = replace(body, '4.0', '9.0') "
-                         "WHERE position = 0 AND dataset = 's'", 0),
-    "a changed hash": (f"UPDATE bayesdp_entry SET hash = '{HASH}' "
-                       "WHERE position = 2 AND dataset = 's'", 2),
-    "a deleted row": ("DELETE FROM bayesdp_entry WHERE position = 2 AND dataset = 's'", 2),
-    "a deleted tail": ("DELETE FROM bayesdp_entry WHERE position = 4 AND dataset = 's'", 4),
-    "all spends deleted": ("DELETE FROM bayesdp_entry WHERE position > 0 AND dataset = 's'", 1),
-    "all rows deleted": ("DELETE FROM bayesdp_entry WHERE dataset = 's'", 0),
-    "an inserted tail": ("INSERT INTO bayesdp_entry SELECT dataset, 5, body, hash "
-                         "FROM bayesdp_entry WHERE position = 4 AND dataset = 's'", 5),
-    "an inserted row": ("UPDATE bayesdp_entry SET position = position + 10 WHERE position > 1 "
-                        "AND dataset = 's'; UPDATE bayesdp_entry SET position = position - 9 "
-                        "WHERE position > 1 AND dataset = 's'; INSERT INTO bayesdp_entry SELECT "
-                        "dataset, 2, body, hash FROM bayesdp_entry WHERE position = 1 "
-                        "AND dataset = 's'", 2),
-    "two rows swapped": ("UPDATE bayesdp_entry SET position = 9 WHERE position = 2 AND dataset = "
-                         "'s'; UPDATE bayesdp_entry SET position = 2 WHERE position = 3 AND "
-                         "dataset = 's'; UPDATE bayesdp_entry SET position = 3 "
-                         "WHERE position = 9 AND dataset = 's'", 2),
-    "a row of another dataset": ("UPDATE bayesdp_entry SET body = (SELECT body FROM bayesdp_entry "
-                                 "WHERE dataset = 't' AND position = 1) "
-                                 "WHERE position = 1 AND dataset = 's'", 1),
-    "a changed count": ("UPDATE bayesdp_dataset SET rows = 4 WHERE name = 's'", 4),
-    "a deleted tail, count and head to match": (
-        "DELETE FROM bayesdp_entry WHERE position = 4 AND dataset = 's'; UPDATE bayesdp_dataset "
-        "SET rows = 4, head = (SELECT hash FROM bayesdp_entry WHERE position = 3 "
-        "AND dataset = 's') WHERE name = 's'", None),
-    "a changed seal": (f"UPDATE bayesdp_dataset SET seal = '{HASH}' WHERE name = 's'", None),
-    "a changed head": (f"UPDATE bayesdp_dataset SET head = '{HASH}' WHERE name = 's'", 4),
-}  # fmt: skip
-
-OF_THE_LIST = {
-    "a deleted dataset": "DELETE FROM bayesdp_dataset WHERE name = 't'; "
-    "DELETE FROM bayesdp_entry WHERE dataset = 't'",
-    "a deleted dataset, its entries left": "DELETE FROM bayesdp_dataset WHERE name = 't'",
-    "a renumbered dataset": "UPDATE bayesdp_dataset SET number = 7 - number",
-    "a changed list": "UPDATE bayesdp_ledger SET datasets = 3",
-}
-
-
-@pytest.fixture
-def tamper(url):
-    ledger = bdp.Ledger.open(url)
-    for name in ("s", "t"):
-        account = ledger.create(name, epsilon=4.0, neighbours="edge")
-        for k in range(4):
-            account.spend(promise(0.5 + k / 8, neighbours="edge"), {"name": "laplace", "k": k})
-
-    def run(statements):
-        with ledger._store._database.transaction(write=True) as connection:
-            for statement in statements.split("; "):
-                connection.exec_driver_sql(statement)
-        return ledger
-
-    return run
-
-
-@pytest.mark.parametrize("kind", TAMPERINGS)
-def test_tampering_is_found(tamper, kind):
-    statements, position = TAMPERINGS[kind]
-    ledger = tamper(statements)
-    for look in (
-        ledger.verify,
-        ledger.dataset("s").history,
-        lambda: ledger.dataset("s").spend(promise(0.001, neighbours="edge")),
-    ):
-        with pytest.raises(bdp.LedgerCorrupted, match="dataset 's'") as caught:
-            look()
-        assert (caught.value.dataset, caught.value.position) == ("s", position)
-    assert len(ledger.dataset("t").history()) == 4
-
-
-@pytest.mark.parametrize("kind", OF_THE_LIST)
-def test_tampering_with_the_list_of_datasets_is_found(tamper, kind):
-    ledger = tamper(OF_THE_LIST[kind])
-    with pytest.raises(bdp.LedgerCorrupted):
-        ledger.verify()
-
-
-def test_an_old_copy_is_found_by_who_knows_better(tmp_path):
-    """By a handle that has read more, and by a hash that was kept elsewhere."""
-    path = tmp_path / "b.db"
-    ledger = bdp.Ledger.open(f"sqlite:///{path}")
-    account = ledger.create("s", epsilon=4.0, neighbours="edge")
-    account.spend(promise(1.0, neighbours="edge"))
-    old = path.read_bytes()
-    account.spend(promise(1.0, neighbours="edge"))
-    heads = ledger.verify()
-    path.write_bytes(old)
-    with pytest.raises(bdp.LedgerCorrupted, match="entry 2: it was there a moment ago"):
-        account.spend(promise(1.0, neighbours="edge"))
-    assert ledger.verify()  # consistent in itself
-    with pytest.raises(bdp.LedgerCorrupted, match="isn't in its history any more"):
-        ledger.verify(heads)
-
-
-def test_a_rewritten_history_must_still_keep_to_its_budget(tmp_path):
-    """Whoever recomputes all hashes is found only by what the rows then say."""
-    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
-    account = ledger.create("s", epsilon=1.0, neighbours="edge")
-    account.spend(promise(1.0, neighbours="edge"))
-    first = account._chain.hashes[0]
-    forgeries = {
-        "more was spent": lambda body: body.replace('"epsilon":1.0', '"epsilon":7.0'),
-        "can't be read": lambda body: body.replace('"kind":"spend"', '"kind":"gift"'),
-        "another place": lambda body: body.replace('"position":1', '"position":2'),
-    }
-    with sqlite3.connect(tmp_path / "b.db") as connection:
-        (body,) = connection.execute("SELECT body FROM bayesdp_entry WHERE position=1").fetchone()
-    for message, forge in forgeries.items():
-        head = ledger_chain.link(first, forge(body))
-        connection = sqlite3.connect(tmp_path / "b.db", isolation_level=None)
-        connection.execute(
-            "UPDATE bayesdp_entry SET body=?, hash=? WHERE position=1", (forge(body), head)
-        )
-        connection.execute(
-            "UPDATE bayesdp_dataset SET head=?, seal=?", (head, ledger_chain.seal("s", 2, head))
-        )
-        connection.close()
-        with pytest.raises(bdp.LedgerCorrupted, match=message):
-            ledger.verify()

@@ -1,14 +1,19 @@
 """Liu's Table 1 and Figures 6 to 8 again: small runs, stopped runs, labels, costs and claims."""
 
+import contextlib
+import io
 import math
 import re
+import sys
 from itertools import pairwise
 
 import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp import cli
 from bayesdp.evaluation.papers import liu, liu_cells, liu_posterior_tables
+from bayesdp.evaluation.papers.catalogue import PAPERS
 from bayesdp.evaluation.papers.liu_claims import claim_table
 from bayesdp.evaluation.papers.liu_posterior_tables import COVERAGES, RATIO, posterior_tables
 from bayesdp.evaluation.papers.liu_tables import BINARY, GAUSSIAN, agreement_table, cost_table
@@ -30,13 +35,36 @@ def progress() -> list[tuple[str, float]]:
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory, progress):
+def printed() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory, progress, printed):
+    """Of the command, on both cores; fewer replicates where each takes seconds."""
     folder = tmp_path_factory.mktemp("reproduced") / "liu"
-    with pytest.MonkeyPatch.context() as patch:
+    kept = []
+
+    def reproduce(out, **options):
+        shown = options.pop("progress")
+
+        def told(what, done):
+            progress.append((what, done))
+            shown(what, done)
+
+        kept.append(liu.reproduce(out, **options, progress=told))
+        return kept[0]
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(liu_cells, "MOST_PAIRS", 2)
-        return liu.reproduce(
-            folder, **SMALL, workers=2, progress=lambda what, done: progress.append((what, done))
-        )
+        patch.setitem(PAPERS, "liu", reproduce)
+        line = ["bayesdp", "reproduce", "liu", "--replicates", "20", "--out", str(folder)]
+        patch.setattr(sys, "argv", line)
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+    assert not end.value.code
+    printed.append(out.getvalue())
+    return kept[0]
 
 
 def test_small_run_writes_everything(result, progress):
@@ -45,6 +73,13 @@ def test_small_run_writes_everything(result, progress):
     done = [fraction for _, fraction in progress]
     assert done == sorted(done)
     assert progress[-1] == ("draw and write", 0.95)
+
+
+def test_the_command_prints_it(result, printed):
+    (out,) = printed
+    assert "Table 1(a)" in out
+    assert f"tables and figures written to {result.folder}" in out.replace("\n", "")
+    assert result.settings == {"replicates": 20, "seed": 2016}
 
 
 def test_page_says_what_is_true(result):

@@ -1,0 +1,203 @@
+"""Examples of model-based synthesis from noisy statistics."""
+
+import itertools
+
+import numpy as np
+
+import bayesdp as bdp
+from tests.contracts.examples.example import Example, category_counts, counts, plane
+
+Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
+MODIPS: list[Example] = [
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(prior), size, (scale,), n, noise, bounding),
+            counts(n),
+            np.arange(size + 1),
+            delta=delta,
+            loose=True,
+        )
+        for prior, size, scale, n, noise, bounding, delta in (
+            ((1.0, 1.0), 5, 1.5, 7, "laplace", "inflated", 0.0),
+            ((0.5, 3.0), 4, 0.8, 3, "laplace", "truncated", 0.0),
+            ((1.0, 1.0), 9, 1.0, 2, "laplace", "inflated", 0.01),
+            ((1.0, 2.0), 5, 1.2, 6, "gaussian", "inflated", 0.01),
+            ((1.0, 1.0), 5, 2.0, 4, "gaussian", "truncated", 0.0),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding),
+            [
+                pair
+                for x, y in itertools.product(range(3), repeat=2)
+                for pair in (
+                    (bdp.Count(x, x + y), bdp.Count(x + 1, x + y + 1)),
+                    (bdp.Count(x, x + y), bdp.Count(x, x + y + 1)),
+                )
+            ],
+            np.arange(6),
+            loose=True,
+        )
+        for bounding in ("inflated", "truncated")
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3),
+        category_counts(3, 3),
+        bdp.families.Categorical(3).outputs(4),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(3),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsSBS(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
+        [((x, y), (x + 1, y)) for x in range(3) for y in range(3)]
+        + [((x, y), (x, y + 1)) for x in range(3) for y in range(3)],
+        bdp.families.Categorical(2).outputs(4),
+        loose=True,
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(
+                bdp.families.Gaussian((-1, 1), 0.75, prior), 3, (scale,), 6, noise, bounding
+            ),
+            [((-1.0,), (-2 / 3,)), ((0.1,), (0.3,))],
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            delta=delta,
+            continuous=True,
+            loose=True,
+        )
+        for prior, scale, noise, bounding, delta in (
+            (None, 0.5, "laplace", "inflated", 0.0),
+            ((0.25, 2.0), 0.25, "gaussian", "truncated", 1e-3),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsSBS(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
+            [(None, None)],
+            [[-1.0, 0.25, 1.0], [0.0, -0.125, 0.5]],
+            intractable=True,
+        )
+        for sd, scales, n in (
+            (None, (0.25, 0.5), 5),
+            (None, (1.5, 1.5, 3.0), None),
+            (0.5, (1.5, 1.5), None),
+        )
+    ),
+]
+CELLS: list[Example] = [
+    *(
+        Example(
+            bdp.ModipsGrid(Bernoulli(prior), size, epsilon, grid, "sdd", calibration, bins, n=n),
+            counts(n),
+            np.arange(size + 1),
+            loose=True,
+        )
+        for prior, size, epsilon, grid, calibration, bins, n in (
+            ((1.0, 1.0), 60, 1.0, (0.0, 1.0), "corrected", 9, 4),
+            ((0.5, 3.0), 5, 50.0, (0.1, 0.7), "corrected", 4, 3),
+            ((1.0, 1.0), 200, 2.0, (0.0, 1.0), "published", 5, 2),
+        )
+    ),
+    Example(
+        bdp.ModipsGrid(bdp.families.Categorical(3, (1.0, 2.0, 0.5)), 8, 2.0, (0, 1), bins=3, n=2),
+        category_counts(2, 3),
+        bdp.families.Categorical(3).outputs(8),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsGrid(bdp.families.Categorical(3), 8, 2.0, (0.1, 0.8), bins=4),
+        bdp.families.Categorical(3).pairs(None),
+        bdp.families.Categorical(3).outputs(8),
+        loose=True,
+    ),
+    Example(
+        bdp.ModipsGrid(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
+        Bernoulli().pairs(None),
+        np.arange(51),
+        loose=True,
+    ),
+    *(
+        Example(
+            bdp.ModipsGrid(Gaussian((-1, 1), sd), size, 1.0, grid, bins=5, n=n, bounding=bounding),
+            Gaussian((-1, 1), sd).pairs(n),
+            np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
+            continuous=True,
+            loose=True,
+        )
+        for sd, size, grid, n, bounding in (
+            (0.5, 3, (-1, 1), 5, "inflated"),
+            (0.7, 3, (-0.5, 2.0), None, "truncated"),
+        )
+    ),
+    *(
+        Example(
+            bdp.ModipsGrid(Bernoulli(), 4, 1.0, (0, 1), method, calibration, 3, 10, n),
+            [(None, None)],
+            [0, 3, 4],
+            intractable=True,
+        )
+        for method, calibration, n in (
+            ("sphc", "corrected", 5),
+            ("sphc", "corrected", None),
+            ("sphc", "published", 5),
+            ("sdd.mc", "published", 5),
+        )
+    ),
+]
+EXAMPLES = [*MODIPS, *CELLS]
+EXAMPLES += [
+    *(
+        Example(
+            bdp.NestedModips(bdp.ModipsSBS(Bernoulli(), 3, (scale,), 5, "laplace", bounding), 2),
+            counts(5),
+            plane(range(4)),
+            loose=True,
+        )
+        for scale, bounding in ((1.5, "inflated"), (0.6, "truncated"))
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(bdp.families.Categorical(3), 4, (1.0,) * 3, 6), 2),
+        [(None, None)],
+        [[(1, 2, 1), (0, 0, 4)], [(4, 0, 0), (2, 2, 0)]],
+        intractable=True,
+    ),
+    Example(
+        bdp.NestedModips(bdp.ModipsSBS(Gaussian((-1, 1)), 2, (0.25, 0.5), 5), 2),
+        [(None, None)],
+        [[(-1.0, 0.25), (0.5, 1.0)]],
+        intractable=True,
+    ),
+]
+COLUMNS = {"age": (18, 90), "dose": (0, 1), "pressure": (70, 250)}
+ROWS = [[(18, 0.5, 70), (90, 0.25, 120.5)], [(20, 1, 250), (20, 0, 250)]]
+EXAMPLES += [
+    *(
+        Example(
+            bdp.ModipsSBS(
+                bdp.families.LinearRegression(COLUMNS, "pressure"), 2, scales, n, bounding=bounding
+            ),
+            [(None, None)],
+            ROWS,
+            intractable=True,
+        )
+        for scales, n, bounding in (
+            ((0.25,) * 9, 5, "inflated"),
+            ((0.5,) * 9, 5, "truncated"),
+            ((1.5,) * 10, None, "inflated"),
+        )
+    ),
+    Example(
+        bdp.NestedModips(
+            bdp.ModipsSBS(bdp.families.LinearRegression(COLUMNS, "dose"), 2, (0.5,) * 9, 4), 2
+        ),
+        [(None, None)],
+        [ROWS, ROWS[::-1]],
+        intractable=True,
+    ),
+]

@@ -1,0 +1,200 @@
+"""Examples of mechanisms that add noise to numbers, or choose."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import bayesdp as bdp
+from bayesdp.mechanisms.cells import Axis
+from tests.contracts.examples.example import (
+    ADD_REMOVE,
+    REPLACE_ONE,
+    Example,
+    integers,
+    plane,
+    vectors,
+)
+
+
+def changes(mechanism: Any, *utilities: Sequence[float]) -> list[tuple[Any, Any]]:
+    """All extreme changes of a few utilities, and the pair that the mechanism proposes."""
+    steps = [(0, 1), (-1, 0)] if mechanism.monotone else [(-1, 0, 1)]
+    moves = [np.array(d) for ends in steps for d in itertools.product(ends, repeat=mechanism.k)]
+    near = [(np.array(u), u + mechanism.sensitivity * d) for u in utilities for d in moves]
+    return near + mechanism.pairs()
+
+
+CHOICES = [
+    family(epsilon, sensitivity, candidates, monotone, None, "add_remove")
+    for family in (bdp.ExponentialMechanism, bdp.PermuteAndFlip)
+    for epsilon, sensitivity, candidates, monotone in (
+        (1.0, 1, 3, False),
+        (0.3, 0.5, ("bus", "car"), True),
+    )
+] + [
+    bdp.ExponentialMechanism(2.0, 0.1, 3, n=40, neighbours="replace_one"),
+    bdp.PermuteAndFlip(5.0, 3, 4, monotone=True),
+]
+
+
+def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
+    """All data sets, and all replacements of their first record."""
+    data = list(itertools.product(range(mechanism.k), repeat=mechanism.n))
+    return [
+        (np.array(one), np.array((other, *one[1:])))
+        for one in data
+        for other in range(mechanism.k)
+        if other != one[0]
+    ]
+
+
+RESPONSES = [
+    (bdp.RandomizedResponse.binary(1.0), 0.0),
+    (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
+    (bdp.RandomizedResponse.of((0.75, 0.9375), n=3), 0.0),
+    (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
+    (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
+]
+TWO = (Axis("a", categories=(0, 1)), Axis("b", edges=(0.0, 1.0)))
+CORNERS = [(1, 0, 1), (0, 1, 1)]  # one record's marginals (a, b) and b
+MARGINALS = [
+    Example(
+        bdp.NoisyMarginals(0.2, TWO, (("b", "a"), "b")),
+        [((0, 0, 0), one) for one in CORNERS],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+    ),
+    Example(
+        bdp.NoisyMarginals(0.6, TWO, (("a", "b"), "b"), "gaussian", REPLACE_ONE, 1),
+        [(CORNERS[0], CORNERS[1])],
+        np.array(list(itertools.product(range(-5, 7), repeat=3))),
+        delta=0.1,
+    ),
+    Example(
+        bdp.NoisyMarginals(0.5, (Axis("a", categories=("u", "v", "w")),), ("a",), zeros=(1,)),
+        [((0, 0, 0), (1, 0, 0)), ((2, 0, 1), (2, 0, 2))],
+        np.array([(i, 0, j) for i, j in itertools.product(range(-20, 24), repeat=2)]),
+    ),
+]
+PLANE = (("x", (0.0, 1.0)), ("y", (-1.0, 3.0)))
+EXAMPLES: list[Example] = [
+    *MARGINALS,
+    Example(bdp.DiscreteLaplaceMechanism(1.5), integers(-3, 3), np.arange(-60, 61)),
+    Example(bdp.DiscreteLaplaceMechanism(0.8), integers(0, 2), np.arange(-60, 61), delta=0.01),
+    Example(
+        bdp.DiscreteLaplaceMechanism(5.0, 2.0, REPLACE_ONE, None, (-2, 4), "truncated", 9),
+        integers(-2, 4, 2),
+        np.arange(-2, 5),
+    ),
+    Example(
+        bdp.DiscreteLaplaceMechanism(1.0, 2.0, ADD_REMOVE, 2, (0, 3), "truncated"),
+        vectors(range(4), 2, lambda move: np.abs(move).sum() <= 2),
+        plane(range(4)),
+    ),
+    Example(
+        bdp.DiscreteLaplaceMechanism(0.7, 2.0, "replace_one", 2, (0, None), "inflated"),
+        [((0, 3), (2, 3)), ((1, 1), (2, 0))],
+        plane(range(27)),
+    ),
+    Example(
+        bdp.LaplaceMechanism(0.7, 0.5, bounds=(-1, 1), bounding="inflated", granularity=0.125),
+        [(x, x + 0.5) for x in np.arange(-1.5, 1.5, 0.03125)],
+        np.arange(-1, 1.1, 0.125),
+    ),
+    Example(
+        bdp.LaplaceMechanism(0.7, 0.3, bounds=(-1, 1), bounding="truncated", granularity=0.125),
+        [(x, x + 0.3) for x in np.arange(-1, 0.7, 0.03125)],
+        np.arange(-1, 1.1, 0.125),
+    ),
+    Example(
+        bdp.LaplaceMechanism(0.25, 0.3, dimension=2, granularity=0.5),
+        [((x, y), (x + 0.2, y - 0.1)) for x in (0, 0.24) for y in (0.26,)],
+        plane(np.arange(-8.5, 9, 0.5)),
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(1.5, 2.0), integers(-2, 2, 2), np.arange(-25, 26), delta=1e-3
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(1.2, 1.0, bounds=(-9, 9), bounding="inflated"),
+        integers(-12, 12),
+        np.arange(-9, 10),
+        delta=1e-4,
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(2.0, 2.0, bounds=(-3, 4), bounding="truncated"),
+        integers(-3, 4) + integers(-3, 4, 2),
+        np.arange(-3, 5),
+    ),
+    Example(
+        bdp.DiscreteGaussianMechanism(1.1, 1.5, REPLACE_ONE, 2),
+        [((0, 0), (1, 1)), ((2, -1), (2, 0))],
+        plane(range(-13, 14)),
+        delta=0.01,
+    ),
+    Example(
+        bdp.GaussianMechanism(1.0, 0.3, granularity=0.25),
+        [(x, x + 0.3) for x in np.arange(-0.5, 0.5, 0.0625)],
+        np.arange(-12, 12.1, 0.25),
+        delta=1e-3,
+    ),
+    Example(
+        bdp.GaussianMechanism(1.5, 1.0, "node", 2, (-1, 3), "truncated", granularity=0.5),
+        [((-1, 3), (0, 3)), ((-0.4, 2), (0.2, 2.8))],
+        plane(np.arange(-1, 3.1, 0.5)),
+    ),
+    Example(
+        bdp.PerturbedHistogram(0.5, 2),
+        [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
+        plane(range(27)),
+    ),
+    Example(
+        bdp.PerturbedHistogram(0.6, 2, REPLACE_ONE, 5),
+        [((0, 5), (1, 4)), ((2, 3), (3, 2))],
+        plane(range(26)),
+        delta=0.01,
+    ),
+    Example(
+        bdp.PerturbedHistogram(
+            0.5,
+            2,
+            axes=(Axis("x", edges=(0.0, 0.5)), Axis("c", categories=("a", 2))),
+        ),
+        [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
+        plane(range(27)),
+    ),
+    *(
+        Example(m, changes(m, [0.0] * m.k, np.arange(m.k) * 1.75 * m.sensitivity), np.arange(m.k))
+        for m in CHOICES
+    ),
+    *(Example(m, every_replacement(m), m.outputs(), delta) for m, delta in RESPONSES),
+]
+EXAMPLES += [
+    Example(
+        bdp.NoisyMomentsMechanism(PLANE, scale, n, noise, granularity=1.0),
+        pairs,
+        np.array(list(itertools.product(*(range(low, high + 1) for low, high in ends)))),
+        delta,
+        loose=True,  # of numbers that move by a bit more than a step
+    )
+    for scale, n, noise, delta, pairs, ends in (
+        (
+            0.03,
+            1,
+            "laplace",
+            0.0,
+            [((1.0,) * 5, (-1.0, -1.0, 1.0, 1.0, 1.0)), ((1.0,) * 5, (0.0,) * 5)],
+            [(-1, 1), (-1, 1), (0, 1), (0, 1), (0, 1)],
+        ),
+        (0.25, 1, "gaussian", 0.01, [((1.0,) * 5, (0.0,) * 5)], [(-1, 2)] * 5),
+        (0.03, None, "laplace", 0.0, [((0.0,) * 6, (1.0,) * 6)], [(0, 1)] * 6),
+    )
+]
+EXAMPLES += [
+    Example(made, made.pairs(), plane(range(-12, 13)), 0.01, loose=True)
+    for made in (
+        bdp.PerturbedCoefficientsMechanism(PLANE, "y", 1.0, 1.5, 2, granularity=1.0),
+        bdp.PerturbedCoefficientsMechanism(PLANE, "x", 30.0, 1.25, 9, True, granularity=1.0),
+        bdp.PerturbedCoefficientsMechanism(PLANE, "x", 2.0, 1.25, 5, False, "logistic", 1.0),
+    )
+]

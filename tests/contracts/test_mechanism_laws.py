@@ -1,0 +1,80 @@
+"""The law of every mechanism: it is one, its sampler follows it, or it says that it has none."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bayesdp as bdp
+from tests.contracts.examples import COMPUTABLE, EXAMPLES, INTRACTABLE, LISTED, each
+from tests.contracts.examples.example import Example
+
+
+def as_numbers(outputs: Any) -> np.ndarray:
+    """Outputs as one array, graphs by their matrices."""
+    return np.array([z.to_adjacency() if hasattr(z, "to_adjacency") else z for z in outputs])
+
+
+def names(examples: Iterable[Example]) -> set[str]:
+    return {example.mechanism.name for example in examples}
+
+
+def test_which_laws_are_computed():
+    """An example can't slip out of the tests below by being called continuous or intractable."""
+    continuous = [example for example in COMPUTABLE if example.continuous]
+    assert names(EXAMPLES) - names(LISTED) == {
+        "censored_beta", "censored_posterior", "dp_ergm", "modips_sequential"
+    }  # fmt: skip
+    assert names(continuous) == {"conjugate", "modips_grid", "modips_sbs"}
+    assert all(example.mechanism.outputs() is None for example in continuous)
+    assert names(INTRACTABLE) & names(LISTED) == {
+        "modips_grid", "modips_nested", "modips_sbs", "modips_selected"
+    }  # fmt: skip
+
+
+@each(LISTED)
+def test_its_law_sums_to_one(example: Example):
+    for statistic in example.statistics:
+        listed = math.fsum(np.exp(example.law(statistic)))
+        assert listed + example.beyond(statistic) == pytest.approx(1, abs=1e-12)
+
+
+@each(LISTED)
+@pytest.mark.parametrize("secure", [True, False])
+def test_its_sampler_follows_its_law(example: Example, secure: bool):
+    """Chi-square over all outputs, 20,000 draws, false alarm below 1e-8 per statistic."""
+    from scipy import stats
+
+    outputs = as_numbers(example.outputs)
+    for i, statistic in enumerate(example.statistics[:: max(1, len(example.pairs) // 2)]):
+        if secure:
+            drawn = example.mechanism.release(statistic, copies=20_000)
+        else:
+            with bdp.reproducible(i):
+                drawn = example.mechanism.release(statistic, copies=20_000)
+        values, times = np.unique(as_numbers(drawn), axis=0, return_counts=True)
+        number = {np.asarray(v).tobytes(): k for v, k in zip(values, times, strict=True)}
+        seen = np.array([number.get(z.astype(values.dtype).tobytes(), 0) for z in outputs])
+        expected = np.exp(example.law(statistic)) * len(drawn)
+        likely = expected >= 5
+        if likely.sum() > 1:
+            expected = np.append(expected[likely], max(len(drawn) - expected[likely].sum(), 1.0))
+            observed = np.append(seen[likely], len(drawn) - seen[likely].sum())
+            distance = np.sum((observed - expected) ** 2 / expected)
+            assert stats.chi2.sf(distance, likely.sum()) > 1e-8
+
+
+@each(INTRACTABLE)
+def test_an_intractable_law_says_so_and_is_never_a_wrong_one(example: Example):
+    mechanism = example.mechanism
+    assert mechanism.outputs() is None
+    with pytest.raises(bdp.InvalidInput):
+        mechanism.release(None)
+    for attempt in (
+        lambda: mechanism.logp(example.outputs[0], None),
+        lambda: bdp.audit(mechanism, trials=100, delta=example.delta),
+    ):
+        with pytest.raises(bdp.InvalidInput, match=r"bdp\.|conditional"):
+            attempt()

@@ -1,0 +1,164 @@
+"""The ledger: opening and naming one, and what is refused."""
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+import bayesdp as bdp
+from bayesdp.privacy import ledger_store
+from tests.privacy.ledgers import promise
+
+
+def test_a_reopened_ledger_is_unchanged(url):
+    account = bdp.Ledger.open(url).create("s", epsilon=4.0, neighbours="node")
+    made = account.spend(promise(0.1, neighbours="node"), {"name": "laplace", "scale": 0.1})
+    ledger = bdp.Ledger.open(url)
+    assert ledger.datasets() == ["s"]
+    assert ledger.dataset("s").history() == [made]
+    assert ledger.dataset("s").budget == account.budget
+    assert ledger.verify({"s": made.hash}) == {"s": made.hash}
+
+
+def test_a_file_appears_with_the_first_budget_and_never_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = bdp.Ledger.open("sqlite:///b.db")
+    assert ledger.datasets() == []
+    with pytest.raises(bdp.InvalidInput, match="is empty"):
+        ledger.dataset("s")
+    with pytest.raises(bdp.InvalidInput, match=r"no ledger at sqlite:///b\.db"):
+        ledger.verify()
+    assert not Path("b.db").exists()
+    account = ledger.create("s", epsilon=1.0, neighbours="edge")
+    monkeypatch.chdir("/")  # the path was resolved once
+    assert account.remaining().epsilon == 1.0
+    (tmp_path / "b.db").unlink()
+    with pytest.raises(bdp.LedgerUnavailable, match="unable to open"):
+        account.spend(promise(0.1, neighbours="edge"))
+    assert not (tmp_path / "b.db").exists()
+
+
+def test_unknown_and_second_datasets(survey, url):
+    ledger = bdp.Ledger.open(url)
+    with pytest.raises(bdp.InvalidInput, match=r"'surwey', which isn't .*: it has 'survey'"):
+        ledger.dataset("surwey")
+    survey.spend(promise(3.0))
+    with pytest.raises(bdp.InvalidInput, match="exists already"):
+        ledger.create("survey", epsilon=100.0, neighbours="edge")
+    assert survey.remaining().epsilon == 1.0
+
+
+BAD_BUDGETS = [
+    ({"epsilon": math.nan}, "epsilon is nan"),
+    ({"epsilon": -1.0}, "epsilon is -1"),
+    ({"epsilon": 0.0}, "epsilon is 0"),
+    ({"epsilon": math.inf}, "epsilon is inf"),
+    ({"epsilon": "4"}, "epsilon is '4'"),
+    ({"delta": math.nan}, "delta is nan"),
+    ({"delta": -1e-9}, "delta is -1e-09"),
+    ({"delta": 1.0}, "delta is 1.0"),
+    ({"delta": True}, "delta is True"),
+    ({"conversion_delta": 1e-9}, "conversion_delta is 1e-09; it must be a number from 0 to delta"),
+    ({"delta": 0.1, "conversion_delta": 0.2}, "conversion_delta is 0.2"),
+    ({"delta": 0.1, "conversion_delta": -0.1}, "conversion_delta is -0.1"),
+    ({"delta": 0.1, "conversion_delta": math.nan}, "conversion_delta is nan"),
+    ({"delta": 0.1, "conversion_delta": "all"}, "conversion_delta is 'all'"),
+    ({"neighbours": "replace"}, "neighbours is 'replace'; it must be one of"),
+    ({"dataset": ""}, "dataset is ''"),
+    ({"dataset": "a\nb"}, "printable"),
+    ({"dataset": "a" * 201}, "1 to 200"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), BAD_BUDGETS, ids=str)
+def test_bad_budgets(tmp_path, bad, message):
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
+    arguments = {"dataset": "s", "epsilon": 1.0, "delta": 0.0, "neighbours": "edge"} | bad
+    with pytest.raises(bdp.InvalidInput, match=message):
+        ledger.create(arguments.pop("dataset"), **arguments)
+    assert ledger.datasets() == []
+
+
+def test_bad_spends(survey):
+    with pytest.raises(bdp.InvalidInput, match="must be a Guarantee"):
+        survey.spend(1.0)
+    for bad in ({"f": math.nan}, {"f": object()}):
+        with pytest.raises(bdp.InvalidInput, match="released can't be written down"):
+            survey.spend(promise(1.0), bad)
+    assert survey.history() == []
+
+
+BAD_URLS = {
+    "budget.db": "can't be read",
+    "": "can't be read",
+    "sqlite://": "must name a file",
+    "sqlite:///:memory:": "must name a file",
+    "sqlite:///file:b.db?uri=true": "must name a file",
+    "mysql://u:secret@h/d": "names the database 'mysql'",
+    "sqlite:////nowhere/at/all/b.db": "doesn't exist; create it first",
+}
+
+
+@pytest.mark.parametrize("url", BAD_URLS, ids=str)
+def test_bad_urls(url):
+    with pytest.raises(bdp.InvalidInput, match=BAD_URLS[url]) as caught:
+        bdp.Ledger.open(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_databases_that_cannot_be_used(tmp_path):
+    pytest.importorskip("psycopg")
+    with pytest.raises(bdp.LedgerUnavailable, match="can't be used") as caught:
+        bdp.Ledger.open("postgresql://me:secret@127.0.0.1:1/x")
+    assert "secret" not in str(caught.value)
+    (tmp_path / "text.db").write_text("This is no database, but a text that is long enough.\n" * 9)
+    with pytest.raises(bdp.LedgerUnavailable, match="not a database"):
+        bdp.Ledger.open(f"sqlite:///{tmp_path}/text.db")
+    with pytest.raises(bdp.LedgerUnavailable):
+        bdp.Ledger.open(f"sqlite:///{tmp_path}")
+
+
+def test_an_unsafe_server_is_refused_and_a_hasty_session_slowed(cluster):
+    cluster.sql("CREATE DATABASE hasty")
+    cluster.sql("ALTER DATABASE hasty SET synchronous_commit = off")
+    cluster.sql("ALTER DATABASE hasty SET default_transaction_isolation = 'serializable'")
+    ledger = bdp.Ledger.open(cluster.url("hasty"))
+    ledger.create("s", epsilon=1.0, neighbours="edge")
+    with ledger._store._database.transaction(write=True) as connection:
+        assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
+    cluster.sql("ALTER SYSTEM SET fsync = off")
+    cluster.sql("SELECT pg_reload_conf()")
+    try:
+        time.sleep(1)  # the server takes a moment to read it
+        with pytest.raises(bdp.LedgerUnavailable, match="fsync = off"):
+            bdp.Ledger.open(cluster.url("hasty"))
+    finally:
+        cluster.sql("ALTER SYSTEM RESET fsync")
+        cluster.sql("SELECT pg_reload_conf()")
+
+
+def test_a_newer_ledger_is_refused_and_an_older_one_migrated(url, monkeypatch):
+    account = bdp.Ledger.open(url).create("s", epsilon=1.0, neighbours="edge")
+    account.spend(promise(0.25, neighbours="edge"))
+    before = account.history()
+    monkeypatch.setattr(ledger_store, "VERSION", 2)
+    moved = []
+    monkeypatch.setitem(ledger_store.MIGRATIONS, 1, lambda connection: moved.append(1))
+    assert bdp.Ledger.open(url).dataset("s").history() == before
+    assert bdp.Ledger.open(url).verify()
+    assert moved == [1]
+    monkeypatch.setattr(ledger_store, "VERSION", 1)
+    with pytest.raises(bdp.InvalidInput, match="version 2, written by a newer bayesdp"):
+        bdp.Ledger.open(url)
+    with pytest.raises(bdp.InvalidInput, match="version 2, written by a newer bayesdp"):
+        account.spend(promise(0.25, neighbours="edge"))
+
+
+def test_the_clock_means_nothing(survey, url, monkeypatch):
+    for year in (2030, 1999, 2026):
+        monkeypatch.setattr("bayesdp.privacy.ledger.now", lambda year=year: f"{year}-01-01")
+        survey.spend(promise(0.5))
+    assert [entry.at[:4] for entry in survey.history()] == ["2030", "1999", "2026"]
+    assert bdp.Ledger.open(url).verify()
