@@ -53,7 +53,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, check_delta, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import synthetic_column
 from bayesdp.mechanisms.censored_grid import ClippedPosterior, Grid
@@ -212,12 +212,13 @@ class CensoredBetaMechanism:
                 "shows; keep n confidential (n=None) for an add/remove promise"
             )
         width = (self.interval[1] - self.interval[0]) + 2 * self.excess
-        return copies * _TIMES[relation] * width * _SAFE
+        return check_at_least_one("copies", copies) * _TIMES[relation] * width * _SAFE
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
+        check_delta(delta)
         relation = self.neighbours if neighbours is None else neighbours
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),
@@ -236,7 +237,7 @@ class CensoredBetaMechanism:
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """What holds when a record is removed: as much as when one is added."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE)
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def posterior(self, statistic: Any) -> ClippedPosterior:
         """The law of (phi, lambda) given the confidential records; for the curator alone."""
@@ -259,7 +260,7 @@ class CensoredBetaMechanism:
         pair of them and their weights. Returns synthetic records, sorted, shape (copies, size),
         each copy from its own (phi, lambda), none rounded to 0 or 1.
         """
-        drawn = self.posterior(statistic).drawn(copies)
+        drawn = self.posterior(statistic).drawn(check_at_least_one("copies", copies))
         return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:

@@ -215,7 +215,12 @@ class CensoredPosterior:
 
     def check_output(self, output: Any) -> tuple[Row, ...]:
         """A table as its rows, sorted, so that their order says nothing."""
-        rows = [tuple(row) for row in output]
+        try:
+            rows = [tuple(row) for row in output]
+        except TypeError:
+            raise InvalidInput(
+                f"output is {output!r}; it must be {self.size} rows of numbers"
+            ) from None
         integer = [kind == "integer" for _, kind in self.columns]
         if len(rows) != self.size or any(len(row) != len(integer) for row in rows):
             raise InvalidInput(

@@ -8,15 +8,9 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored_posterior import CensoredPosterior
 from tests.contracts.examples import EXAMPLES
 
-KINDS = {
-    type(example.mechanism): example
-    for example in EXAMPLES
-    if not isinstance(example.mechanism, CensoredBetaMechanism)
-}
+KINDS = {type(example.mechanism): example for example in EXAMPLES}
 WRONG = {
     "copies": (0, -1, 1.5, True, "2"),
     "delta": (-0.1, 1.0, math.nan, "x"),
@@ -62,7 +56,7 @@ def test_a_promise_is_of_the_relation_asked_for(kind, relation):
 
 @pytest.mark.parametrize(
     "kind",
-    [kind for kind in KINDS if kind is not CensoredPosterior],
+    KINDS,
     ids=lambda kind: kind.__name__,
 )
 def test_what_is_no_output_is_refused(kind):
