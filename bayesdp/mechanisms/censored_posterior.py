@@ -229,7 +229,7 @@ class CensoredPosterior:
         plain = []
         for row in rows:
             for value, whole in zip(row, integer, strict=True):
-                if not is_number(value) or value != value or (whole and not _is_whole(value)):
+                if not is_number(value) or not (_is_whole if whole else _is_float)(value):
                     raise InvalidInput(f"output has {value!r}, not a number of its column's kind")
             pairs = zip(row, integer, strict=True)
             plain.append(tuple(int(v) if whole else float(v) for v, whole in pairs))
@@ -284,3 +284,10 @@ def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and -(2**63) <= int(value) < 2**63
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        return not math.isnan(float(value))
+    except OverflowError:
+        return False
