@@ -216,7 +216,9 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
     if ":" not in source and not Path(source).is_absolute():
         source = str(folder / source)
     columns = data.columns or [str(data.column)]
-    frame = read_table(source, [*columns, *([data.by] if data.by else [])])
+    written = ((data.column, data.equals), (data.by, data.labels))
+    text = [name for name, given in written if name and given is not None]
+    frame = read_table(source, [*columns, *([data.by] if data.by else [])], text=text)
     records: Any = frame[columns]
     if data.column is not None:
         records = answers(frame[data.column], equals=data.equals, above=data.above)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.evaluation.plan_bare import criterion_of
 from bayesdp.evaluation.plan_lengths import Lengths
 from bayesdp.evaluation.plan_outlook import SURE, Outlook, attacker
+from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,8 @@ COLUMNS = {
     "coverage_se": "its Monte Carlo standard error",
     "without_privacy": "the criterion's length from the data themselves",
     "ratio": "of the criterion's length to that",
-    "odds": "factor that an attacker's odds about a record grow by, at most",
+    "odds": "factor that an attacker's odds about a record (under add_remove: that it is there) "
+    "grow by, at most",
     "odds_failure": "probability of outputs where they may grow by more",
     "attacker": "an attacker's largest posterior probability otherwise",
     "advantage": "of the best guess between two equally likely values, at most",
@@ -101,10 +103,13 @@ class Plan:
             + (f", delta = {row['delta']:g}" if row["delta"] else "")
             + f" ({row['neighbours']}) the {100 * self.level:g}% interval is {length}, "
         )
+        # To tell two values of a record apart under add_remove, it takes that factor twice.
+        unknown = row["neighbours"] == Neighbours.ADD_REMOVE
+        about = "that a record is there" if unknown else "about a record"
         if row["ratio"] == row["ratio"]:
             said += f"{row['ratio']:.3g} times what it is without privacy, "
         said += (
-            f"and covers with probability {row['coverage']:.3f}; an attacker's odds about a record "
+            f"and covers with probability {row['coverage']:.3f}; an attacker's odds {about} "
             f"grow by a factor of at most {row['odds']:.3g}"
         )
         if row["odds_failure"]:

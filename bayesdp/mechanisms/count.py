@@ -55,20 +55,23 @@ class Count:
         return self.n - self.successes
 
     @classmethod
-    def of(cls, data: Any) -> Count:
+    def of(cls, data: Any, *, empty: bool = False) -> Count:
         """Count 0/1 records, given as an array, a Series or a sequence.
 
         Raises
         ------
         InvalidInput
-            If there are no records, or any is missing or neither 0 nor 1.
+            If there are no records, unless that is `empty`, allowed, or any is missing or neither 0
+            nor 1.
         """
         if isinstance(data, cls):
             if np.ndim(data.successes) or np.ndim(data.n):
                 raise InvalidInput("data is a Count of arrays; release one Count at a time")
-            if data.n == 0:
+            if data.n == 0 and not empty:
                 raise InvalidInput("data is a Count of n = 0 records; there is nothing to release")
             return data
+        if empty and np.shape(data) == (0,):
+            return cls(0, 0)
         array = column_of(data, "0 and 1")
         if not np.all((array == 0) | (array == 1)):
             raise InvalidInput(

@@ -55,6 +55,13 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
     return found, len(frame)
 
 
+def no_records(layouts: Sequence[Layout]) -> Any:
+    """A table of all columns without a row."""
+    import pandas as pd
+
+    return pd.DataFrame({name: [] for layout in layouts for name in layout.names})
+
+
 def sums_of_columns(layouts: Sequence[Layout], columns: Mapping[str, Any], size: int) -> Sums:
     """The sums of all cells of all steps, one after the other."""
     totals: list[int] = []

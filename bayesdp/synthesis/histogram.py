@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cells import Axis, counted
+from bayesdp.mechanisms.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator, reproducible
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
@@ -75,8 +76,8 @@ class PerturbedHistogramSynthesizer:
     Notes
     -----
     Every record is counted in one cell, which depends on that record and public edges alone, so
-    the counts' L1 sensitivity is 1, or 2 under replace-one. That there is a record, and with
-    "refuse" that all are within the bounds, is taken as public: other data are refused.
+    the counts' L1 sensitivity is 1, or 2 under replace-one. That with "refuse" all are within the
+    bounds is taken as public: other data are refused.
 
     Examples
     --------
@@ -143,9 +144,9 @@ class PerturbedHistogramSynthesizer:
         Raises
         ------
         InvalidInput
-            If the data are empty or missing somewhere, have other columns, or values outside the
-            bounds or the categories; or if there is a ledger and the draws would be seeded.
-            Nothing is spent or drawn then.
+            If the data are empty where n is public, missing somewhere, have other columns, or
+            values outside the bounds or the categories; or if there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -157,7 +158,7 @@ class PerturbedHistogramSynthesizer:
         else:
             columns = columns_of(data, name, *declared)
             names, n = list(columns), len(next(iter(columns.values())))
-        if n == 0:
+        if n == 0 and self._public_n:
             raise InvalidInput("data is empty; there is nothing to release")
         bounded = [column for column in names if column not in (self.categories or ())]
         axes, clamp = self._axes(bounded, n if self.n is None else self.n), self.outside == "clamp"
@@ -167,7 +168,8 @@ class PerturbedHistogramSynthesizer:
                 None: counted(axes, [*columns_of(batch, name, *declared).values()], clamp=clamp)
             }
 
-        counts = tallied(data, tally, add)[None]
+        nothing = np.zeros(math.prod(shape_of(axes)), dtype=np.int64)
+        counts = tallied(data, tally, add, empty=None if self._public_n else nothing)[None]
         made: Any = dataclasses.replace(
             self._mechanism(counts.size), axes=axes, n=n if self._public_n else None
         )

@@ -120,7 +120,7 @@ class NoisyMoments:
             return family.sums(complete, clip=clip)
 
         # Where n is confidential, so is that it is 0.
-        found = added_up(data, sums, empty=not self._public_n)
+        found = added_up(data, sums, None if self._public_n else [])
         mechanism = self._mechanism(found.n if self._public_n else None, clip)
         return publish(
             mechanism,

@@ -10,7 +10,12 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
-from bayesdp.mechanisms.sequential_counts import columns_of, statistic_of, sums_of_columns
+from bayesdp.mechanisms.sequential_counts import (
+    columns_of,
+    no_records,
+    statistic_of,
+    sums_of_columns,
+)
 from bayesdp.mechanisms.sequential_layout import check_steps, layouts_of
 from bayesdp.mechanisms.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
@@ -51,7 +56,7 @@ class SequentialModips:
     public_n : bool
         Whether the number of records is public. If it is, it is written into the release, and the
         promise is about replacing one record. If not, the promise is about adding or removing one,
-        and `size` must be given. That there is a record is public.
+        and `size` must be given.
     weights : sequence of float, optional
         Each step's share of epsilon, or with Gaussian noise of rho, positive with sum 1. Default:
         equal ones.
@@ -127,9 +132,9 @@ class SequentialModips:
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere, outside the bounds (unless `clip`), or have
-            labels that aren't listed; or if there is a ledger and the draws would be seeded.
-            Nothing is spent or drawn then.
+            If the data are empty where n is public, missing somewhere, outside the bounds (unless
+            `clip`), or have labels that aren't listed; or if there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -138,7 +143,7 @@ class SequentialModips:
         def sums_of_batch(batch: Any) -> Sums:
             return sums_of_columns(layouts, *columns_of(layouts, batch, clip=self.clip))
 
-        sums = added_up(data, sums_of_batch)
+        sums = added_up(data, sums_of_batch, None if self.public_n else no_records(layouts))
         n = sums.n if self.public_n else None
         return publish(
             self._mechanism(n),

@@ -20,6 +20,7 @@ def tallied(
     tally: Callable[[Any, Any], Mapping[Any, T]],
     add: Callable[[T, T], T],
     by: Any = None,
+    empty: T | None = None,
 ) -> dict[Any, T]:
     """What `tally` makes of each group's records, in memory or added up over a scan's batches.
 
@@ -32,11 +33,13 @@ def tallied(
         Adds a group's two.
     by : optional
         The groups of records in memory.
+    empty : optional
+        What no record makes, where that there is none isn't refused.
 
     Raises
     ------
     InvalidInput
-        If a scan has no record, or `by` is given with one.
+        If a scan has no record and `empty` isn't given, or `by` is given with one.
     """
     if not isinstance(data, Scan):
         return dict(tally(data, by))
@@ -54,9 +57,11 @@ def tallied(
             both[label] = add(both[label], one) if label in both else one
         return both
 
-    found = data.added(of_batch, plus)
+    found = data.added(of_batch, plus) or {}
     if not found:
-        raise InvalidInput("data is empty; there is nothing to release")
+        if empty is None:
+            raise InvalidInput("data is empty; there is nothing to release")
+        return {} if data.by else {None: empty}
     return {label: found[label] for label in sorted_labels(found)}
 
 

@@ -1,0 +1,75 @@
+"""Records of files: what one counts as doesn't depend on the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bayesdp as bdp
+from bayesdp.synthesis.tables import answers, group_labels, read_table
+
+
+def column_of(place: Path, *values: str, text: bool = True):
+    path = place / "data.csv"
+    path.write_text("\n".join(["x", *values]) + "\n")
+    return read_table(path, ["x"], text=["x"] if text else ())["x"]
+
+
+@pytest.mark.parametrize("other", ["0.5", "yes", "1.0", "9" * 30, "True", "2020-01-01", "1e5"])
+def test_one_record_never_changes_what_the_others_count_as(tmp_path, other):
+    before = answers(column_of(tmp_path, "1", "0", "1", "1", "1"), equals="1")
+    after = answers(column_of(tmp_path, "1", "0", "1", "1", other), equals="1")
+    assert int(before.sum()) == 4
+    assert int(after.sum()) == 3
+    names = {"1": 1, "0": "none", other: "other"}
+    assert group_labels(column_of(tmp_path, "1", "0", "1"), names).tolist() == [1, "none", 1]
+    assert group_labels(column_of(tmp_path, "1", "0", other), names).tolist() == [
+        1,
+        "none",
+        "other",
+    ]
+
+
+def test_the_command_line_counts_each_record_by_itself(tmp_path, monkeypatch, run_cli):
+    """The neighbour's count would be 0: one 0.5 more made every other 1 a 1.0."""
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("\n".join(["v", *["1"] * 300, "0.5"]) + "\n")
+    assert run_cli("synthesize data.csv --column v --equals 1 --epsilon 60 --out r")[0] == 0
+    assert bdp.BinomialModel().posterior(bdp.Release.load("r")).mean() > 0.9
+
+
+def test_a_listed_group_without_records_is_no_error_on_the_command_line(
+    tmp_path, monkeypatch, run_cli
+):
+    """Whether someone is in group a would show in the column's type, and so in a refusal."""
+    monkeypatch.chdir(tmp_path)
+    line = (
+        "synthesize data.csv --column v --by g --groups 1,2,{} --confidential-n --size 9 "
+        "--epsilon 1 --out {}"
+    )
+    for name, last in (("none", "2"), ("one", "a")):
+        Path("data.csv").write_text(f"v,g\n1,1\n0,2\n1,{last}\n")
+        assert run_cli(line.format("a", name))[0] == 0
+        assert bdp.Release.load(name).groups == ("1", "2", "a")
+    Path("data.csv").write_text("v,g\n1,1\n0,2.0\n")
+    assert run_cli(line.format("3", "whole"))[0] == 0
+    assert bdp.Release.load("whole").groups == (1, 2, 3)
+
+
+def test_other_groups_are_refused_and_not_shown(tmp_path):
+    column = column_of(tmp_path, "1", "secret")
+    with pytest.raises(bdp.InvalidInput, match="others occur too") as caught:
+        group_labels(column, {"1": 1})
+    assert "secret" not in str(caught.value)
+    with pytest.raises(bdp.InvalidInput, match="missing values"):
+        group_labels(column_of(tmp_path, "1", "NA"), {"1": 1})
+
+
+def test_a_file_that_is_no_table_shows_no_record(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text('x\n1\n2,"Smith\n')
+    with pytest.raises(bdp.InvalidInput, match=r"can't be read as a csv table") as caught:
+        read_table(path, ["x"])
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
