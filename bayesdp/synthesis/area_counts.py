@@ -17,7 +17,7 @@ from bayesdp.mechanisms.count import is_missing
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.synthesis.groups import labels_of
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import tallied
+from bayesdp.synthesis.tally import tallied, typed
 
 Expected = tuple[tuple[Label, ...] | None, list[float]]
 
@@ -79,7 +79,9 @@ def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Labe
         return counts_of_areas(groups, areas.tolist() if labels is None else areas, labels)
 
     nothing = np.zeros(len(groups[None][1]), dtype=np.int64) if None in groups else np.zeros(0)
-    found = tallied(data, tally, operator.add, by, nothing)
+    areas = dict.fromkeys(area for names, _ in groups.values() for area in names or ())
+    known = typed(data, [Axis(column, categories=tuple(areas))], [*groups])
+    found = tallied(known, tally, operator.add, by, nothing)
     return found or {label: np.zeros(len(e), dtype=np.int64) for label, (_, e) in groups.items()}
 
 

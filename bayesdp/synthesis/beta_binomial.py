@@ -21,7 +21,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.tally import groups_name, tallied
+from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,7 @@ class BetaBinomialSynthesizer:
             counts = {check_label(label): _whole(count) for label, count in data.items()}
         else:
             count = partial(_count_by, empty=not self.public_n)
+            data = typed(data, groups=self.groups)
             counts = tallied(data, count, _plus, by, None if self.public_n else Count(0, 0))
             if None in counts and self.groups is not None:
                 raise InvalidInput("groups is given, but by is not: say each record's group")

@@ -25,7 +25,7 @@ from bayesdp.release import Release
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.publish import publish
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import tallied
+from bayesdp.synthesis.tally import tallied, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +169,8 @@ class PerturbedHistogramSynthesizer:
             }
 
         nothing = np.zeros(math.prod(shape_of(axes)), dtype=np.int64)
-        counts = tallied(data, tally, add, empty=None if self._public_n else nothing)[None]
+        known, empty = typed(data, axes), None if self._public_n else nothing
+        counts = tallied(known, tally, add, empty=empty)[None]
         made: Any = dataclasses.replace(
             self._mechanism(counts.size), axes=axes, n=n if self._public_n else None
         )

@@ -24,7 +24,7 @@ from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.modips_methods import METHODS
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import groups_name, tallied
+from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
@@ -219,7 +219,10 @@ class Modips:
         """Of each group's records, or of None for all."""
         nothing = self.first.sums(np.empty(0))
         if isinstance(data, Scan):
-            found = tallied(data, self._tally, operator.add, by, None if self.public_n else nothing)
+            known = typed(data, groups=self.groups)
+            found = tallied(
+                known, self._tally, operator.add, by, None if self.public_n else nothing
+            )
         elif by is None:
             found = {None: sums_of(self.first, data, clip=self.clip, empty=not self.public_n)}
         elif isinstance(data, Iterator) or not hasattr(data, "__len__"):

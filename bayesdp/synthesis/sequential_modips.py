@@ -12,6 +12,7 @@ from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.sequential_counts import (
     columns_of,
+    declared_axes,
     no_records,
     statistic_of,
     sums_of_columns,
@@ -22,6 +23,7 @@ from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.tally import typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +145,11 @@ class SequentialModips:
         def sums_of_batch(batch: Any) -> Sums:
             return sums_of_columns(layouts, *columns_of(layouts, batch, clip=self.clip))
 
-        sums = added_up(data, sums_of_batch, None if self.public_n else no_records(layouts))
+        sums = added_up(
+            typed(data, declared_axes(layouts)),
+            sums_of_batch,
+            None if self.public_n else no_records(layouts),
+        )
         n = sums.n if self.public_n else None
         return publish(
             self._mechanism(n),

@@ -20,7 +20,7 @@ from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import tallied
+from bayesdp.synthesis.tally import tallied, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def counts_by_group(
     axes = declared_axes(made.bounds, made.categories, made.bins, bounded) or ()
     nothing = np.zeros(math.prod(shape_of(axes)), dtype=np.int64)
     tables = tallied(
-        data,
+        typed(data, axes, made.groups),
         lambda batch, by: _counts(made, axes, batch, by, name),
         add,
         by,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.synthesis.groups import name_of, sorted_labels
 from bayesdp.synthesis.scan import Scan
 
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+
+
+def typed(data: Any, axes: Sequence[Axis] = (), groups: Iterable[Any] | None = None) -> Any:
+    """A scan with its columns' types as they are declared; what is in memory has its own."""
+    if not isinstance(data, Scan):
+        return data
+    types = {axis.name: _type_of(axis.categories or (0.5,)) for axis in axes}
+    return data.typed(types if data.by is None else types | {data.by: _type_of(groups or ())})
+
+
+def _type_of(labels: Iterable[Any]) -> str | None:
+    """Arrow's type that holds all these labels as they are; None where there is none."""
+    kinds = {type(label) for label in labels}
+    if kinds in ({str}, {bool}):
+        return "string" if kinds == {str} else "bool"
+    # 1 is then also what is written as 1.0.
+    exact = kinds and kinds <= {int, float} and all(abs(label) <= 2**53 for label in labels)
+    return "double" if exact else None
 
 
 def tallied(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bayesdp as bdp
@@ -73,3 +74,49 @@ def test_a_file_that_is_no_table_shows_no_record(tmp_path):
         read_table(path, ["x"])
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+LABELS = ["1", "2", "a"]
+HIDDEN = {"public_n": False, "size": 2}
+OF_LABELS = {
+    "table": bdp.DirichletMultinomialSynthesizer(1.0, categories={"x": LABELS}, **HIDDEN),
+    "histogram": bdp.PerturbedHistogramSynthesizer(1.0, categories={"x": LABELS}),
+    "marginals": bdp.LogLinearSynthesizer(1.0, marginals=["x"], categories={"x": LABELS}),
+    "events": bdp.PoissonGammaSynthesizer(1.0, dict.fromkeys(LABELS, 2.0), total=2, public_n=False),
+    "sequence": bdp.SequentialModips([bdp.CategoricalColumns({"x": LABELS})], **HIDDEN),
+}
+OF_GROUPS = {
+    "binary": bdp.BetaBinomialSynthesizer(1.0, groups=LABELS, **HIDDEN),
+    "modips": bdp.Modips(bdp.families.Bernoulli(), groups=LABELS, **HIDDEN),
+}
+
+
+@pytest.mark.parametrize("last", LABELS)
+@pytest.mark.parametrize("name", [*OF_LABELS, *OF_GROUPS])
+def test_types_of_a_scanned_file_are_those_declared(tmp_path, name, last):
+    """Guessed from the records, they were numbers unless one was an a: the others were refused."""
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["x,v", "1,0", "2,1", f"{last},1"]) + "\n")
+    if name in OF_LABELS:
+        OF_LABELS[name].release(bdp.scan(path, "x"))
+    else:
+        assert list(OF_GROUPS[name].release(bdp.scan(path, "v", by="x")).groups) == LABELS
+
+
+def test_types_that_are_given_or_that_a_file_has_are_kept(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x\n01\n1\n")
+    made = bdp.PerturbedHistogramSynthesizer(60.0, categories={"x": [0, 1]})
+    assert made.release(bdp.scan(path, "x")).outputs == ((0, 2),)
+    with pytest.raises(bdp.InvalidInput, match="outside its categories"):
+        made.release(bdp.scan(path, "x", types={"x": "string"}))
+    text = bdp.PerturbedHistogramSynthesizer(60.0, categories={"x": ["01", "1"]})
+    assert text.release(bdp.scan(path, "x")).outputs == ((1, 1),)
+
+
+def test_a_column_that_misses_its_first_megabyte_is_of_numbers(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n" + ",1\n" * 400_000 + "0.5,1\n")
+    bounds = {"x": (0, 1), "y": (0, 1)}
+    made = bdp.NoisyMoments(bounds, epsilon=60.0, neighbours="add_remove", missing="drop")
+    assert np.isclose(made.release(bdp.scan(path, ["x", "y"])).outputs[0][0], 1, atol=3)
