@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.evaluation.plan_bare import criterion_of
 from bayesdp.evaluation.plan_lengths import Lengths
 from bayesdp.evaluation.plan_outlook import SURE, Outlook, attacker
+from bayesdp.privacy.guarantee import shown_up
 from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ class Plan:
         )
         among = f"the cheapest of {len(self.best)} designs" if len(self.best) > 1 else "enough"
         said = (
-            f"{size}{self.mechanism}{times} is {among}: at epsilon = {self.epsilon:g}"
-            + (f", delta = {row['delta']:g}" if row["delta"] else "")
+            f"{size}{self.mechanism}{times} is {among}: at epsilon = {shown_up(self.epsilon)}"
+            + (f", delta = {shown_up(row['delta'])}" if row["delta"] else "")
             + f" ({row['neighbours']}) the {100 * self.level:g}% interval is {length}, "
         )
         # To tell two values of a record apart under add_remove, it takes that factor twice.
@@ -110,11 +111,11 @@ class Plan:
             said += f"{row['ratio']:.3g} times what it is without privacy, "
         said += (
             f"and covers with probability {row['coverage']:.3f}; an attacker's odds {about} "
-            f"grow by a factor of at most {row['odds']:.3g}"
+            f"grow by a factor of at most {shown_up(row['odds'], 3)}"
         )
         if row["odds_failure"]:
-            said += f", except with probability {row['odds_failure']:.3g}"
-        said += f", from probability {self.attacker_prior:g} to {row['attacker']:.3g}."
+            said += f", except with probability {shown_up(row['odds_failure'], 3)}"
+        said += f", from probability {self.attacker_prior:g} to {shown_up(row['attacker'], 3)}."
         if row["how"] == "simulated":
             said += (
                 f" The length is simulated, with standard error {row['width_se']:.2g}, and meets "
