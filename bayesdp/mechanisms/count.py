@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,10 +111,17 @@ def column_of(data: Any, holds: str) -> NDArray[Any]:
         raise InvalidInput("data is empty; there is nothing to release")
     if array.dtype == object:
         try:
-            array = array.astype(np.float64)
+            array = np.array([_as_float(value) for value in array])
         except (TypeError, ValueError):
             return np.full(array.shape, np.nan)
     return array if array.dtype.kind in "biuf" else np.full(array.shape, np.nan)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of any length, beyond all bounds
+        return math.inf if value > 0 else -math.inf
 
 
 def is_missing(values: Any) -> Any:
