@@ -68,6 +68,8 @@ def tallied(
         )
 
     def of_batch(batch: pd.DataFrame) -> dict[Any, T]:
+        if not len(batch):  # as a partition of Dask's may be
+            return {}
         return dict(tally(batch[list(data.columns)], None if data.by is None else batch[data.by]))
 
     def plus(first: dict[Any, T], second: dict[Any, T]) -> dict[Any, T]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesdp as bdp
@@ -101,6 +103,14 @@ def test_types_of_a_scanned_file_are_those_declared(tmp_path, name, last):
         OF_LABELS[name].release(bdp.scan(path, "x"))
     else:
         assert list(OF_GROUPS[name].release(bdp.scan(path, "v", by="x")).groups) == LABELS
+
+
+def test_a_partition_without_records_is_no_empty_data():
+    people = pd.DataFrame({"a": [0, 1, 0, 1], "g": ["u", "u", "v", "v"]})
+    some = dd.from_pandas(people, npartitions=2)
+    some = some[some["g"] == "u"]
+    assert bdp.BetaBinomialSynthesizer(1.0).release(bdp.scan(some, "a")).mechanism.n == 2
+    assert bdp.BetaBinomialSynthesizer(1.0).release(bdp.scan(some, "a", by="g")).groups == ("u",)
 
 
 def test_types_that_are_given_or_that_a_file_has_are_kept(tmp_path):
