@@ -80,15 +80,17 @@ def synthesize(
 
     check_target(out, MANIFEST, force=force)  # before anything is spent or drawn
     account = ledger_cli.account(ledger, dataset)
-    frame = read_table(data, [column, *([by] if by else [])])
-    labels = group_labels(frame[by]) if by else None
+    listed = cli_options.groups(groups) if groups else None
+    text = [name for name, given in ((column, equals), (by, listed)) if name and given is not None]
+    frame = read_table(data, [column, *([by] if by else [])], text=text)
+    labels = group_labels(frame[by], listed) if by else None
     synthesizer = BetaBinomialSynthesizer(
         epsilon=epsilon,
         copies=copies,
         size=size,
         prior=cli_options.pair("prior", prior) if prior else None,
         public_n=not confidential_n,
-        groups=cli_options.groups(groups, labels) if groups else None,
+        groups=list(listed.values()) if listed else None,
     )
     values = answers(frame[column], equals=equals, above=above)
     release = synthesizer.release(values, by=labels, variable=column, ledger=account)

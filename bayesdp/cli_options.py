@@ -44,13 +44,8 @@ def parameters(lines: list[str]) -> dict[str, Any]:
         raise InvalidInput(f"set is {lines!r}; each must be a line of TOML: {error}") from error
 
 
-def groups(text: str, labels: Any) -> list[Any]:
-    """The listed labels, in the type of the column they are compared with."""
-    if labels is None:
-        raise InvalidInput("groups is given, but by is not: name the column of groups")
-    import pandas as pd
-
-    try:
-        return list(pd.Series(text.split(",")).astype(labels.dtype))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"groups is {text!r}; the column of groups has another type") from error
+def groups(text: str) -> dict[str, Any]:
+    """The listed labels by how they are written: integers if all are, whatever the data hold."""
+    listed = [part.strip() for part in text.split(",")]
+    whole = all(part.lstrip("-").isdecimal() for part in listed)
+    return {part: int(part) if whole else part for part in listed}

@@ -17,6 +17,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
+from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.guarantee import Guarantee, Strength
 
 if TYPE_CHECKING:
@@ -215,8 +216,10 @@ class Release:
             )
         if self.origin == "elsewhere":
             note = "The outputs were drawn elsewhere, exactly as the mechanism says."
+            # A claim that is only published gets no surer by that.
+            strength = max(promise.strength, Strength.CONDITIONAL, key=STRENGTHS.index)
             return dataclasses.replace(
-                promise, strength=Strength.CONDITIONAL, assumptions=(*promise.assumptions, note)
+                promise, strength=strength, assumptions=(*promise.assumptions, note)
             )
         return promise
 

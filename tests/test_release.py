@@ -69,6 +69,20 @@ def test_a_seeded_release_says_so_and_promises_nothing(folder: Path, grouped_rel
     assert manifest["guarantee"] is None
 
 
+def test_a_claim_that_is_only_published_gets_no_surer_elsewhere(tmp_path):
+    grid = {"grid": (0.1, 0.9), "n": 5, "size": 5}
+    made = bdp.ModipsGrid(
+        bdp.families.Bernoulli(), epsilon=1.0, method="sphc", calibration="published", **grid
+    )
+    release = bdp.Release.of(made, [3])
+    assert release.guarantee.strength is bdp.Strength.AS_PUBLISHED
+    assert bdp.Release.load(release.save(tmp_path / "r")).guarantee == release.guarantee
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    ledger = bdp.Ledger.open(url).create("d", epsilon=2.0, neighbours="replace_one")
+    with pytest.raises(bdp.InvalidInput, match="only as published"):
+        ledger.spend(release.guarantee)
+
+
 def test_a_release_made_elsewhere_is_conditional(charest_release: bdp.Release):
     guarantee = charest_release.guarantee
     assert guarantee.strength is bdp.Strength.CONDITIONAL

@@ -216,7 +216,10 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
     if ":" not in source and not Path(source).is_absolute():
         source = str(folder / source)
     columns = data.columns or [str(data.column)]
-    frame = read_table(source, [*columns, *([data.by] if data.by else [])])
+    written = ((data.column, data.equals), (data.by, data.labels))
+    text = [name for name, given in written if name and given is not None]
+    text += _texts(synthesizer, data.by)
+    frame = read_table(source, [*columns, *([data.by] if data.by else [])], text=text)
     records: Any = frame[columns]
     if data.column is not None:
         records = answers(frame[data.column], equals=data.equals, above=data.above)
@@ -225,6 +228,16 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
     release = synthesizer.release(records, **({} if by is None else {"by": by}))
     shown = data.public and analysis.model.family == "binomial"
     return release, _true_proportions(records, by) if shown else None
+
+
+def _texts(synthesizer: Any, by: str | None) -> list[str]:
+    """Columns whose listed labels are texts: in a file too, whatever the records look like."""
+    labels = dict(getattr(synthesizer, "categories", None) or {})
+    for step in getattr(synthesizer, "steps", ()):
+        labels |= dict(step.columns)
+    if by is not None:
+        labels[by] = getattr(synthesizer, "groups", None) or ()
+    return [name for name, given in labels.items() if {type(v) for v in given} == {str}]
 
 
 def _true_proportions(values: pd.Series[Any], by: pd.Series[Any] | None) -> Any:

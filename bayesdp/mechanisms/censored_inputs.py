@@ -21,6 +21,8 @@ _MOST_RECORDS = 1 << 33  # up to which the prefix sums are exact
 def check_records(data: Any) -> NDArray[np.float64]:
     """Return records as an array of floats if all are strictly between 0 and 1, else raise."""
     values = np.asarray(data)
+    if np.ma.is_masked(data):
+        raise InvalidInput("data has masked records; drop or impute them by a public rule")
     if values.ndim != 1 or values.dtype.kind not in "fiub":
         raise InvalidInput("data must be one column of numbers between 0 and 1")
     check_number(values.size)

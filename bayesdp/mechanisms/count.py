@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,20 +64,23 @@ class Count:
         return self.n - self.successes
 
     @classmethod
-    def of(cls, data: Any) -> Count:
+    def of(cls, data: Any, *, empty: bool = False) -> Count:
         """Count 0/1 records, given as an array, a Series or a sequence.
 
         Raises
         ------
         InvalidInput
-            If there are no records, or any is missing or neither 0 nor 1.
+            If there are no records, unless that is `empty`, allowed, or any is missing or neither 0
+            nor 1.
         """
         if isinstance(data, cls):
             if np.ndim(data.successes) or np.ndim(data.n):
                 raise InvalidInput("data is a Count of arrays; release one Count at a time")
-            if data.n == 0:
+            if data.n == 0 and not empty:
                 raise InvalidInput("data is a Count of n = 0 records; there is nothing to release")
             return data
+        if empty and np.shape(data) == (0,):
+            return cls(0, 0)
         array = column_of(data, "0 and 1")
         if not np.all((array == 0) | (array == 1)):
             raise InvalidInput(
@@ -132,10 +136,17 @@ def column_of(data: Any, holds: str) -> NDArray[Any]:
         raise InvalidInput("data is empty; there is nothing to release")
     if array.dtype == object:
         try:
-            array = array.astype(np.float64)
+            array = np.array([_as_float(value) for value in array])
         except (TypeError, ValueError):
             return np.full(array.shape, np.nan)
     return array if array.dtype.kind in "biuf" else np.full(array.shape, np.nan)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of any length, beyond all bounds
+        return math.inf if value > 0 else -math.inf
 
 
 def is_missing(values: Any) -> Any:

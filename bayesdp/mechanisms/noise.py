@@ -18,7 +18,7 @@ from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import noise_outputs
 from bayesdp.mechanisms.calibration import calibrated
-from bayesdp.mechanisms.lattice import lattice_ends, moved_steps, to_steps
+from bayesdp.mechanisms.lattice import FURTHEST, lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise_fields import check_fields
 from bayesdp.mechanisms.noise_laws import Noise
 from bayesdp.mechanisms.public_n import PUBLIC_N
@@ -190,10 +190,18 @@ class AdditiveNoise:
             f"{self.neighbours.value}, as the caller states."
         )
 
+    def _reach(self) -> str:
+        return (
+            f"The statistic is always finite and at most {FURTHEST * self.step:g} in size: "
+            "another is refused."
+        )
+
     def _assumptions(self) -> tuple[str, ...]:
         found = [self._stated(), "The mechanism's parameters were chosen without the data."]
         if self.bounding == "truncated":
             found.append("The statistic is always within the bounds: one outside is refused.")
+        elif not self.whole:
+            found.append(self._reach())
         if self.n is not None:
             found.append(PUBLIC_N)
         return tuple(found)

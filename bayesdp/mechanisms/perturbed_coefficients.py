@@ -202,14 +202,15 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         self._check_relation(neighbours)
         promised = self.part.guarantee(copies=copies, delta=delta)
         notes = [
-            "The columns, their bounds, the penalty and the scale were chosen without the data."
+            "The columns, their bounds, the penalty and the scale were chosen without the data.",
+            "No record has a missing value, whatever the data: such are refused.",
         ]
         if self.loss == "logistic":
             notes.append("The machine's logistic function has a relative error below 2^-45.")
+            notes.append("Every record's response is at one of its bounds: others are refused.")
         if not self.clip:
             notes.append("All values are within their columns' bounds: others are refused.")
-        stated = {self.part._stated(), "The mechanism's parameters were chosen without the data."}
-        kept = [each for each in promised.assumptions if each not in stated]
+        kept = promised.assumptions[3:]  # the first are of the sensitivity, which is proved here
         return dataclasses.replace(promised, assumptions=(*notes, *kept), source=PROOFS[self.loss])
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.families.base import Floats, Sums
 from bayesdp.mechanisms.families.linear_regression_draws import (
     bounded,
@@ -53,6 +54,22 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
         else:
             found |= {axis.name: axis.bins(frame[axis.name], clamp=False) for axis in layout.axes}
     return found, len(frame)
+
+
+def declared_axes(layouts: Sequence[Layout]) -> list[Axis]:
+    """All columns: the labels of categorical ones, and an interval of each numeric one."""
+    found: list[Axis] = []
+    for layout in layouts:
+        own: Any = layout.step.columns
+        found += layout.axes or [Axis(name, edges=ends) for name, ends in own]
+    return found
+
+
+def no_records(layouts: Sequence[Layout]) -> Any:
+    """A table of all columns without a row."""
+    import pandas as pd
+
+    return pd.DataFrame({name: [] for layout in layouts for name in layout.names})
 
 
 def sums_of_columns(layouts: Sequence[Layout], columns: Mapping[str, Any], size: int) -> Sums:

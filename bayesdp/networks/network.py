@@ -158,15 +158,13 @@ class Network:
         edges, in the order they first appear. A mapping as an attribute is read by label.
         """
         pairs = [tuple(edge) for edge in edges]
-        for pair in pairs:
-            if len(pair) != 2:
-                raise InvalidInput(f"edges has {pair!r}; each must be a pair of nodes")
+        if any(len(pair) != 2 for pair in pairs):
+            raise InvalidInput("edges has an entry that isn't a pair; each must be of two nodes")
         found = [label for pair in pairs for label in pair]
         labels = list(dict.fromkeys(found) if nodes is None else nodes)
         number = {label: i for i, label in enumerate(labels)}
-        unknown = [label for label in found if label not in number]
-        if unknown:
-            raise InvalidInput(f"edges name {unknown[0]!r}, which isn't among the nodes; add it")
+        if any(label not in number for label in found):
+            raise InvalidInput("edges name a label that isn't among the nodes; add it")
         values = {
             name: [given.get(label) for label in labels] if isinstance(given, Mapping) else given
             for name, given in (attributes or {}).items()

@@ -42,18 +42,14 @@ def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDAr
     if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
         raise InvalidInput(f"edges has a node number outside 0 to {n - 1}")
     loops = pairs[:, 0] == pairs[:, 1]
-    if loops.any():
-        label = nodes[int(pairs[loops][0, 0])]
-        raise InvalidInput(f"edges ties {label!r} to itself; loops aren't allowed: take them out")
+    if loops.any():  # which node isn't shown: ties may be confidential
+        raise InvalidInput("edges ties a node to itself; loops aren't allowed: take them out")
     if not directed:
         pairs = np.sort(pairs, axis=1)
     keys = np.sort(pairs[:, 0] * n + pairs[:, 1])
-    twice = keys[1:] == keys[:-1]
-    if twice.any():
-        a, b = divmod(int(keys[1:][twice][0]), n)
+    if (keys[1:] == keys[:-1]).any():
         raise InvalidInput(
-            f"edges ties {nodes[a]!r} and {nodes[b]!r} twice; multiple ties "
-            "aren't allowed: keep one"
+            "edges ties two nodes twice; multiple ties aren't allowed: keep one of each"
         )
     return np.column_stack(np.divmod(keys, n)).astype(np.int32)
 

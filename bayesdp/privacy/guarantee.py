@@ -86,7 +86,7 @@ class Guarantee:
             )
 
     def __str__(self) -> str:
-        delta = "" if self.delta == 0 else f", delta = {self.delta:.3g}"
+        delta = "" if self.delta == 0 else f", delta = {shown_up(self.delta, 3)}"
         epsilon = shown_up(self.epsilon)
         return f"epsilon = {epsilon}{delta} ({self.neighbours.value}, {self.strength.value})"
 

@@ -48,6 +48,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import SMALLEST
 
 SCHEMES = {
     "poisson": Neighbours.ADD_REMOVE,
@@ -116,5 +117,5 @@ def _amplified(epsilon: float, rate: float) -> float:
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon
     if epsilon < 700:
-        return math.log1p(rate * math.expm1(epsilon)) * (1 + 2.0**-49)
+        return max(math.log1p(rate * math.expm1(epsilon)) * (1 + 2.0**-49), SMALLEST)
     return (epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))) * (1 + 2.0**-49)

@@ -15,8 +15,9 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.count import is_missing
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
+from bayesdp.synthesis.groups import labels_of
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import tallied
+from bayesdp.synthesis.tally import tallied, typed
 
 Expected = tuple[tuple[Label, ...] | None, list[float]]
 
@@ -77,11 +78,15 @@ def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Labe
         areas = batch[column]
         return counts_of_areas(groups, areas.tolist() if labels is None else areas, labels)
 
-    return tallied(data, tally, operator.add, by)
+    nothing = np.zeros(len(groups[None][1]), dtype=np.int64) if None in groups else np.zeros(0)
+    areas = dict.fromkeys(area for names, _ in groups.values() for area in names or ())
+    known = typed(data, [Axis(column, categories=tuple(areas))], [*groups])
+    found = tallied(known, tally, operator.add, by, nothing)
+    return found or {label: np.zeros(len(e), dtype=np.int64) for label, (_, e) in groups.items()}
 
 
 def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, NDArray[np.int64]]:
-    areas, labels = np.asarray(data, dtype=object), np.asarray(by)
+    areas, labels = np.asarray(data, dtype=object), labels_of(by)
     if areas.ndim != 1 or labels.shape != areas.shape:
         raise InvalidInput("by must be one column, as long as data, the events' areas")
     if np.any(is_missing(by)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.parameters import check_cost, check_size
 from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.tally import groups_name, tallied
+from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class BetaBinomialSynthesizer:
     public_n : bool
         Whether the number of records (in each group) is public. If it is, it is written
         into the release and not protected. If not, neither it nor a record's group shows,
-        add/remove-one is protected like replace-one, and `size` must be given. That there is
-        at least one record is taken as public all the same: empty data are refused.
+        add/remove-one is protected like replace-one, and `size` must be given.
     groups : sequence of labels, optional
         All groups there may be. Required for grouped data where n is confidential, since
         which groups occur would otherwise depend on the data.
@@ -108,9 +108,9 @@ class BetaBinomialSynthesizer:
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere or not 0/1, or the groups don't fit;
-            or if the given prior costs more than epsilon; or if there is a ledger and the
-            draws would be seeded. Nothing is spent or drawn then.
+            If the data are empty where n is public, missing somewhere or not 0/1, or the groups
+            don't fit; or if the given prior costs more than epsilon; or if there is a ledger and
+            the draws would be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -176,7 +176,9 @@ class BetaBinomialSynthesizer:
                 raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
             counts = {check_label(label): _whole(count) for label, count in data.items()}
         else:
-            counts = tallied(data, _count_by, _plus, by)
+            count = partial(_count_by, empty=not self.public_n)
+            data = typed(data, groups=self.groups)
+            counts = tallied(data, count, _plus, by, None if self.public_n else Count(0, 0))
             if None in counts and self.groups is not None:
                 raise InvalidInput("groups is given, but by is not: say each record's group")
             if None in counts:
@@ -198,13 +200,13 @@ def _share_of_a_move(epsilon: float, copies: int) -> float:
     return copies * math.log1p(t)
 
 
-def _count_by(data: Any, by: Any) -> dict[Label, Count]:
+def _count_by(data: Any, by: Any, *, empty: bool) -> dict[Label, Count]:
     if hasattr(data, "columns"):  # a batch, or a table of one column
         data = data[data.columns[0]] if len(data.columns) == 1 else data
     if by is None:
-        return {None: Count.of(data)}
+        return {None: Count.of(data, empty=empty)}
     rows = rows_by_group(by, np.shape(data)[0])
-    Count.of(data)  # every record is checked before any is counted
+    Count.of(data, empty=empty)  # every record is checked before any is counted
     values = np.asarray(data)
     return {label: Count.of(values[places]) for label, places in rows.items()}
 

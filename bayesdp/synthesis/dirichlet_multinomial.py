@@ -75,8 +75,7 @@ class DirichletMultinomialSynthesizer:
     public_n : bool
         Whether the number of records (in each group) is public. If it is, it is written
         into the release and not protected. If not, neither it nor a record's group shows,
-        add/remove-one is protected like replace-one, and `size` must be given. That there is
-        at least one record is taken as public all the same: empty data are refused.
+        add/remove-one is protected like replace-one, and `size` must be given.
     groups : sequence of labels, optional
         All groups there may be. Required for grouped data where n is confidential, since
         which groups occur would otherwise depend on the data.

@@ -34,7 +34,7 @@ def rows_by_group(by: Any, n: int) -> dict[Label, NDArray[np.int64]]:
     InvalidInput
         If it isn't n labels, or some are missing.
     """
-    labels = np.asarray(by)
+    labels = labels_of(by)
     if labels.shape != (n,):
         raise InvalidInput("by must be one column, as long as data")
     if np.any(is_missing(by)):
@@ -45,6 +45,11 @@ def rows_by_group(by: Any, n: int) -> dict[Label, NDArray[np.int64]]:
     else:
         order = sorted_labels(present)
     return {check_label(raw): np.flatnonzero(labels == raw) for raw in order}
+
+
+def labels_of(by: Any) -> NDArray[Any]:
+    """Labels as they are: in an array of one type, one text would turn every 1 into "1"."""
+    return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
 
 
 def complete_groups(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cells import Axis, counted
+from bayesdp.mechanisms.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
@@ -25,7 +26,7 @@ from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.parameters import check_outside
 from bayesdp.synthesis.publish import publish
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import tallied
+from bayesdp.synthesis.tally import tallied, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,8 +77,8 @@ class PerturbedHistogramSynthesizer:
     Notes
     -----
     Every record is counted in one cell, which depends on that record and public edges alone, so
-    the counts' L1 sensitivity is 1, or 2 under replace-one. That there is a record, and with
-    "refuse" that all are within the bounds, is taken as public: other data are refused.
+    the counts' L1 sensitivity is 1, or 2 under replace-one. That with "refuse" all are within the
+    bounds is taken as public: other data are refused.
 
     Examples
     --------
@@ -143,9 +144,9 @@ class PerturbedHistogramSynthesizer:
         Raises
         ------
         InvalidInput
-            If the data are empty or missing somewhere, have other columns, or values outside the
-            bounds or the categories; or if there is a ledger and the draws would be seeded.
-            Nothing is spent or drawn then.
+            If the data are empty where n is public, missing somewhere, have other columns, or
+            values outside the bounds or the categories; or if there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -159,7 +160,7 @@ class PerturbedHistogramSynthesizer:
             names, n = list(data.without_groups().columns), data.count()
         else:
             names, n = list(known), len(next(iter(known.values())))
-        if n == 0:
+        if n == 0 and self._public_n:
             raise InvalidInput("data is empty; there is nothing to release")
         bounded = [column for column in names if column not in (self.categories or ())]
         axes, clamp = self._axes(bounded, n if self.n is None else self.n), self.outside == "clamp"
@@ -167,7 +168,9 @@ class PerturbedHistogramSynthesizer:
         def tally(batch: Any, _: Any) -> dict[None, NDArray[np.int64]]:
             return {None: counted(axes, [*(known or columns(batch)).values()], clamp=clamp)}
 
-        counts = tallied(data, tally, add)[None]
+        nothing = np.zeros(math.prod(shape_of(axes)), dtype=np.int64)
+        empty = None if self._public_n else nothing
+        counts = tallied(typed(data, axes), tally, add, empty=empty)[None]
         made: Any = dataclasses.replace(
             self._mechanism(counts.size), axes=axes, n=n if self._public_n else None
         )

@@ -25,7 +25,7 @@ from bayesdp.synthesis.modips_methods import METHODS
 from bayesdp.synthesis.parameters import check_known, check_size
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import groups_name, tallied
+from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
@@ -54,7 +54,7 @@ class Modips:
     public_n : bool
         Whether the number of records is public. If it is, it is written into the release, and the
         promise is about replacing one record. If not, it is sanitised too, the promise is about
-        adding or removing one, and `size` must be given. That there is a record is public.
+        adding or removing one, and `size` must be given.
     noise : {"laplace", "gaussian"}
         Exact on a lattice, and discrete for counts; this and the next two are of "sbs".
     allocation : {"individualized", "communal"}
@@ -170,9 +170,9 @@ class Modips:
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere or outside the bounds (unless `clip`), or the
-            groups don't fit; or if there is a ledger and the draws would be seeded. Nothing is
-            spent or drawn then.
+            If the data are empty where n is public, missing somewhere or outside the bounds (unless
+            `clip`), or the groups don't fit; or if there is a ledger and the draws would be seeded.
+            Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -208,10 +208,14 @@ class Modips:
 
     def _sums(self, data: Any, by: Any) -> dict[Label, Sums]:
         """Of each group's records, or of None for all."""
+        nothing = self.first.sums(np.empty(0))
         if isinstance(data, Scan):
-            found = tallied(data, self._tally, operator.add, by)
+            known = typed(data, groups=self.groups)
+            found = tallied(
+                known, self._tally, operator.add, by, None if self.public_n else nothing
+            )
         elif by is None:
-            found = {None: sums_of(self.first, data, clip=self.clip)}
+            found = {None: sums_of(self.first, data, clip=self.clip, empty=not self.public_n)}
         elif isinstance(data, Iterator) or not hasattr(data, "__len__"):
             raise InvalidInput(
                 "by is given with batches; give all records at once, bdp.scan(..., by='region'), "
@@ -223,9 +227,6 @@ class Modips:
             if self.groups is not None:
                 raise InvalidInput("groups is given, but by is not: say each record's group")
             return found
-        if not found:
-            raise InvalidInput("data is empty; there is nothing to release")
-        nothing = Sums(0, tuple(0 for _ in next(iter(found.values())).totals))
         return complete_groups(
             found, nothing, self.groups, public_n=self.public_n, size=lambda sums: sums.n
         )

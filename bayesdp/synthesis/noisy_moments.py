@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import joint_guarantee
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
 from bayesdp.privacy.guarantee import Guarantee
@@ -16,6 +17,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.tally import typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +122,8 @@ class NoisyMoments:
             return family.sums(complete, clip=clip)
 
         # Where n is confidential, so is that it is 0.
-        found = added_up(data, sums, empty=not self._public_n)
+        axes = [Axis(name, edges=ends) for name, ends in family.bounds]
+        found = added_up(typed(data, axes), sums, None if self._public_n else [])
         mechanism = self._mechanism(found.n if self._public_n else None, clip)
         return publish(
             mechanism,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -51,7 +52,8 @@ def scan(
         Records of a batch, at most.
     types : mapping of str to str, optional
         Arrow's types of columns of CSV files, such as ``{"postcode": "string"}``. Without, each is
-        inferred from a file's first megabyte.
+        that of the labels or bounds that a synthesizer is declared with, whatever the records are;
+        of columns without either, it is inferred from a file's first megabyte.
     progress : bool
         Whether to show how many records have been read.
 
@@ -148,6 +150,17 @@ class Scan:
                 f"the scan has by = {self.by!r}, but this synthesizer has no groups; leave it out"
             )
         return self
+
+    def typed(self, types: Mapping[str, str | None]) -> Scan:
+        """Itself, with Arrow's types of a CSV file's columns where they are known and not given.
+
+        Public types: an inferred one is a function of all records, and so is whether it fits.
+        """
+        ready = self._on_dask or not isinstance(self.source, str | Path | Sequence)
+        if ready or _files(self.source)[0] != "csv":
+            return self
+        known = {name: kind for name, kind in types.items() if kind and name in self._names}
+        return dataclasses.replace(self, types=known | dict(self.types or {}))
 
     def column(self) -> str:
         """Its only column's name, or InvalidInput if it has several."""

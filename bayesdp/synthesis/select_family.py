@@ -81,7 +81,7 @@ def select_family(
     check_criterion(criterion)
     alphas = priors_of(families)
     check_epsilon(epsilon)
-    sums = sums_of(families[0], data)
+    sums = sums_of(families[0], data, empty=not public_n)
     check_records(sums.n)
     counts = np.array(
         [sums.totals[0], sums.n - sums.totals[0]]

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
-from bayesdp.mechanisms.sequential_counts import columns_of, statistic_of, sums_of_columns
+from bayesdp.mechanisms.sequential_counts import (
+    columns_of,
+    declared_axes,
+    no_records,
+    statistic_of,
+    sums_of_columns,
+)
 from bayesdp.mechanisms.sequential_layout import check_steps, layouts_of
 from bayesdp.mechanisms.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
@@ -16,6 +22,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.parameters import check_known, check_size
 from bayesdp.synthesis.publish import publish
+from bayesdp.synthesis.tally import typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +57,7 @@ class SequentialModips:
     public_n : bool
         Whether the number of records is public. If it is, it is written into the release, and the
         promise is about replacing one record. If not, the promise is about adding or removing one,
-        and `size` must be given. That there is a record is public.
+        and `size` must be given.
     weights : sequence of float, optional
         Each step's share of epsilon, or with Gaussian noise of rho, positive with sum 1. Default:
         equal ones.
@@ -121,9 +128,9 @@ class SequentialModips:
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere, outside the bounds (unless `clip`), or have
-            labels that aren't listed; or if there is a ledger and the draws would be seeded.
-            Nothing is spent or drawn then.
+            If the data are empty where n is public, missing somewhere, outside the bounds (unless
+            `clip`), or have labels that aren't listed; or if there is a ledger and the draws would
+            be seeded. Nothing is spent or drawn then.
         BudgetExceeded
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
@@ -132,7 +139,11 @@ class SequentialModips:
         def sums_of_batch(batch: Any) -> Sums:
             return sums_of_columns(layouts, *columns_of(layouts, batch, clip=self.clip))
 
-        sums = added_up(data, sums_of_batch)
+        sums = added_up(
+            typed(data, declared_axes(layouts)),
+            sums_of_batch,
+            None if self.public_n else no_records(layouts),
+        )
         n = sums.n if self.public_n else None
         return publish(
             self._mechanism(n),

@@ -19,7 +19,7 @@ from bayesdp.release import Release
 from bayesdp.synthesis.groups import complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import tallied
+from bayesdp.synthesis.tally import tallied, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,16 +74,21 @@ def _counts_by_group(
         return columns_of(batch, name, made.bounds, made.categories or {})
 
     known = None if isinstance(data, Scan) else columns(data)
-    if known is not None and len(next(iter(known.values()))) == 0:
+    if known is not None and made.public_n and len(next(iter(known.values()))) == 0:
         raise InvalidInput("data is empty; there is nothing to release")
     names = list(data.columns if known is None else known)
     bounded = [column for column in names if column not in (made.categories or ())]
     axes = declared_axes(made.bounds, made.categories, made.bins, bounded) or ()
+    nothing = np.zeros(math.prod(shape_of(axes)), dtype=np.int64)
     tables = tallied(
-        data, lambda batch, by: _counts(made, axes, known or columns(batch), by), add, by
+        typed(data, axes, made.groups),
+        lambda batch, by: _counts(made, axes, known or columns(batch), by),
+        add,
+        by,
+        None if made.public_n else nothing,
     )
     if None not in tables:
-        return axes, _complete(made, tables)
+        return axes, _complete(made, tables, nothing)
     if made.groups is not None:
         raise InvalidInput("groups is given, but by is not: say each record's group")
     return axes, tables
@@ -119,11 +124,11 @@ def _given_counts(
         tables = {check_label(label): _flat(one, axes) for label, one in counts.items()}
         if len({one.size for one in tables.values()}) > 1:
             raise InvalidInput("counts has groups with different numbers of cells")
-        return axes, _complete(made, tables)
+        return axes, _complete(made, tables, np.zeros_like(next(iter(tables.values()))))
     if made.groups is not None:
         raise InvalidInput("groups is given, but counts isn't a mapping of groups to counts")
     table = _flat(counts, axes)
-    if not table.any():
+    if made.public_n and not table.any():
         raise InvalidInput("counts is of no records; there is nothing to release")
     return axes, {None: table}
 
@@ -165,7 +170,6 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
     return given.astype(np.int64).ravel()
 
 
-def _complete(made: Tabulated, tables: Tables) -> Tables:
+def _complete(made: Tabulated, tables: Tables, empty: NDArray[np.int64]) -> Tables:
     """All listed groups, also those without records, in the listed order."""
-    empty = np.zeros_like(next(iter(tables.values())))
     return complete_groups(tables, empty, made.groups, public_n=made.public_n, size=np.any)

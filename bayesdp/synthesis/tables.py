@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,13 @@ if TYPE_CHECKING:
 _READERS = (".csv", ".parquet")
 
 
-def read_table(source: str | Path, columns: list[str]) -> pd.DataFrame:
+def read_table(
+    source: str | Path, columns: list[str], *, text: Collection[str] = ()
+) -> pd.DataFrame:
     """Read some columns of a CSV or Parquet file, or of a data set of statsmodels.
+
+    A CSV file doesn't say its columns' types. Those that are guessed are a function of all records:
+    one 0.5 turns every other 1 into 1.0.
 
     Parameters
     ----------
@@ -23,6 +29,8 @@ def read_table(source: str | Path, columns: list[str]) -> pd.DataFrame:
         A `.csv` or `.parquet` file, or `statsmodels:NAME`.
     columns : list of str
         Which columns; the others aren't read from a Parquet file.
+    text : collection of str
+        Columns that are taken from a CSV file as they are written, each record by itself.
 
     Raises
     ------
@@ -41,15 +49,15 @@ def read_table(source: str | Path, columns: list[str]) -> pd.DataFrame:
         raise InvalidInput(f"data is {name!r}, but there is no such file")
     try:
         if path.suffix == ".csv":
-            return _select(pd.read_csv(path), columns, name)
+            return _select(pd.read_csv(path, dtype=dict.fromkeys(text, object)), columns, name)
         import pyarrow.parquet as pq
 
         _check_columns(pq.read_schema(path).names, columns, name)
         return pd.read_parquet(path, columns=list(dict.fromkeys(columns)))
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput(f"{name} can't be read as a {path.suffix[1:]} table") from error
+    except InvalidInput:
+        raise
+    except (OSError, ValueError):  # which may show records
+        raise InvalidInput(f"{name} can't be read as a {path.suffix[1:]} table") from None
 
 
 def answers(
@@ -62,21 +70,21 @@ def answers(
     column : Series
         Missing values stay missing, for the synthesizer to refuse.
     equals : str, optional
-        The value that counts as 1; every other one counts as 0.
+        The value that counts as 1, as it is written in a CSV file; every other one counts as 0.
+        A column from there must have been read as text.
     above : float, optional
         Numbers above it count as 1, the others as 0.
 
     Raises
     ------
     InvalidInput
-        If both are given, `above` with a column of text, or `equals` with a value that
-        doesn't occur.
+        If both are given, or `above` with a column of text.
     """
     if equals is not None and above is not None:
         raise InvalidInput("equals and above are both given; choose one")
     present = column.notna()
     if equals is not None:
-        chosen = column.astype(str) == equals
+        chosen = column.astype(str).str.strip() == equals.strip()
     elif above is not None:
         if column.dtype.kind not in "iufb":
             raise InvalidInput(f"above is {above}, but column {column.name!r} is not of numbers")
@@ -86,26 +94,45 @@ def answers(
     return chosen.astype(object).where(present, None) if not present.all() else chosen
 
 
-def group_labels(column: pd.Series[Any], names: dict[str, str] | None = None) -> pd.Series[Any]:
+def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None) -> pd.Series[Any]:
     """A column as group labels: whole numbers as integers, or named by `names`, in its order.
+
+    Parameters
+    ----------
+    column : Series
+    names : mapping of str to label, optional
+        All groups there may be, by how they are written: 1 is also 1.0, if that isn't there too.
+        Each record is named by itself, whatever the others are.
 
     Raises
     ------
     InvalidInput
-        If `names` leaves out a value that occurs.
+        If `names` leaves out a value that occurs; it isn't shown.
     """
     import pandas as pd
 
-    if column.dtype.kind == "f" and column.notna().all() and (column % 1 == 0).all():
-        column = column.astype("int64")
     if names is None:
+        if column.dtype.kind == "f" and column.notna().all() and (column % 1 == 0).all():
+            return column.astype("int64")
         return column
-    keys = column.astype(str)
-    unnamed = sorted(set(keys) - set(names))
-    if unnamed:
-        raise InvalidInput(f"labels name {sorted(names)}, but not {unnamed}, which occur too")
-    named = pd.Categorical(keys.map(names), categories=list(names.values()), ordered=True)
+    if column.isna().any():
+        raise InvalidInput(f"column {column.name!r} has missing values; give every record a group")
+    written = [_written(value, names) for value in column.tolist()]
+    if not set(written) <= set(names):
+        raise InvalidInput(f"groups are {sorted(names)}, but others occur too; list them all")
+    named = pd.Categorical([names[key] for key in written], categories=list(names.values()))
     return pd.Series(named, index=column.index, name=column.name)
+
+
+def _written(value: Any, names: Mapping[str, Any]) -> str:
+    key = str(value).strip()
+    if key in names:
+        return key
+    try:
+        number = float(key)
+    except ValueError:
+        return key
+    return str(int(number)) if number.is_integer() else key
 
 
 def _statsmodels(name: str) -> pd.DataFrame:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.cells import Axis
 from bayesdp.synthesis.groups import name_of, sorted_labels
 from bayesdp.synthesis.scan import Scan
 
@@ -15,11 +16,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def typed(data: Any, axes: Sequence[Axis] = (), groups: Iterable[Any] | None = None) -> Any:
+    """A scan with its columns' types as they are declared; what is in memory has its own."""
+    if not isinstance(data, Scan):
+        return data
+    types = {axis.name: _type_of(axis.categories or (0.5,)) for axis in axes}
+    return data.typed(types if data.by is None else types | {data.by: _type_of(groups or ())})
+
+
+def _type_of(labels: Iterable[Any]) -> str | None:
+    """Arrow's type that holds all these labels as they are; None where there is none."""
+    kinds = {type(label) for label in labels}
+    if kinds in ({str}, {bool}):
+        return "string" if kinds == {str} else "bool"
+    # 1 is then also what is written as 1.0.
+    exact = kinds and kinds <= {int, float} and all(abs(label) <= 2**53 for label in labels)
+    return "double" if exact else None
+
+
 def tallied(
     data: Any,
     tally: Callable[[Any, Any], Mapping[Any, T]],
     add: Callable[[T, T], T],
     by: Any = None,
+    empty: T | None = None,
 ) -> dict[Any, T]:
     """What `tally` makes of each group's records, in memory or added up over a scan's batches.
 
@@ -32,11 +52,13 @@ def tallied(
         Adds a group's two.
     by : optional
         The groups of records in memory.
+    empty : optional
+        What no record makes, where that there is none isn't refused.
 
     Raises
     ------
     InvalidInput
-        If a scan has no record, or `by` is given with one.
+        If a scan has no record and `empty` isn't given, or `by` is given with one.
     """
     if not isinstance(data, Scan):
         return dict(tally(data, by))
@@ -46,6 +68,8 @@ def tallied(
         )
 
     def of_batch(batch: pd.DataFrame) -> dict[Any, T]:
+        if not len(batch):  # as a partition of Dask's may be
+            return {}
         return dict(tally(batch[list(data.columns)], None if data.by is None else batch[data.by]))
 
     def plus(first: dict[Any, T], second: dict[Any, T]) -> dict[Any, T]:
@@ -54,9 +78,11 @@ def tallied(
             both[label] = add(both[label], one) if label in both else one
         return both
 
-    found = data.added(of_batch, plus)
+    found = data.added(of_batch, plus) or {}
     if not found:
-        raise InvalidInput("data is empty; there is nothing to release")
+        if empty is None:
+            raise InvalidInput("data is empty; there is nothing to release")
+        return {} if data.by else {None: empty}
     return {label: found[label] for label in sorted_labels(found)}
 
 

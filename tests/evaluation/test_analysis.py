@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.evaluation.analysis import find_analysis, load_analysis, run_analysis
+from bayesdp.evaluation.analysis import (
+    _released,
+    find_analysis,
+    load_analysis,
+    run_analysis,
+)
 from bayesdp.evaluation.declarations import MODELS, SYNTHESIZERS, model_of
 from bayesdp.resources import shipped
 
@@ -102,7 +107,7 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
         ('source = "data.csv"', 'source = "none.csv"', "no such file"),
         ('source = "data.csv"', 'source = "statsmodels:none"', "no data set 'none'"),
         ('column = "y"', 'column = "z"', "column 'z' isn't in"),
-        ('by = "g"', 'by = "g"\nlabels = { 1 = "one" }', "but not .'2'"),
+        ('by = "g"', 'by = "g"\nlabels = { 1 = "one" }', "others occur too"),
         ('title = "t"', 'title = "t"\nrelease = "x"', "either"),
         ("epsilon = 1.0", "epsilon = -1.0", "epsilon is -1"),
     ],
@@ -112,6 +117,38 @@ def test_what_is_wrong_is_said_and_nothing_written(analysis, tmp_path, old, new,
     with pytest.raises(bdp.InvalidInput, match=message):
         run_analysis(str(analysis), tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.toml", "data.csv"]
+
+
+TEXTS = """
+title = "t"
+[data]
+source = "data.csv"
+columns = ["x"]
+by = "g"
+[synthesizer]
+name = "dirichlet_multinomial"
+epsilon = 1.0
+public_n = false
+size = 5
+groups = ["1", "2", "a"]
+[synthesizer.categories]
+x = ["1", "2", "a"]
+[model]
+family = "multinomial"
+"""
+
+
+@pytest.mark.parametrize("last", ["1", "a"])
+@pytest.mark.parametrize("column", ["x", "g"])
+def test_labels_that_are_listed_as_texts_are_texts_whatever_occurs(tmp_path, last, column):
+    """Whether there is an a would show in the type of the others, and in their refusal."""
+    rows = {"x": "1,2", "g": "2,1"} | {column: f"2,{last}"}
+    columns = zip(*(each.split(",") for each in rows.values()), strict=True)
+    (tmp_path / "data.csv").write_text("x,g\n" + "\n".join(map(",".join, columns)) + "\n")
+    (tmp_path / "a.toml").write_text(TEXTS)
+    analysis = load_analysis(tmp_path / "a.toml")
+    release, _ = _released(analysis, tmp_path, lambda *step: None)
+    assert release.groups == ("1", "2", "a")
 
 
 def test_finding():

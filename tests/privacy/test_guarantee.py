@@ -88,6 +88,7 @@ def test_it_never_reads_better_than_it_is(epsilon, shown):
 
 def test_delta_is_shown_where_there_is_one():
     assert "delta = 1e-06" in str(guarantee(1, 1e-6))
+    assert "delta = 1.01e-06" in str(guarantee(1, 1.001e-6))
 
 
 def test_parallel_is_the_largest():

@@ -77,6 +77,10 @@ def test_what_it_says():
     assert bdp.subsampled(promise(0.0), rate=0.5).epsilon == 0.0
 
 
+def test_what_is_too_small_for_a_float_is_not_nothing():
+    assert bdp.subsampled(promise(1e-200), rate=1e-200).epsilon > 0
+
+
 def test_bad_arguments():
     for rate in (0, -0.1, 1.1, math.nan, "all", True):
         with pytest.raises(bdp.InvalidInput, match="rate is"):

@@ -378,6 +378,7 @@ def test_the_ledger_is_spent_before_noise_is_drawn(dataset: Any, monkeypatch: An
 
 ONE: dict[str, Any] = {"bounds": (0, 1), "bins": 4}
 TWO: dict[str, Any] = {"bounds": [(0, 1), (0, 1)], "bins": 2}
+PUBLIC = {"neighbours": "replace_one"}
 
 
 @pytest.mark.parametrize(
@@ -390,7 +391,7 @@ TWO: dict[str, Any] = {"bounds": [(0, 1), (0, 1)], "bins": 2}
         (ONE | {"outside": "clamp"}, [0.25, math.nan], "missing"),
         (ONE, pd.Series([0.25, None]), "missing"),
         (ONE, np.ma.masked_array([0.25, 0.5], [False, True]), "missing"),
-        (ONE, [], "empty"),
+        (ONE | PUBLIC, [], "empty"),
         (ONE, 0.25, "one column"),
         (ONE, None, "one column"),
         (ONE, [[0.25], [0.5]], "one column"),
@@ -398,7 +399,7 @@ TWO: dict[str, Any] = {"bounds": [(0, 1), (0, 1)], "bins": 2}
         (ONE, [0.25, 1j], "not of numbers"),
         (TWO, [0.25, 0.5], "a table of 2 columns"),
         (TWO, [[0.25, 0.5, 0.75]], "a table of 2 columns"),
-        (TWO, np.empty((0, 2)), "empty"),
+        (TWO | PUBLIC, np.empty((0, 2)), "empty"),
         (TWO, [[0.25, 0.5], [0.5, math.nan]], "missing"),
         (MIXED_OPTIONS, MIXED.assign(more=1), "no others"),
         (MIXED_OPTIONS, MIXED[["age", "sex"]], "no others"),
@@ -407,7 +408,7 @@ TWO: dict[str, Any] = {"bounds": [(0, 1), (0, 1)], "bins": 2}
         (MIXED_OPTIONS, MIXED.assign(sex=[["secret"]] * 5), "outside its categories"),
         (MIXED_OPTIONS, MIXED.assign(sex=None), "missing"),
         (MIXED_OPTIONS, MIXED.assign(age=101.0625), "outside its bounds"),
-        (MIXED_OPTIONS, MIXED.iloc[:0], "empty"),
+        (MIXED_OPTIONS | PUBLIC, MIXED.iloc[:0], "empty"),
     ],
 )
 def test_bad_data_are_refused_and_nothing_is_spent(

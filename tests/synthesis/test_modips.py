@@ -1,6 +1,7 @@
 """Modips as it is declared: what it takes, refuses and writes down, and inference from it."""
 
 import tracemalloc
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ def test_clipping_moves_each_record_by_itself_and_is_written_down():
     release = bdp.Modips(family, copies=1, clip=True).release(RECORDS)
     assert release.mechanism.clip
     assert not any("refused" in note for note in release.guarantee.assumptions)
+    # So is a whole number that no float can hold: there is nothing to refuse.
+    beyond = family.sums([10**400, 1, Fraction(-(10**400)), 0.5], clip=True)
+    assert beyond == family.sums([3, 1, -2, 0.5])
 
 
 def budget(folder: Path, epsilon: float) -> Any:

@@ -186,7 +186,9 @@ def test_nothing_to_read(tmp_path):
     with pytest.raises(bdp.InvalidInput, match=r"source holds \.csv, \.parquet files"):
         bdp.scan(tmp_path, "a")
     for made in (
-        bdp.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2),
+        bdp.PerturbedHistogramSynthesizer(
+            1.0, bounds={"a": (0, 1)}, bins=2, neighbours="replace_one"
+        ),
         bdp.DirichletMultinomialSynthesizer(1.0, categories={"a": [0, 1]}),
         bdp.BetaBinomialSynthesizer(epsilon=1.0),
         bdp.NoisyMoments({"a": (0, 1), "b": (0, 1)}),

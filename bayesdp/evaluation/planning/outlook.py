@@ -10,9 +10,10 @@ for proportions, with equal tails too; Adcock 1997).
 What an attacker learns
 -----------------------
 An attacker who knows all but one record, or believes it independent of the others, asks which of
-two values it has (or whether it is there at all), so the output comes from P or P', laws given two
-neighbours, averaged alike over the rest. Posterior odds are prior odds times the ratio of P and P'
-at the output.
+two values it has, under replace-one, or whether it is there at all, under add/remove-one (there two
+values are two steps apart, and their odds may grow by the factor's square). So the output comes
+from P or P', laws given two neighbours, averaged alike over the rest. Posterior odds are prior odds
+times the ratio of P and P' at the output.
 
 *Pure epsilon*: P <= exp(epsilon) P' for every output, so the odds grow by exp(epsilon) at most.
 
@@ -58,7 +59,8 @@ class Attacker:
     Attributes
     ----------
     odds : float
-        Largest factor by which the odds between two values of a record can grow.
+        Largest factor by which the odds between two values of a record, or under add/remove-one
+        between a record that is there and none, can grow.
     failure : float
         Probability of outputs where they may grow by more; 0 for a pure promise.
     posterior : float

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.evaluation.planning.bare import criterion_of
 from bayesdp.evaluation.planning.lengths import Lengths
 from bayesdp.evaluation.planning.outlook import SURE, Outlook, attacker
+from bayesdp.privacy.guarantee import shown_up
+from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +30,8 @@ COLUMNS = {
     "coverage_se": "its Monte Carlo standard error",
     "without_privacy": "the criterion's length from the data themselves",
     "ratio": "of the criterion's length to that",
-    "odds": "factor that an attacker's odds about a record grow by, at most",
+    "odds": "factor that an attacker's odds about a record (under add_remove: that it is there) "
+    "grow by, at most",
     "odds_failure": "probability of outputs where they may grow by more",
     "attacker": "an attacker's largest posterior probability otherwise",
     "advantage": "of the best guess between two equally likely values, at most",
@@ -98,19 +101,22 @@ class Plan:
         )
         among = f"the cheapest of {len(self.best)} designs" if len(self.best) > 1 else "enough"
         said = (
-            f"{size}{self.mechanism}{times} is {among}: at epsilon = {self.epsilon:g}"
-            + (f", delta = {row['delta']:g}" if row["delta"] else "")
+            f"{size}{self.mechanism}{times} is {among}: at epsilon = {shown_up(self.epsilon)}"
+            + (f", delta = {shown_up(row['delta'])}" if row["delta"] else "")
             + f" ({row['neighbours']}) the {100 * self.level:g}% interval is {length}, "
         )
+        # To tell two values of a record apart under add_remove, it takes that factor twice.
+        unknown = row["neighbours"] == Neighbours.ADD_REMOVE
+        about = "that a record is there" if unknown else "about a record"
         if row["ratio"] == row["ratio"]:
             said += f"{row['ratio']:.3g} times what it is without privacy, "
         said += (
-            f"and covers with probability {row['coverage']:.3f}; an attacker's odds about a record "
-            f"grow by a factor of at most {row['odds']:.3g}"
+            f"and covers with probability {row['coverage']:.3f}; an attacker's odds {about} "
+            f"grow by a factor of at most {shown_up(row['odds'], 3)}"
         )
         if row["odds_failure"]:
-            said += f", except with probability {row['odds_failure']:.3g}"
-        said += f", from probability {self.attacker_prior:g} to {row['attacker']:.3g}."
+            said += f", except with probability {shown_up(row['odds_failure'], 3)}"
+        said += f", from probability {self.attacker_prior:g} to {shown_up(row['attacker'], 3)}."
         if row["how"] == "simulated":
             said += (
                 f" The length is simulated, with standard error {row['width_se']:.2g}, and meets "

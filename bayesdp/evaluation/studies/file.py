@@ -129,7 +129,8 @@ def _data(section: Mapping[str, Any], folder: Path) -> tuple[Any, bool]:
     source = data.source
     if ":" not in source and not Path(source).is_absolute():
         source = str(folder / source)
-    frame = read_table(source, data.columns or [str(data.column)])
+    text = [] if data.equals is None else [str(data.column)]
+    frame = read_table(source, data.columns or [str(data.column)], text=text)
     if data.column is None:
         return frame, data.public
     return answers(frame[data.column], equals=data.equals, above=data.above), data.public

@@ -136,19 +136,23 @@ class JointMoves(Protocol):
         """At least the root of the sum of their squares; inf where no more is known."""
 
 
-def sums_of(family: Family, data: Any, *, clip: bool = False) -> Sums:
+def sums_of(family: Family, data: Any, *, clip: bool = False, empty: bool = False) -> Sums:
     """The sums over records in memory, or over batches as an iterator or a scan yields them.
 
     Raises
     ------
     InvalidInput
-        As `Family.sums`; or if there is no record at all.
+        As `Family.sums`; or if there is no record at all, unless that is `empty`, allowed.
     """
-    return added_up(data, lambda batch: family.sums(batch, clip=clip))
+    none = np.empty(0) if empty else None
+    return added_up(data, lambda batch: family.sums(batch, clip=clip), none)
 
 
-def added_up(data: Any, sums: Callable[[Any], Sums], *, empty: bool = False) -> Sums:
-    """The same, of whatever sums a batch has; none at all is allowed where `empty`."""
+def added_up(data: Any, sums: Callable[[Any], Sums], empty: Any = None) -> Sums:
+    """The same, of whatever sums a batch has; `empty` is one without records, if that is allowed.
+
+    It is where n is confidential: else the refusal would say that n is 0.
+    """
     made: Sums | None = None
     if hasattr(data, "added"):  # a scan, whose workers may do it
         made = data.without_groups().added(sums, operator.add)
@@ -156,6 +160,8 @@ def added_up(data: Any, sums: Callable[[Any], Sums], *, empty: bool = False) -> 
         for batch in data if isinstance(data, Iterator) else [data]:
             each = sums(batch)
             made = each if made is None else made + each
-    if made is None or (made.n == 0 and not empty):
+    if made is None and empty is not None:
+        made = sums(empty)
+    if made is None or (made.n == 0 and empty is None):
         raise InvalidInput("data is empty; there is nothing to release")
     return made

@@ -66,7 +66,7 @@ class Bernoulli:
             if np.size(records) == 0:
                 return Sums(0, (0,))
             column_of(records, "0 and 1")
-        count = Count.of(records)
+        count = Count.of(records, empty=True)
         return Sums(int(count.n), (int(count.successes),))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> Count:

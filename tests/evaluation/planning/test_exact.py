@@ -1,9 +1,11 @@
 """The exact preposterior of a proportion, against enumeration through the mechanisms and models."""
 
+import dataclasses
 import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special
 
@@ -238,3 +240,15 @@ def test_simulated_lengths_are_judged_on_the_safe_side():
     share = outlook(drawn, guarantee, 0.9, 1.0)
     assert share.assured < share.safe < lengths.max()
     assert outlook(drawn, guarantee, 0.999, 1.0).safe == math.inf
+
+
+@pytest.mark.parametrize(
+    ("relation", "about"),
+    [("replace_one", "about a record"), ("add_remove", "that a record is there")],
+)
+def test_odds_are_about_what_the_promise_is_about_and_rounded_up(relation, about):
+    """Two values of a record are two steps apart under add/remove-one: odds grow by the square."""
+    plan = bdp.plan(bdp.BinomialModel((1, 1)), 50, target=0.9, mechanisms="discrete_laplace")
+    row = plan.chosen.to_dict() | {"neighbours": relation, "odds": math.exp(1.5)}
+    said = dataclasses.replace(plan, table=pd.DataFrame([row])).why()
+    assert f"an attacker's odds {about} grow by a factor of at most 4.49" in said
