@@ -75,7 +75,7 @@ class PoissonModel:
     family: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", check_prior(self.prior))
+        object.__setattr__(self, "prior", check_prior(self.prior, law="gamma"))
         if self.expected is not None:
             given = tuple(self.expected)
             if not given or not all(is_number(e) and 0 <= e < math.inf for e in given):

@@ -15,6 +15,7 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.count import is_missing
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
+from bayesdp.synthesis.groups import check_rows
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied
 
@@ -81,6 +82,7 @@ def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Labe
 
 
 def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, NDArray[np.int64]]:
+    check_rows(by, data)
     areas, labels = np.asarray(data, dtype=object), np.asarray(by)
     if areas.ndim != 1 or labels.shape != areas.shape:
         raise InvalidInput("by must be one column, as long as data, the events' areas")

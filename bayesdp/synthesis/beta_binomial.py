@@ -208,7 +208,7 @@ def _count_by(data: Any, by: Any) -> dict[Label, Count]:
         data = data[data.columns[0]] if len(data.columns) == 1 else data
     if by is None:
         return {None: Count.of(data)}
-    rows = rows_by_group(by, np.shape(data)[0])
+    rows = rows_by_group(by, np.shape(data)[0], data)
     Count.of(data)  # every record is checked before any is counted
     values = np.asarray(data)
     return {label: Count.of(values[places]) for label, places in rows.items()}
