@@ -93,8 +93,10 @@ def enumerate_cells(
         total += high - low + 1
         if total > _MOST_CELLS:
             raise InvalidInput(
-                f"the prior on n gives more than {_MOST_CELLS:,} pairs of a size and a count; "
-                "narrow it, or put its probability on fewer sizes"
+                f"n gives more than {_MOST_CELLS:,} pairs of a size and a count that aren't "
+                f"negligible, at n = {n:,}; if n has a prior, narrow it, or put its probability on "
+                "fewer sizes; if it is public, of so many records a count with noise "
+                "(bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely"
             )
     found = [_cells_within(parts, prior, *each) for each in windows]
     together = Cells(

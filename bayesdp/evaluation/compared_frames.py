@@ -17,14 +17,40 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
+# Mechanisms whose outputs are records, and how to draw records from others' counts.
+_RECORDS = {
+    "beta_binomial",
+    "censored_beta",
+    "censored_posterior",
+    "conjugate",
+    "modips_grid",
+    "modips_nested",
+    "modips_sbs",
+    "modips_selected",
+    "modips_sequential",
+    "randomized_response",
+}
+_DRAWN_BY = {
+    "dirichlet_multinomial": "bdp.DirichletMultinomialSynthesizer.records(release)",
+    "noisy_marginals": "bdp.LogLinearSynthesizer.records(release, size)",
+    "perturbed_histogram": "bdp.PerturbedHistogramSynthesizer.records(release, size)",
+}
 _NUMBERS = {"integer", "floating", "boolean", "mixed-integer-float", "decimal"}
 
 
 def copies_of(released: Any) -> list[pd.DataFrame]:
-    """The synthetic tables of a Release, of a list of tables, or of a single one."""
+    """The synthetic tables of a Release, of a list of tables, or of a single one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, or the release holds counts or other numbers: its rows would be
+        taken for records.
+    """
     import pandas as pd
 
     if isinstance(released, Release):
+        _check_records(released)
         return released.to_frames()
     tables = [released] if isinstance(released, pd.DataFrame) else released
     if (
@@ -37,6 +63,18 @@ def copies_of(released: Any) -> list[pd.DataFrame]:
             "non-empty list of DataFrames"
         )
     return list(tables)
+
+
+def _check_records(release: Release) -> None:
+    for part in release.parts:
+        mechanism: Any = part.mechanism
+        name = mechanism.name
+        if name not in _RECORDS or (name == "conjugate" and mechanism.size is None):
+            way = f"give {_DRAWN_BY[name]}" if name in _DRAWN_BY else "give DataFrames of records"
+            raise InvalidInput(
+                f"released is a Release of {name!r}, which holds counts or other numbers, a row "
+                f"each, and no records; {way}"
+            )
 
 
 def check_frame(name: str, frame: Any) -> pd.DataFrame:

@@ -35,6 +35,7 @@ _FAR = 45.0  # log of what is negligible beside the largest
 _COARSE = 48  # points a side of a search for where the posterior is
 _MOST_LOG = 300.0  # of a variance whose powers are numbers
 _MOST_PIECES = (24, 16)  # of the mean, and of the logarithm of the variance
+_LONGEST_LOG = 2.0  # piece of the latter, of which two or three records leave much
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def posterior_of_pair(seen: SeenPair, prior: tuple[float, ...]) -> PairPosterior
     v_kinks = np.log(seen.kinks[1][seen.kinks[1] > 0])
     t_kinks = np.arcsinh((seen.kinks[0] - m0) / narrow)
     t, t_widths = _pieces(t_ends, t_kinks, lengths[0], _MOST_PIECES[0])
-    u, u_widths = _pieces(u_ends, v_kinks, lengths[1], _MOST_PIECES[1])
+    most = max(_MOST_PIECES[1], math.ceil((u_ends[1] - u_ends[0]) / _LONGEST_LOG))
+    u, u_widths = _pieces(u_ends, v_kinks, lengths[1], most)
     s, s_widths = m0 + narrow * np.sinh(t), t_widths * narrow * np.cosh(t)
     if seen.moving_kinks is not None:
         u, u_widths = _moving_pieces(u_ends, seen.moving_kinks(s), lengths[1])

@@ -121,8 +121,10 @@ def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
     scales, variances = list(mechanism.scales), (0.0, most)
     if not np.any(alike):
         # Beyond a copy's sigmas and the noise nothing is likely, and it varies no faster than they.
+        # Below them v falls like v^{(n - 1) / 2}, and so does what it says of any of them.
         least, last = (np.array([copy.sigmas[i] for copy in copies]) ** 2 for i in (0, -1))
         reach = 60 * scales[1]
+        least *= math.exp(-_FAR / (int(mechanism.n or 0) - 1))
         variances = max(0.0, float(least.max()) - reach), min(most, float(last.min()) + reach)
         own = np.min(np.var(every, axis=1)) * math.sqrt(2 / (int(mechanism.n or 0) + every.size))
         scales[1] = max(scales[1], float(own))

@@ -49,7 +49,9 @@ class PoissonModel:
         e_i, one an area; 0 where no event can be. Default: those of Poisson-gamma copies, which
         say them; else 1, so that a rate is an expected count.
     n : int, optional
-        The number of all events, where it is known but the release doesn't say it.
+        The number of all events, where it is known but the release doesn't say it. The n of a
+        vector with noise is one of records, who may each have several events or none: where
+        every record is one event, say it here.
 
     Raises
     ------
@@ -73,7 +75,7 @@ class PoissonModel:
     family: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", check_prior(self.prior))
+        object.__setattr__(self, "prior", check_prior(self.prior, law="gamma"))
         if self.expected is not None:
             given = tuple(self.expected)
             if not given or not all(is_number(e) and 0 <= e < math.inf for e in given):

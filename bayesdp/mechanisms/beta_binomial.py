@@ -256,8 +256,8 @@ class BetaBinomialMechanism:
         return count
 
 
-def check_prior(prior: Any, name: str = "prior") -> tuple[float, float]:
-    """Return a beta prior as two floats if both are positive and finite, else raise."""
+def check_prior(prior: Any, name: str = "prior", law: str = "beta") -> tuple[float, float]:
+    """Return a beta (or other) prior as two floats if both are positive and finite, else raise."""
     try:
         a, b = (float(v) if isinstance(v, Real) else math.nan for v in prior)
     except (TypeError, ValueError):  # not a pair
@@ -265,6 +265,6 @@ def check_prior(prior: Any, name: str = "prior") -> tuple[float, float]:
     if not (a > 0 and b > 0 and math.isfinite(a + b)):
         raise InvalidInput(
             f"{name} is {prior!r}; it must be two positive finite numbers, the parameters "
-            "of a beta distribution, for example (1, 1)"
+            f"of a {law} distribution, for example (1, 1)"
         )
     return a, b

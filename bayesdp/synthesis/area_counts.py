@@ -15,7 +15,7 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.cells import Axis
 from bayesdp.mechanisms.count import is_missing
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
-from bayesdp.synthesis.groups import labels_of
+from bayesdp.synthesis.groups import check_rows, labels_of
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
 
@@ -86,6 +86,7 @@ def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Labe
 
 
 def _split(groups: Mapping[Label, Expected], data: Any, by: Any) -> dict[Label, NDArray[np.int64]]:
+    check_rows(by, data)
     areas, labels = np.asarray(data, dtype=object), labels_of(by)
     if areas.ndim != 1 or labels.shape != areas.shape:
         raise InvalidInput("by must be one column, as long as data, the events' areas")

@@ -205,7 +205,7 @@ def _count_by(data: Any, by: Any, *, empty: bool) -> dict[Label, Count]:
         data = data[data.columns[0]] if len(data.columns) == 1 else data
     if by is None:
         return {None: Count.of(data, empty=empty)}
-    rows = rows_by_group(by, np.shape(data)[0])
+    rows = rows_by_group(by, np.shape(data)[0], data)
     Count.of(data, empty=empty)  # every record is checked before any is counted
     values = np.asarray(data)
     return {label: Count.of(values[places]) for label, places in rows.items()}

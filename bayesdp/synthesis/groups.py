@@ -26,14 +26,26 @@ def sorted_labels(labels: Iterable[Any]) -> list[Any]:
     return sorted(labels, key=lambda label: (type(label).__name__, label))
 
 
-def rows_by_group(by: Any, n: int) -> dict[Label, NDArray[np.int64]]:
+def check_rows(by: Any, data: Any) -> None:
+    """InvalidInput if both have a pandas index and these differ: whose is whose isn't clear."""
+    theirs: Any = getattr(by, "index", None)
+    ours: Any = getattr(data, "index", None)
+    if hasattr(theirs, "equals") and hasattr(ours, "equals") and not theirs.equals(ours):
+        raise InvalidInput(
+            "by and data have different indexes; a record's group is taken by its place, so bring "
+            "them into one order, as by.loc[data.index], or give by.to_numpy() if they are"
+        )
+
+
+def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.int64]]:
     """The places of each group's records among n; a pandas categorical brings its own order.
 
     Raises
     ------
     InvalidInput
-        If it isn't n labels, or some are missing.
+        If it isn't n labels, some are missing, or its index isn't that of `data`.
     """
+    check_rows(by, data)
     labels = labels_of(by)
     if labels.shape != (n,):
         raise InvalidInput("by must be one column, as long as data")

@@ -242,7 +242,7 @@ class Modips:
             label: self.first.sums(
                 records.iloc[rows] if hasattr(records, "iloc") else records[rows], clip=self.clip
             )
-            for label, rows in rows_by_group(by, len(records)).items()
+            for label, rows in rows_by_group(by, len(records), records).items()
         }
 
     @property

@@ -100,7 +100,7 @@ def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], b
     clamp = made.outside == "clamp"
     if by is None:
         return {None: counted(axes, columns, clamp=clamp)}
-    order = list(rows_by_group(by, len(columns[0])))
+    order = list(rows_by_group(by, len(columns[0]), data))
     # Every record is checked before any is counted by group.
     group = Axis("by", categories=tuple(order))
     whole = counted((group, *axes), [by, *columns], clamp=clamp)

@@ -254,3 +254,34 @@ def test_refusals_show_no_record(confidential, released, options, message):
     text = str(caught.value)
     assert not any(secret in text for secret in ("918273", "645546", "secretive", "hidden"))
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "output", "way"),
+    [
+        (bdp.PerturbedHistogram(1.0, 2), (3, 4), "PerturbedHistogramSynthesizer.records"),
+        (bdp.LaplaceMechanism(1.0, 1.0), 3.5, "DataFrames of records"),
+        (bdp.DirichletMultinomialMechanism(5, 5, 2, 1.0), (3, 2), "MultinomialSynthesizer.records"),
+        (bdp.ConjugateRelease("bernoulli", "parameter_draw", 5, (1, 1)), 0.5, "of records"),
+    ],
+)
+def test_released_numbers_are_not_taken_for_records(mechanism, output, way):
+    release = bdp.Release.of(mechanism, [output])
+    with pytest.raises(bdp.InvalidInput, match=way):
+        bdp.utility(pd.DataFrame({"value": [3.0, 4.0]}), release)
+    with pytest.raises(bdp.InvalidInput, match="no records"):
+        bdp.anonymity(release, quasi_identifiers=["value"])
+
+
+def test_whole_table_of_synthetic_counts_by_its_records():
+    table = pd.DataFrame({"sex": ["f", "m", "m", "f"] * 5, "job": ["x", "y", "x", "x"] * 5})
+    columns = {"sex": ["f", "m"], "job": ["x", "y"]}
+    with bdp.reproducible(1):
+        made = bdp.DirichletMultinomialSynthesizer(4.0, copies=2, categories=columns)
+        release = made.release(table)
+    records = made.records(release)
+    counts = release.to_frames()[1].set_index(["sex", "job"])["count"] / len(records[1])
+    truth = table.value_counts(normalize=True).reindex(counts.index, fill_value=0.0)
+    found = bdp.utility(table, records)
+    by_hand = (counts - truth).abs().sum() / 2
+    assert value(found, "pairwise_tv", "sex", other="job", copy=1) == pytest.approx(by_hand)

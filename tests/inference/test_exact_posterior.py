@@ -206,6 +206,12 @@ def test_too_many_sizes_are_refused():
         bdp.BinomialModel(n=range(5_000_000, 5_000_100)).posterior(hidden)
 
 
+def test_too_many_records_for_copies_are_refused_by_their_number():
+    release = bdp.Release.of(bdp.BetaBinomialMechanism(10**9, 1000, (1.0, 1.0)), [300])
+    with pytest.raises(bdp.InvalidInput, match=r"at n = 1,000,000,000.*DiscreteLaplace"):
+        bdp.BinomialModel().posterior(release)
+
+
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
 def test_quantile_refuses_what_is_no_probability(charest_release, bad):
     with pytest.raises(bdp.InvalidInput, match="q is"):

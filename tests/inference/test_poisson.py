@@ -166,7 +166,7 @@ class TestRefusals:
 
     def test_parameters(self):
         for model, message in (
-            ({"prior": (0.0, 1.0)}, "prior"),
+            ({"prior": (0.0, 1.0)}, "of a gamma distribution"),
             ({"expected": (-1.0,)}, "expected is"),
             ({"expected": ()}, "expected is"),
             ({"n": 0}, "n is 0"),

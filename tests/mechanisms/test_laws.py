@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from bayesdp.mechanisms.families.gaussian_blur import log_exponential_normal
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, beta_logpdf
 
 
@@ -71,3 +72,25 @@ def test_beta_density_at_the_ends():
     assert np.exp(beta_logpdf([0, 1], 1.0, 3.0)) == pytest.approx([3, 0])
     assert np.isposinf(beta_logpdf([0, 1], 0.5, 0.5)).all()
     assert np.isneginf(beta_logpdf([-0.1, 1.1], 2.0, 2.0)).all()
+
+
+@pytest.mark.parametrize("width", [1e-3, 1.0, 30.0, 1e4, 1e8, 1e13])
+def test_laplace_noise_blurred_by_a_normal_law_however_wide(width):
+    """The integral of exp((m - c) / b) N(m; r, rho^2), in 60 digits."""
+    c, b = 0.3, 0.25
+    for high, low in [(0.3, -1.0), (0.3, 0.3 - 1e-3), (-0.5, -40.0)]:
+        for r in (c, c - 3 * b, c + 2 * b * width, c - 2 * b * width, c - b * width**2):
+            with mp.workdps(60):
+                rho = mp.mpf(b) * mp.mpf(width)
+                ends = [(mp.mpf(x) - mp.mpf(r)) / rho - mp.mpf(width) for x in (low, high)]
+                ends = [-ends[1], -ends[0]] if ends[0] > 0 else ends
+                mass = (mp.erf(ends[1] / mp.sqrt(2)) - mp.erf(ends[0] / mp.sqrt(2))) / 2
+                if ends[1] < 0:
+                    mass = (mp.erfc(-ends[1] / mp.sqrt(2)) - mp.erfc(-ends[0] / mp.sqrt(2))) / 2
+                tilt = (mp.mpf(r) - mp.mpf(c)) / mp.mpf(b) + mp.mpf(width) ** 2 / 2
+                want = float(tilt + mp.log(mass))
+            found = log_exponential_normal(low, high, np.array(c), np.array(r), b, b * width)
+            if want < -1e6:  # as good as impossible
+                assert float(found) < -1e6
+            else:
+                assert float(found) == pytest.approx(want, rel=1e-11, abs=1e-11)

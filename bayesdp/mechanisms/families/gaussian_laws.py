@@ -34,15 +34,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families.gaussian_blur import log_normal, log_smooth
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
 from bayesdp.mechanisms.lattice import to_steps
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
 from bayesdp.mechanisms.truncated_normal import log_mass
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ _PIECE = 3.0
 _REACH = 9.0
 _UNLIKELY = 90.0  # log of a likelihood beside the largest
 _FINE = 8  # steps of the lattice to rho, at least
-_FAR = 9.0  # standard deviations
 _BLOCK = 1 << 20  # numbers in a temporary array
 
 
@@ -243,41 +241,7 @@ class Blurred:
     def log_density(self, theta: Floats) -> Floats:
         """log w, shape of the statistic and theta's."""
         r = np.asarray((theta - self.eta) / self.kappa, dtype=np.float64)
-        found = _log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
+        found = log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
         for end, probability in zip(self.ends, self.log_ends or (), strict=False):
-            found = np.logaddexp(found, probability + _log_normal(r - end, self.rho))
+            found = np.logaddexp(found, probability + log_normal(r - end, self.rho))
         return np.asarray(found - math.log(self.kappa))
-
-
-def _log_smooth(
-    part: AdditiveNoise, c: Floats, r: Floats, rho: Any, cells: tuple[float, float]
-) -> Floats:
-    """log of the integral over the cells of the noise's density around c times N(m; r, rho^2)."""
-    low, high = cells
-    scale = part.step * float(part.noise.scale)
-    if not isinstance(part.noise, LaplaceNoise):
-        whole = np.hypot(scale, rho)
-        middle, sd = r + (c - r) * (rho / whole) ** 2, scale * rho / whole
-        inside = log_between((low - middle) / sd, (high - middle) / sd)
-        return np.asarray(_log_normal(r - c, whole) + inside)
-    kink, shift = np.clip(c, low, high), rho**2 / scale
-    common = shift / scale / 2 - math.log(2 * scale)
-    left = log_between((low - r - shift) / rho, (kink - r - shift) / rho) + (r - c) / scale
-    right = log_between((kink - r + shift) / rho, (high - r + shift) / rho) - (r - c) / scale
-    return np.asarray(common + np.logaddexp(left, right))
-
-
-def log_between(a: ArrayLike, b: ArrayLike) -> Floats:
-    """log Pr[a <= N(0, 1) <= b], a <= b, without cancellation in the tails."""
-    a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
-    flip = a + b > 0
-    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    found = np.asarray(special.log_ndtr(b))
-    near = (a > -_FAR) | (b - a < _FAR)  # else what is below a is less than 1e-17 of that below b
-    with np.errstate(divide="ignore"):
-        found[near] += np.log(-np.expm1(np.minimum(special.log_ndtr(a[near]) - found[near], 0.0)))
-    return found
-
-
-def _log_normal(x: Floats, sd: Any) -> Floats:
-    return np.asarray(-((x / sd) ** 2) / 2 - np.log(sd) - HALF_LOG_2PI)

@@ -1,0 +1,32 @@
+"""Records and their groups belong together by place, so their indexes may not differ."""
+
+import pandas as pd
+import pytest
+
+import bayesdp as bdp
+
+GROUPS = pd.Series(list("abab") * 20)
+MADE = {
+    "count": (bdp.BetaBinomialSynthesizer(epsilon=2.0), pd.Series([1, 0, 1, 1] * 20)),
+    "table": (
+        bdp.DirichletMultinomialSynthesizer(2.0, categories={"x": [0, 1]}),
+        pd.DataFrame({"x": [1, 0, 1, 1] * 20}),
+    ),
+    "modips": (bdp.Modips(bdp.families.Bernoulli(), epsilon=2.0), pd.Series([1, 0, 1, 1] * 20)),
+    "events": (
+        bdp.PoissonGammaSynthesizer(4.0, {g: {"A": 9.0, "B": 9.0} for g in "ab"}),
+        pd.Series(list("AABB") * 20),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_groups_in_another_order_are_refused(kind):
+    made, data = MADE[kind]
+    moved = data.set_axis(pd.Index([*range(3, len(data)), 0, 1, 2]), axis=0)
+    with pytest.raises(bdp.InvalidInput, match="different indexes"):
+        made.release(moved, by=GROUPS)
+    for by in (GROUPS, GROUPS.to_numpy(), GROUPS.tolist()):
+        assert made.release(data, by=by).groups == ("a", "b")
+    assert made.release(moved, by=GROUPS.to_numpy()).groups == ("a", "b")
+    assert made.release(moved, by=GROUPS.loc[moved.index]).groups == ("a", "b")
