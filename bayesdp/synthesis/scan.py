@@ -198,11 +198,8 @@ class Scan:
 
         # Arrow reads ahead, by default so far that memory holds all of a file's columns; its
         # threads do so whatever is asked for, where batches are used more slowly than read.
-        options: dict[str, Any] = {
-            "batch_readahead": 1,
-            "fragment_readahead": 1,
-            "use_threads": False,
-        }
+        options: dict[str, Any] = {"batch_readahead": 1, "fragment_readahead": 1}
+        options["use_threads"] = False
         if getattr(getattr(self._dataset, "format", None), "default_extname", "") == "parquet":
             scanning = pyarrow.dataset.ParquetFragmentScanOptions(pre_buffer=False)
             options["fragment_scan_options"] = scanning

@@ -16,7 +16,7 @@ from bayesdp.mechanisms.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.release import Release
-from bayesdp.synthesis.groups import complete_groups, rows_by_group
+from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
@@ -69,6 +69,7 @@ def _counts_by_group(
     """The cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
         raise InvalidInput("categories is missing; list the columns' labels, or give counts")
+    check_rows(by, data)
 
     def columns(batch: Any) -> dict[str, Any]:
         return columns_of(batch, name, made.bounds, made.categories or {})
@@ -100,7 +101,7 @@ def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], b
     clamp = made.outside == "clamp"
     if by is None:
         return {None: counted(axes, columns, clamp=clamp)}
-    order = list(rows_by_group(by, len(columns[0]), data))
+    order = list(rows_by_group(by, len(columns[0])))
     # Every record is checked before any is counted by group.
     group = Axis("by", categories=tuple(order))
     whole = counted((group, *axes), [by, *columns], clamp=clamp)
