@@ -241,6 +241,9 @@ def _sigmas(pymc: Any, g: str, mechanism: Any, variance: Any, y: Any) -> Any:
 
 
 def _log_between(a: Any, b: Any) -> Any:
+    """Log of a standard normal's mass in [a, b], from the tail in which its logs keep digits."""
     import pytensor.tensor as pt
 
-    return pt.log(pt.exp(log_ndtr(b)) - pt.exp(log_ndtr(a)))
+    far = a > 0
+    low, high = log_ndtr(pt.switch(far, -b, a)), log_ndtr(pt.switch(far, -a, b))
+    return high + pt.log1mexp(low - high)

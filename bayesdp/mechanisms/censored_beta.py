@@ -73,6 +73,7 @@ from bayesdp.mechanisms.censored_weights import (
     check_weighting,
     unit_scale,
 )
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
@@ -83,7 +84,6 @@ _ATTACHED = (
     "A record's weight doesn't depend on other records: neighbours add, remove or replace a record "
     "together with its weight."
 )
-_PUBLIC_N = "The number of records is public and not protected."
 _TIMES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}  # widths that a neighbour costs
 
 
@@ -229,7 +229,7 @@ class CensoredBetaMechanism:
                 "The interval, the prior, the grid and the size of a copy were chosen without "
                 "the data.",
                 *((_ATTACHED,) if self.weights == ATTACHED else ()),
-                *((_PUBLIC_N,) if self.n is not None else ()),
+                *((PUBLIC_N,) if self.n is not None else ()),
                 COMPUTATIONAL,
             ),
             source="bayesdp.mechanisms.censored_beta; Hu, Williams and Savitsky (2025)",
@@ -256,7 +256,7 @@ class CensoredBetaMechanism:
     def release(self, statistic: Any, copies: int = 1) -> Floats:
         """Draw copies from the secure generator.
 
-        The statistic is the confidential records, in (0, 1), at least one, in any order, or a
+        The statistic is the confidential records, in (0, 1), any number, in any order, or a
         pair of them and their weights. Returns synthetic records, sorted, shape (copies, size),
         each copy from its own (phi, lambda), none rounded to 0 or 1.
         """

@@ -36,15 +36,21 @@ def check_records(data: Any) -> NDArray[np.float64]:
 
 
 def check_number(n: int) -> int:
-    """Return the number of records if it is at least 1 and not too large, else raise."""
-    if n < 1:
-        raise InvalidInput("data is empty; there is nothing to release")
+    """Return the number of records if it is not too large, else raise; none is as good as one."""
     if n > _MOST_RECORDS:
         raise InvalidInput(
             f"data has more than {_MOST_RECORDS} records, up to which sums are exact; release "
             "parts that were chosen without looking at the records"
         )
     return n
+
+
+def check_some(data: Any) -> NDArray[np.float64]:
+    """`check_records` for what doesn't promise the same without a record, or conditionally."""
+    records = check_records(data)
+    if records.size == 0:
+        raise InvalidInput("data is empty; there is nothing to release")
+    return records
 
 
 def of_records(neighbours: str) -> Neighbours:

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -45,8 +46,10 @@ from bayesdp.privacy.neighbours import Neighbours
 _KINDS = {"integer": np.int64, "number": np.float64}
 _RESERVED = ("copy", "part")  # columns of a release's file
 _EXACT = (
-    "The same operations on the same numbers, in arrays of the same shapes, give the same result: "
-    "each record's term is computed from that record alone, but by floating-point arithmetic.",
+    "The same operations on the same numbers, in arrays of the same shapes and types, give the "
+    "same result: each record's term is computed from that record alone, but by floating-point "
+    "arithmetic.",
+    "The type of a column of data is public, integers or floats whatever the records are.",
 )
 _INEXACT = (
     "Each copy's draw of the parameters is exact: convergence diagnostics are no proof. If one is "
@@ -60,6 +63,7 @@ _ASSUMPTIONS = (
     "A record is its entries of the observed variables and of all data as long as the records; "
     "its weight is public or a public function of that record alone.",
 )
+_SOME = "There is a record: a model without any is refused, which tells it from one with a record."
 _GENERATORS = {
     "pymc": "What the engine draws comes from its own generator, with a key of 64 bits from the "
     "operating system, which too can't be told from true randomness.",
@@ -162,7 +166,7 @@ class CensoredPosterior:
             )
         times = 1 if relation is Neighbours.ADD_REMOVE else 2
         each = [self.upper, -self.lower] * (times * copies)
-        notes = ("The number of records is public and not protected.",) if self.n else ()
+        notes = (PUBLIC_N,) if self.n else (_SOME,)
         return Guarantee(
             epsilon=composition.total(each),
             delta=0.0,

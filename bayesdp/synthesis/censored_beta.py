@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored_inputs import check_records
+from bayesdp.mechanisms.censored_inputs import check_records, check_some
 from bayesdp.mechanisms.censored_records import stored, with_weights
 from bayesdp.mechanisms.censored_weights import (
     ATTACHED,
@@ -119,8 +119,8 @@ class CensoredBetaSynthesizer:
         Parameters
         ----------
         y : array_like or Scan
-            The confidential records, all in (0, 1), at least one. A scan's column may be larger
-            than memory; see the notes.
+            The confidential records, all in (0, 1); at least one, but for the engine "grid". A
+            scan's column may be larger than memory; see the notes.
         size : int
             Synthetic records per copy, chosen without the data. It costs nothing.
         ledger : DatasetLedger, optional
@@ -133,7 +133,7 @@ class CensoredBetaSynthesizer:
         Raises
         ------
         InvalidInput
-            If the data are empty, missing somewhere or not all in (0, 1), the weights don't fit
+            If the data are missing somewhere or not all in (0, 1), the weights don't fit
             them, there is no room to sort them on disk, or if there is a ledger and the draws would
             be seeded. Nothing is spent or drawn then.
         BudgetExceeded
@@ -200,14 +200,15 @@ class CensoredBetaSynthesizer:
         weighting = self._weighting
         if isinstance(y, Scan) and self.engine == "grid" and not isinstance(weighting, str):
             return stored(y.pieces(), weighting)
-        records = check_records(y.to_numpy() if isinstance(y, Scan) else y)
+        check = check_records if self.engine == "grid" else check_some
+        records = check(y.to_numpy() if isinstance(y, Scan) else y)
         if weighting != ATTACHED:
             return records
         weights = self.weights
         if callable(weights):
             # One at a time, so that a weight can't depend on the other records.
             alone = [np.ravel(weights(record.copy())) for record in records.reshape(-1, 1)]
-            weights = np.concatenate(alone)
+            weights = np.concatenate([np.empty(0), *alone])
         return records, check_weights(weights, records.size)
 
     def _columns(self, statistic: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:

@@ -33,7 +33,7 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_inputs import check_records
+from bayesdp.mechanisms.censored_inputs import check_some
 from bayesdp.mechanisms.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
@@ -142,7 +142,7 @@ class HuComparators:
     shift: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", check_records(self.records))
+        object.__setattr__(self, "records", check_some(self.records))
         check_at_least_one("count", self.count)
         # A wrong method, scale or shift fails here, not after minutes.
         fitted_weights(np.ones(1), method=self.method, scale=self.scale, shift=self.shift)

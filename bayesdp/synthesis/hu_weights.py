@@ -38,7 +38,7 @@ from scipy import special
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.mechanisms.censored_grid import Grid
-from bayesdp.mechanisms.censored_inputs import check_interval, check_records
+from bayesdp.mechanisms.censored_inputs import check_interval, check_some
 from bayesdp.mechanisms.randomness import generator
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ def pseudo_draws(
     ndarray, shape (count, 2)
         From a grid over the box that carries the posterior, uniform within a cell.
     """
-    y, alpha = check_records(records), check_weights(weights, np.size(records))
+    y, alpha = check_some(records), check_weights(weights, np.size(records))
     check_at_least_one("count", count)
     bounds = None if interval is None else check_interval(interval)
     density = prior or BetaPrior()
@@ -120,7 +120,7 @@ def record_lipschitz(
 
     Clipped to `interval` first, if there is one. Shape (n,).
     """
-    y, alpha = check_records(records), check_weights(weights, np.size(records))
+    y, alpha = check_some(records), check_weights(weights, np.size(records))
     bounds = None if interval is None else check_interval(interval)
     logs = np.stack([np.log(y), np.log1p(-y), np.ones(y.size)]) * alpha
     largest = np.zeros(y.size)

@@ -26,9 +26,10 @@ is evaluated on its own:
   vectorised evaluation of all records at once would not do: the last few of an array may take
   another path, with other rounding.
 * What remains is that a computer's arithmetic is a function: the same operations on the same
-  numbers, in arrays of the same shapes, give the same numbers. If rounding depended on something
-  else, such as where arrays are in memory, but not on the data, then the law would be a mixture of
-  laws, each with that promise, and keep it.
+  numbers, in arrays of the same shapes and types, give the same numbers. If rounding depended on
+  something else, such as where arrays are in memory, but not on the data, then the law would be a
+  mixture of laws, each with that promise, and keep it. A column's type is an assumption: were it
+  one of integers or of floats by what all records are, a term would depend on the others.
 
 Nothing is left to delta, to convergence, or to the prior's being proper.
 """

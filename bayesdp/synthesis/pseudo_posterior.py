@@ -122,6 +122,8 @@ class PseudoPosterior:
     def _risky(self, curves: Floats) -> Iterator[tuple[Floats, Any, Floats]]:
         """Records, weights and curves of (a, b, log Beta), the largest term among theirs."""
         weights, n = self.law.weights, self.law.records.size
+        if n == 0:
+            return
         if weights is not None:
             for start in range(0, n, _PIECE):
                 some = slice(start, start + _PIECE)

@@ -166,8 +166,8 @@ def test_the_ledger_is_spent_before_anything_is_drawn(dataset, reference, monkey
         made.release(reference, ledger=dataset)
 
 
+PUBLIC = bdp.PublicWeights(2.0, phi=(0.05, 0.5), lam=(1.0, 20.0))
 BAD_DATA = [
-    ([], "empty"),
     ([0.25, 0.0], "at 0 or 1"),
     ([0.25, 1.0], "at 0 or 1"),
     ([0.25, -0.5], "outside"),
@@ -180,6 +180,25 @@ BAD_DATA = [
     (0.25, "one column"),
     (None, "one column"),
 ]
+
+
+@pytest.mark.parametrize("weights", [None, PUBLIC, lambda record: np.ones(1)])
+def test_no_records_are_released_from_as_any_others(dataset, weights):
+    """A refusal would tell them from one record, under add/remove-one."""
+    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    assert len(made.release([], size=7, ledger=dataset).outputs[0]) == 7
+    posterior = made.pseudo_posterior([])
+    assert posterior.summary().loc["phi", "mean"] == pytest.approx(0.5, abs=1e-6)  # the prior's
+    assert posterior.summary().loc["phi", "sd"] == pytest.approx(12**-0.5, rel=1e-3)
+    assert posterior.lipschitz == posterior.censored == 0
+
+
+@pytest.mark.parametrize("engine", ["stan", "pymc"])
+def test_chains_need_a_record(engine):
+    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, engine=engine)
+    with pytest.raises(bdp.InvalidInput, match="data is empty"):
+        made.release([])
+    assert any("There is a record" in each for each in made.guarantee().assumptions)
 
 
 @pytest.mark.parametrize(("data", "message"), BAD_DATA)
