@@ -94,9 +94,13 @@ def test_every_page_is_there(site: Path):
     mechanisms = {
         f"mechanisms/{path.stem}.html" for path in (ROOT / "notebooks/mechanisms").glob("*.md")
     }
-    sections = {f"reference/{section}.html" for section in (*reference.SECTIONS, "proofs")}
+    names = {
+        f"reference/{section}/{name}.html"
+        for section, found in reference.pages().items()
+        for name in ("index", *found)
+    } | {"reference/proofs.html"}
     project = {"index.html", "how_to.html", "contributing.html", "changelog.html", "404.html"}
-    assert pages == notebooks | mechanisms | sections | project
+    assert pages == notebooks | mechanisms | names | project
     assert 'src="_site/survey.svg"' in (site / "index.html").read_text(encoding="utf-8")
     assert (site / "_site" / "survey.svg").is_file()
 
@@ -104,14 +108,14 @@ def test_every_page_is_there(site: Path):
 @pytest.mark.slow
 def test_every_public_name_has_its_heading_once(site: Path):
     anchors = [
-        anchor for path in (site / "reference").glob("*.html") for anchor in Page(path).anchors
+        anchor for path in (site / "reference").rglob("*.html") for anchor in Page(path).anchors
     ]
     for names in reference.public_names().values():
         for name in names:
             assert anchors.count(name) == 1, name
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     locations = {entry["location"] for entry in index["docs"]}
-    assert "reference/analyst.html#bayesdp.BinomialModel.fit" in locations
+    assert "reference/analyst/BinomialModel.html#bayesdp.BinomialModel.fit" in locations
     assert "mechanisms/noise.html#laplace" in locations
 
 

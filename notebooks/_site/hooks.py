@@ -37,10 +37,20 @@ def on_config(config: Any) -> Any:
         {"Tutorials": [f"{name}.md" for name in names]},
         {"How to": "how_to.md"},
         {"Mechanisms": ["mechanisms/index.md", *(f"mechanisms/{name}" for name in mechanisms)]},
-        {"Reference": [*(f"reference/{s}.md" for s in reference.SECTIONS), "reference/proofs.md"]},
+        {"Reference": [*map(_section, reference.SECTIONS), "reference/proofs.md"]},
         {"Project": ["contributing.md", "changelog.md"]},
     ]
     return config
+
+
+def _section(section: str) -> dict[str, list[Any]]:
+    """A section of the reference: its contents, and a page a name."""
+    folder = f"reference/{section}"
+    pages = [
+        {reference.title(names): f"{folder}/{page}.md"}
+        for page, names in reference.pages()[section].items()
+    ]
+    return {reference.SECTIONS[section].partition(":")[0]: [f"{folder}/index.md", *pages]}
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -56,8 +66,10 @@ def on_files(files: Files, *, config: Any) -> Files:
         add(f"{path.stem}.md", f"---\ntitle: {json.dumps(made.title)}\n---\n\n{made.page}")
         for name, picture in made.pictures.items():
             add(name, picture)
-    for section, names in reference.public_names().items():
-        add(f"reference/{section}.md", reference.page(section, names))
+    for section, pages in reference.pages().items():
+        add(f"reference/{section}/index.md", reference.contents(section))
+        for name, names in pages.items():
+            add(f"reference/{section}/{name}.md", reference.page(names))
     add("reference/proofs.md", reference.proofs_page())
     return files
 

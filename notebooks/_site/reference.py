@@ -71,17 +71,49 @@ def _section(namespace: types.ModuleType, thing: object) -> str:
     return ROOMS.get(room, room)
 
 
-def page(section: str, names: list[str]) -> str:
-    """The section's page, in the directives that mkdocstrings reads."""
-    directives = "\n\n".join(f"::: {name}" for name in names)
-    return f"# {SECTIONS[section]}\n\n{directives}\n"
+def pages() -> dict[str, dict[str, list[str]]]:
+    """Each section's pages and the names on each: one, or `plan` and then `Plan`.
+
+    A file system that ignores case would take the pages of two such for one.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for section, names in public_names().items():
+        alike: dict[str, list[str]] = {}
+        for dotted in names:
+            alike.setdefault(_last(dotted).casefold(), []).insert(0, dotted)
+        found[section] = {_last(each[0]): each for each in alike.values()}
+    return found
+
+
+def title(names: list[str]) -> str:
+    """What a page is called in the menu."""
+    return ", ".join(map(_last, names))
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+def page(names: list[str]) -> str:
+    """A page, in the directives that mkdocstrings reads."""
+    directives = [f"::: {dotted}\n    options: {{heading_level: 1}}\n" for dotted in names]
+    return "\n".join([f"---\ntitle: {title(names)}\n---\n", *directives])
+
+
+def contents(section: str) -> str:
+    """The section's own page: its names, and what each is."""
+    lines = [f"# {SECTIONS[section]}\n"]
+    for dotted in public_names()[section]:
+        summary = (inspect.getdoc(thing_of(dotted)) or "").partition("\n\n")[0]
+        lines.append(f"- [`{dotted}`][{dotted}]: {' '.join(summary.split())}")
+    return "\n".join(lines) + "\n"
 
 
 @functools.cache
 def proofs() -> dict[str, str]:
     """Modules whose own docstring is an argument of some length: name and docstring."""
     found = {}
-    for room in ("mechanisms", "privacy", "synthesis"):
+    for room in ("mechanisms", "privacy", "synthesis", "evaluation/planning"):
         for path in sorted((PACKAGE / room).rglob("*.py")):
             text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
             if len(text.splitlines()) >= 8 and path.name != "__init__.py":
@@ -102,12 +134,15 @@ def proofs_page() -> str:
     return "\n".join(parts)
 
 
+def thing_of(dotted: str) -> object:
+    """What a public name is of."""
+    return functools.reduce(getattr, dotted.split(".")[1:], bayesdp)
+
+
 def callables() -> Iterator[tuple[str, object]]:
     """Every public function and class, by its dotted name."""
     for names in public_names().values():
         for dotted in names:
-            module, _, name = dotted.rpartition(".")
-            home = bayesdp if module == "bayesdp" else getattr(bayesdp, module.split(".")[1])
-            thing = getattr(home, name)
+            thing = thing_of(dotted)
             if inspect.isfunction(thing) or inspect.isclass(thing):
                 yield dotted, thing
