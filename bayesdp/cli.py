@@ -66,7 +66,7 @@ def synthesize(
     groups: Annotated[
         str | None, typer.Option(help="All groups there may be, with --confidential-n: a,b,c.")
     ] = None,
-    equals: Annotated[str | None, typer.Option(help="The value that counts as 1.")] = None,
+    equals: Annotated[str | None, typer.Option(help="What counts as 1, as it is written.")] = None,
     above: Annotated[float | None, typer.Option(help="Numbers above it count as 1.")] = None,
     ledger: Annotated[str | None, typer.Option(help="URL of the ledger to spend from.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Whose budget, with --ledger.")] = None,
