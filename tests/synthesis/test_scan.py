@@ -193,7 +193,7 @@ def test_nothing_to_read(tmp_path):
         bdp.BetaBinomialSynthesizer(epsilon=1.0),
         bdp.NoisyMoments({"a": (0, 1), "b": (0, 1)}),
         bdp.Modips(family=bdp.families.Gaussian(bounds=(0, 1)), epsilon=1.0),
-        bdp.CensoredBetaSynthesizer(epsilon=1.0),
+        bdp.CensoredBetaSynthesizer(epsilon=1.0, engine="pymc"),
     ):
         columns = ["a", "b"] if isinstance(made, bdp.NoisyMoments) else "a"
         empty = bdp.scan(tmp_path / "a.csv", columns)
