@@ -3,7 +3,7 @@
 pyCANON has the same measures, and on random tables the same numbers. It isn't used, as version
 1.3.6 can't be installed beside other versions of numpy, pandas and scipy than one of each, rounds
 the entropy's l down after an error of rounding (5 for six equally frequent values), and takes
-minutes for the t of a thousand rows of different numbers in hundreds of classes.
+over a minute for the t of a thousand rows of different numbers in hundreds of classes.
 """
 
 from __future__ import annotations
