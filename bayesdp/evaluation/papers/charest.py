@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.papers.charest_cells import (
     BUDGET,
     BUDGETS,
@@ -26,12 +24,11 @@ from bayesdp.evaluation.papers.charest_cells import (
 from bayesdp.evaluation.papers.charest_figures import coverage_figure, posterior_figure
 from bayesdp.evaluation.papers.charest_study import ONES, RECORDS, Design, real_posterior
 from bayesdp.evaluation.papers.charest_tables import bias_table, estimator_table, variance_table
-from bayesdp.evaluation.papers.journal import Progress
-from bayesdp.evaluation.papers.reproduction import MARKER, Reproduction, Table
+from bayesdp.evaluation.papers.journal import Progress, checked_journal
+from bayesdp.evaluation.papers.reproduction import Reproduction, Table
 from bayesdp.mechanisms.count import Count
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
-from bayesdp.storage import check_target
 
 SOURCE = (
     "Charest, A.-S. (2010), Creation and Analysis of Differentially-Private Synthetic Datasets, "
@@ -84,14 +81,9 @@ def reproduce(
         If `out` exists, unless `force` and it is a folder of this kind.
     """
     out = Path(out)
-    if check_at_least_one("replicates", replicates) < 100:
-        raise InvalidInput(f"replicates is {replicates}; it must be at least 100")
-    if workers is not None:
-        check_at_least_one("workers", workers)
-    with reproducible(seed):  # refuses a bad seed
-        check_target(out, MARKER, force=force)
+    numbers = {"replicates": (replicates, 100)}
+    journal = checked_journal(out, "cells", numbers, seed=seed, workers=workers, force=force)
     tell = progress or (lambda what, done: None)
-    journal = out.parent / f"{out.name}.cells.jsonl"
     found = run_cells(
         journal,
         replicates=replicates,

@@ -79,21 +79,17 @@ def run_cells(
 
     Parameters
     ----------
-    journal : Path
-        A file to which each cell is added, and synced to the disk, when it is done.
     replicates : int
         Of each cell; a tenth of them at epsilon = 250.
     seed : int
         A cell and a seed give the same numbers always.
-    workers : int, optional
-        Processes, by default one a core; 1 runs in this one.
-    tell : callable
-        Told what is being done and the fraction done.
+    journal, workers, tell
+        As `run_kept` takes them.
 
     Raises
     ------
-    InvalidInput
-        If the journal is of another study.
+    InvalidInput, StudyStopped
+        As `run_kept`.
     """
     every: list[Cell] = [
         *((synthetic_counts, *cell) for cell in TABLE_CELLS),

@@ -11,14 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.papers.hu_figures import PLANS, TRUTHS, WORDS, Plan, Study, figure, values
 from bayesdp.evaluation.papers.hu_study import DOWNSCALED, EPSILONS, run_study
-from bayesdp.evaluation.papers.journal import Progress
-from bayesdp.evaluation.papers.reproduction import MARKER, Reproduction, Table, Value
-from bayesdp.mechanisms.randomness import reproducible
-from bayesdp.storage import check_target
+from bayesdp.evaluation.papers.journal import Progress, checked_journal
+from bayesdp.evaluation.papers.reproduction import Reproduction, Table, Value
 
 SOURCE = (
     "Hu, J., Williams, M. R. and Savitsky, T. D. (2025), Mechanisms for Global Differential "
@@ -109,15 +105,9 @@ def reproduce(
         If `out` exists, unless `force` and it is a folder of this kind.
     """
     out = Path(out)
-    for name, value, least in (("replicates", replicates, 2), ("records", records, 100)):
-        if check_at_least_one(name, value) < least:
-            raise InvalidInput(f"{name} is {value}; it must be at least {least}")
-    if workers is not None:
-        check_at_least_one("workers", workers)
-    with reproducible(seed):  # refuses a bad seed
-        check_target(out, MARKER, force=force)
+    numbers = {"replicates": (replicates, 2), "records": (records, 100)}
+    journal = checked_journal(out, "replicates", numbers, seed=seed, workers=workers, force=force)
     tell = progress or (lambda what, done: None)
-    journal = out.parent / f"{out.name}.replicates.jsonl"
     study = run_study(
         journal,
         replicates=replicates,

@@ -112,18 +112,14 @@ def run_study(
 
     Parameters
     ----------
-    journal : Path
-        A file to which each replicate is added, and synced to the disk, when it is done.
     replicates, seed, records : int
-    workers : int, optional
-        Processes, by default one a core; 1 runs in this one.
-    tell : callable
-        Told what is being done and the fraction done.
+    journal, workers, tell
+        As `run_kept` takes them.
 
     Raises
     ------
-    InvalidInput
-        If the journal is of another study.
+    InvalidInput, StudyStopped
+        As `run_kept`.
     """
     design = {"shapes": SHAPES, "epsilons": EPSILONS, "downscaled": DOWNSCALED}
     found = run_kept(

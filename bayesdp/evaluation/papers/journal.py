@@ -10,10 +10,50 @@ from pathlib import Path
 from typing import Any
 
 from bayesdp._version import __version__
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.papers.reproduction import MARKER
 from bayesdp.evaluation.studies.runner import Function, Task, run_here_or_local
+from bayesdp.mechanisms.randomness import reproducible
+from bayesdp.storage import check_target
 
 Progress = Callable[[str, float], None]
+
+
+def checked_journal(
+    out: Path,
+    called: str,
+    numbers: Mapping[str, tuple[int, int]],
+    *,
+    seed: int,
+    workers: int | None,
+    force: bool,
+) -> Path:
+    """Where the journal of a reproduction lies, beside its folder, once its parameters are checked.
+
+    Parameters
+    ----------
+    out : Path
+    called : str
+        What tasks are, in the plural.
+    numbers : mapping of pairs
+        Each parameter's value and the least that is allowed, by its name.
+    seed, workers, force
+        As the reproduction takes them.
+
+    Raises
+    ------
+    InvalidInput, ReleaseExists
+        As the reproduction does.
+    """
+    for name, (value, least) in numbers.items():
+        if check_at_least_one(name, value) < least:
+            raise InvalidInput(f"{name} is {value}; it must be at least {least}")
+    if workers is not None:
+        check_at_least_one("workers", workers)
+    with reproducible(seed):  # refuses a bad seed
+        check_target(out, MARKER, force=force)
+    return out.parent / f"{out.name}.{called}.jsonl"
 
 
 def run_kept(

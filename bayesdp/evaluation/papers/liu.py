@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
-from bayesdp.evaluation.papers.journal import Progress
+from bayesdp.evaluation.papers.journal import Progress, checked_journal
 from bayesdp.evaluation.papers.liu_cells import Cell, Numbers, run_cells
 from bayesdp.evaluation.papers.liu_claims import claim_table
 from bayesdp.evaluation.papers.liu_figures import figures
@@ -22,9 +20,7 @@ from bayesdp.evaluation.papers.liu_tables import (
     cost_table,
     coverage_tables,
 )
-from bayesdp.evaluation.papers.reproduction import MARKER, Reproduction, Table
-from bayesdp.mechanisms.randomness import reproducible
-from bayesdp.storage import check_target
+from bayesdp.evaluation.papers.reproduction import Reproduction, Table
 
 SOURCE = (
     "Liu, F. (2016), Model-based Differentially Private Data Synthesis and Statistical Inference "
@@ -96,14 +92,9 @@ def reproduce(
         If `out` exists, unless `force` and it is a folder of this kind.
     """
     out = Path(out)
-    if check_at_least_one("replicates", replicates) < 20:
-        raise InvalidInput(f"replicates is {replicates}; it must be at least 20")
-    if workers is not None:
-        check_at_least_one("workers", workers)
-    with reproducible(seed):  # refuses a bad seed
-        check_target(out, MARKER, force=force)
+    numbers = {"replicates": (replicates, 20)}
+    journal = checked_journal(out, "cells", numbers, seed=seed, workers=workers, force=force)
     tell = progress or (lambda what, done: None)
-    journal = out.parent / f"{out.name}.cells.jsonl"
     cells = run_cells(
         journal,
         replicates=replicates,

@@ -115,21 +115,17 @@ def run_cells(
 
     Parameters
     ----------
-    journal : Path
-        A file to which each cell is added, and synced to the disk, when it is done.
     replicates : int
         Of each cell; `MOST_POSTERIORS` or `MOST_PAIRS` at most where posteriors are computed.
     seed : int
         A cell and a seed give the same numbers always.
-    workers : int, optional
-        Processes, by default one a core; 1 runs in this one.
-    tell : callable
-        Told what is being done and the fraction done.
+    journal, workers, tell
+        As `run_kept` takes them.
 
     Raises
     ------
-    InvalidInput
-        If the journal is of another study.
+    InvalidInput, StudyStopped
+        As `run_kept`.
     """
     every = cells()
     study = {"study": "liu", "seed": seed, "replicates": replicates, "cells": len(every)}
