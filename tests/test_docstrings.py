@@ -15,8 +15,7 @@ SHOWN = "".join((ROOT / n).read_text("utf-8") for n in ("README.md", "notebooks/
 EXAMPLES = {
     dotted: thing for dotted, thing in reference.callables() if ">>>" in (thing.__doc__ or "")
 }
-# The first one's file has no room for an example; the second is in that of `NumericColumns`.
-ELSEWHERE = {"RandomizedResponse", "CategoricalColumns"}
+ELSEWHERE = {"CategoricalColumns"}  # in the example of `NumericColumns`
 
 
 def test_what_readme_and_recipes_use_has_an_example():

@@ -39,14 +39,13 @@ from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import response_matrix
 from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.mechanisms.randomness import COMPUTATIONAL, uniform_below
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
 Pair = tuple[Any, Any]
-_BLOCK = 1 << 16  # answers drawn at once, to bound memory
 _LISTED = 1 << 17  # numbers in a list of all outputs
 
 
@@ -73,6 +72,13 @@ class RandomizedResponse:
     Notes
     -----
     The module's docstring proves the profile.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> survey = bdp.RandomizedResponse.of((0.75, 0.75), n=1000)    # Warner's
+    >>> round(survey.epsilon(), 4)
+    1.0986
     """
 
     weights: Any
@@ -217,16 +223,7 @@ class RandomizedResponse:
         """
         copies = check_at_least_one("copies", copies)
         records = response_matrix.check_records(statistic, self.k, self.n)
-        flat = records.ravel()
-        answers = np.empty(copies * flat.size, dtype=np.int8 if self.k <= 128 else np.int64)
-        upper = [np.cumsum(np.array(row, dtype=np.uint64)) for row in self.weights]
-        for start in range(0, answers.size, _BLOCK):
-            block = answers[start : start + _BLOCK]
-            asked = flat[np.arange(start, start + block.size) % flat.size]
-            for category in np.flatnonzero(np.bincount(asked, minlength=self.k)):
-                here = np.flatnonzero(asked == category)
-                picks = uniform_below(np.full(here.size, upper[category][-1], np.uint64))
-                block[here] = np.searchsorted(upper[category], picks, side="right")
+        answers = response_matrix.answers(self.weights, records.ravel(), copies)
         return answers.reshape(copies, *records.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:

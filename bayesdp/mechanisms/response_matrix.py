@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.randomness import uniform_below
 from bayesdp.privacy.profile import Profile
 
 Weights = tuple[tuple[int, ...], ...]
 
 LARGEST_SUM = 1 << 62
+_BLOCK = 1 << 16  # answers drawn at once, to bound memory
 _SLACK = 4e-14  # logarithms of weights are at most 44, so a log ratio errs by less
 
 
@@ -202,3 +204,18 @@ def unlike_rows(weights: Weights) -> tuple[tuple[int, int], ...]:
 
 def _fractions(weights: Sequence[Sequence[int]]) -> list[list[Fraction]]:
     return [[Fraction(w, sum(row)) for w in row] for row in weights]
+
+
+def answers(weights: Weights, records: NDArray[Any], copies: int) -> NDArray[Any]:
+    """Exact draws of an answer to each of `copies` times these records; shape (copies * n,)."""
+    k = len(weights)
+    drawn = np.empty(copies * records.size, dtype=np.int8 if k <= 128 else np.int64)
+    upper = [np.cumsum(np.array(row, dtype=np.uint64)) for row in weights]
+    for start in range(0, drawn.size, _BLOCK):
+        block = drawn[start : start + _BLOCK]
+        asked = records[np.arange(start, start + block.size) % records.size]
+        for category in np.flatnonzero(np.bincount(asked, minlength=k)):
+            here = np.flatnonzero(asked == category)
+            picks = uniform_below(np.full(here.size, upper[category][-1], np.uint64))
+            block[here] = np.searchsorted(upper[category], picks, side="right")
+    return drawn

@@ -10,7 +10,7 @@ from typing import Any
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.cells import Axis
-from bayesdp.mechanisms.families.gaussian import check_interval
+from bayesdp.mechanisms.families.base import check_interval
 from bayesdp.mechanisms.families.regression_fields import check_prior
 
 

@@ -16,6 +16,7 @@ from bayesdp.networks.network_checks import (
     checked_matrix,
     checked_nodes,
     numbered_edges,
+    numbered_ties,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ class Network:
     ------
     InvalidInput
         If there is a loop, a tie twice, a node number or a shape that isn't allowed.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> bdp.networks.Network(4, [(0, 1), (1, 2)], attributes={"age": [31, 40, 28, 52]})
+    Network(4 nodes, 2 ties, undirected)
     """
 
     nodes: Any
@@ -196,7 +203,6 @@ class Network:
         A DataFrame's index gives the labels. An undirected one must be symmetric.
         """
         import pandas as pd
-        from scipy import sparse
 
         if isinstance(matrix, pd.DataFrame):
             if nodes is None:
@@ -204,25 +210,8 @@ class Network:
             if list(matrix.index) != list(matrix.columns):
                 raise InvalidInput("matrix has other labels in its columns than in its index")
             matrix = matrix.to_numpy()
-        entries = sparse.coo_array(matrix)
-        entries.sum_duplicates()
-        if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
-            raise InvalidInput(f"matrix has shape {entries.shape}; it must be square")
-        entries.eliminate_zeros()
-        if not (entries.data == 1).all():
-            raise InvalidInput("matrix must hold zeros and ones; a tie is there once or not at all")
-        rows, columns = entries.coords
-        if not directed:
-            upper = rows < columns
-            mirrored = {*zip(rows[~upper].tolist(), columns[~upper].tolist(), strict=True)}
-            if {(b, a) for a, b in mirrored if a != b} != {
-                *zip(rows[upper].tolist(), columns[upper].tolist(), strict=True)
-            }:
-                raise InvalidInput("matrix isn't symmetric; make it so, or say directed=True")
-            upper |= rows == columns
-            rows, columns = rows[upper], columns[upper]
-        labels: Any = entries.shape[0] if nodes is None else nodes
-        return cls(labels, np.column_stack([rows, columns]), directed, attributes or {})
+        pairs, n = numbered_ties(matrix, directed)
+        return cls(n if nodes is None else nodes, pairs, directed, attributes or {})
 
     @classmethod
     def from_pandas(

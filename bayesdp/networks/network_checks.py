@@ -74,6 +74,30 @@ def numbered_edges(
     return np.concatenate(found)
 
 
+def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
+    """Pairs of node numbers from a square matrix of zeros and ones, and the number of nodes."""
+    from scipy import sparse
+
+    entries = sparse.coo_array(matrix)
+    entries.sum_duplicates()
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        raise InvalidInput(f"matrix has shape {entries.shape}; it must be square")
+    entries.eliminate_zeros()
+    if not (entries.data == 1).all():
+        raise InvalidInput("matrix must hold zeros and ones; a tie is there once or not at all")
+    rows, columns = entries.coords
+    if not directed:
+        upper = rows < columns
+        mirrored = {*zip(rows[~upper].tolist(), columns[~upper].tolist(), strict=True)}
+        if {(b, a) for a, b in mirrored if a != b} != {
+            *zip(rows[upper].tolist(), columns[upper].tolist(), strict=True)
+        }:
+            raise InvalidInput("matrix isn't symmetric; make it so, or say directed=True")
+        upper |= rows == columns
+        rows, columns = rows[upper], columns[upper]
+    return np.column_stack([rows, columns]), entries.shape[0]
+
+
 def checked_attributes(attributes: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
     """One value a node."""
     checked = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips_sbs import ModipsSBS
 
 Floats = NDArray[np.float64]
+_SMALLEST = 1e-100  # distance of bounds whose squares are floats with all their digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +168,17 @@ def added_up(data: Any, sums: Callable[[Any], Sums], empty: Any = None) -> Sums:
     if made is None or (made.n == 0 and empty is None):
         raise InvalidInput("data is empty; there is nothing to release")
     return made
+
+
+def check_interval(bounds: Any) -> tuple[float, float]:
+    """Return public bounds as two floats, or raise InvalidInput."""
+    try:
+        low, high = (float(v) if is_number(v) else math.nan for v in bounds)
+    except (TypeError, ValueError):  # not a pair
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low) and high - low >= _SMALLEST):
+        raise InvalidInput(
+            f"bounds is {bounds!r}; it must be two finite numbers, the lower first, chosen without "
+            "the data, for example (-4, 4)"
+        )
+    return low, high

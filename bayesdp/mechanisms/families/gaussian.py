@@ -54,7 +54,7 @@ from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms import synthetic_column
 from bayesdp.mechanisms.count import column_of
-from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.base import Floats, Number, Sums, check_interval
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
 from bayesdp.mechanisms.noise_fields import check_positive
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
 _GRID = 24  # bits from the bounds' distance to the step
 _BLOCK = 1 << 14  # squares below 2^48 whose sum stays within 64 bits
-_SMALLEST = 1e-100  # distance of bounds whose squares are floats with all their digits
 _MOST = 2**29  # records, where their number is confidential: so sums stay exact floats
 
 
@@ -88,6 +87,13 @@ class Gaussian:
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> heights = bdp.families.Gaussian(bounds=(140, 210))
+    >>> print(bdp.Modips(heights, epsilon=1.0).guarantee(n=500))
+    epsilon = 1 (replace_one, proved)
     """
 
     bounds: tuple[float, float]
@@ -274,20 +280,6 @@ class Gaussian:
         order = np.argsort(copy, kind="stable")
         starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
         return [self.check_output(part, size) for part in np.split(values[order], starts)]
-
-
-def check_interval(bounds: Any) -> tuple[float, float]:
-    """Return public bounds as two floats, or raise InvalidInput."""
-    try:
-        low, high = (float(v) if is_number(v) else math.nan for v in bounds)
-    except (TypeError, ValueError):  # not a pair
-        low = high = math.nan
-    if not (low < high and math.isfinite(high - low) and high - low >= _SMALLEST):
-        raise InvalidInput(
-            f"bounds is {bounds!r}; it must be two finite numbers, the lower first, chosen without "
-            "the data, for example (-4, 4)"
-        )
-    return low, high
 
 
 def _number(
