@@ -6,9 +6,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 
+import hypothesis
 import pytest
 
 import bayesdp as bdp
+
+# The same examples in every run, and no clock: `--hypothesis-profile=default` looks for new ones.
+hypothesis.settings.load_profile("ci")
 
 with warnings.catch_warnings():  # these libraries announce their own futures when imported
     warnings.simplefilter("ignore")
