@@ -53,7 +53,7 @@ def test_notebook_runs(path: Path):
     from nbclient import NotebookClient
 
     notebook = jupytext.read(path)
-    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=600, startup_timeout=600, kernel_name="python3").execute()
     ran = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in ran)
     draws = [c for c in ran if re.search(r"plt\.(subplots|figure)\(|\.plot\(\)", c.source)]

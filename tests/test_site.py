@@ -149,7 +149,7 @@ def test_search_works_from_a_folder(site: Path):
         field = browser.find_element(By.CSS_SELECTOR, "input.md-search__input")
         field.click()
         field.send_keys("permute and flip")
-        results = WebDriverWait(browser, 30).until(
+        results = WebDriverWait(browser, 120).until(
             lambda b: b.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
         )
         assert any("mechanisms/choices.html" in str(r.get_attribute("href")) for r in results)
