@@ -79,7 +79,7 @@ def scheduler_at(port_file: Path, *arguments: str) -> tuple[subprocess.Popen[byt
     return running, found[0]
 
 
-def wait_for(happens, seconds: float = 120.0) -> None:
+def wait_for(happens, seconds: float = 600.0) -> None:
     start = time.monotonic()
     while not happens():
         assert time.monotonic() - start < seconds
@@ -283,7 +283,7 @@ def test_a_script_without_its_guard(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert ended.returncode
     # Not in the last line: the processes that were starting end with errors of their own.
