@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+_LOCK = "bayesdp-kernels.lock"
 
 
 def kept(compiled: Any, function: F, own: Path) -> F:
@@ -24,8 +26,34 @@ def kept(compiled: Any, function: F, own: Path) -> F:
     except RuntimeError:
         return compiled  # type: ignore[no-any-return]
     folder = Path(function.__code__.co_filename).parent
-    compiled._cache._cache_file._source_stamp = digest(folder) + digest(own)
+    file = compiled._cache._cache_file
+    file._source_stamp = digest(folder) + digest(own)
+    file.save = functools.partial(_save, file)
     return compiled  # type: ignore[no-any-return]
+
+
+def _save(file: Any, key: Any, code: Any) -> None:
+    """Keep a kernel's code for arguments of some types; in place of numba's own `save`.
+
+    That one lets two processes, each compiling for other types, give their code the same name,
+    so that a later run calls the one for the other; and its index names code that isn't written
+    yet, while under that name an earlier version of the kernel may still be there.
+    """
+    from filelock import FileLock
+
+    lock = FileLock(Path(file._cache_path, _LOCK))
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError):  # a disk without locks: nothing is kept
+        return
+    try:
+        names = file._load_index()
+        free = (file._data_name(k) for k in itertools.count(1))
+        name = names.get(key) or next(name for name in free if name not in names.values())
+        file._save_data(name, code)
+        file._save_index({**names, key: name})
+    finally:
+        lock.release()
 
 
 @functools.cache

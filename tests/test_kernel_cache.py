@@ -1,7 +1,8 @@
-"""Machine code that is kept between runs is that of today's files."""
+"""Machine code that is kept between runs is that of today's files, and each kernel's own."""
 
 import importlib
 import sys
+import threading
 
 import pytest
 
@@ -31,6 +32,75 @@ def test_kept_kernels_follow_the_files_beside_them(room, tmp_path, monkeypatch):
     file = tmp_path / f"{inner}.py"
     file.write_text(file.read_text().replace("x + 1", "x + 5"))
     assert called() == 6
+
+
+@pytest.fixture
+def kept_file(tmp_path, monkeypatch):
+    """Makes numba's view of what is kept of a kernel; a new one sees what another process would."""
+    (tmp_path / "kept_alone.py").write_text(
+        "from bayesdp.engines.compiling import kernel\n@kernel\ndef alone(x):\n    return x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def look():
+        kernel_cache.digest.cache_clear()
+        sys.modules.pop("kept_alone", None)
+        return importlib.import_module("kept_alone").alone._cache._cache_file
+
+    return look
+
+
+def test_two_processes_keep_kernels_at_once(kept_file, monkeypatch):
+    """While one has seen what there is, the other begins: each finds its own code again."""
+    one, other = kept_file(), kept_file()
+    meanwhile = threading.Thread(target=other.save, args=("float", "code for floats"))
+    look = one._load_index
+
+    def interrupted():
+        seen = look()
+        meanwhile.start()
+        meanwhile.join(timeout=0.5)  # it waits for this one, and would be through without
+        return seen
+
+    monkeypatch.setattr(one, "_load_index", interrupted)
+    one.save("int", "code for ints")
+    meanwhile.join()
+    found = kept_file()
+    assert (found.load("int"), found.load("float")) == ("code for ints", "code for floats")
+
+
+def test_code_is_there_before_it_is_listed(kept_file, tmp_path, monkeypatch):
+    """A process that ends between the two doesn't pass an old kernel off as the new one."""
+    old = kept_file()
+    old.save("int", "old code")
+    (tmp_path / "kept_beside.py").write_text("")
+    new = kept_file()
+    assert new.load("int") is None
+
+    def ended(*_):
+        raise KeyboardInterrupt
+
+    for step in ("_save_data", "_save_index"):
+        with monkeypatch.context() as patch:
+            patch.setattr(new, step, ended)
+            with pytest.raises(KeyboardInterrupt):
+                new.save("int", "new code")
+        assert kept_file().load("int") is None
+    new.save("int", "new code")
+    assert kept_file().load("int") == "new code"
+
+
+def test_nothing_is_kept_where_nothing_can_be_locked(kept_file, monkeypatch):
+    import filelock
+
+    def refuse(self, *_, **__):
+        raise NotImplementedError("no locks here")
+
+    file = kept_file()
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    file.save("int", "code")
+    assert file.load("int") is None
 
 
 @pytest.mark.parametrize("room", ["networks", "engines"])

@@ -35,8 +35,9 @@ def test_a_damaged_installation_says_so(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
+    alone = ("--no-deps", "--no-build-isolation", "--no-index")  # without a network
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), ROOT],
+        [sys.executable, "-m", "pip", "wheel", "--quiet", *alone, "-w", str(folder), ROOT],
         check=True,
     )
     (made,) = folder.glob("*.whl")

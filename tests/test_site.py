@@ -132,24 +132,26 @@ def test_no_page_loads_anything_from_elsewhere(site: Path):
 @pytest.mark.slow
 def test_search_works_from_a_folder(site: Path):
     """In a browser without a server: results come, and every request is to a file."""
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+    chromedriver = shutil.which("chromedriver")
+    if chromedriver is None or shutil.which("chromium") is None:
         missing("Chromium", "apt-get install chromium chromium-driver")
     from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
+
+    from tests.report.browsing import service
 
     options = webdriver.ChromeOptions()
     for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1280,900"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    browser = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+    browser = webdriver.Chrome(options, service(chromedriver))
     try:
         browser.get((site / "index.html").as_uri())
         field = browser.find_element(By.CSS_SELECTOR, "input.md-search__input")
         field.click()
         field.send_keys("permute and flip")
-        results = WebDriverWait(browser, 30).until(
+        results = WebDriverWait(browser, 120).until(
             lambda b: b.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
         )
         assert any("mechanisms/choices.html" in str(r.get_attribute("href")) for r in results)

@@ -8,6 +8,7 @@ build at the same time don't meet.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -158,8 +159,11 @@ def compiled(
 
 def _move_into_place(building: Path, folder: Path) -> None:
     """Rename a complete build, unless another process was first with the same one."""
-    if not (folder / MARKER).is_file():
-        shutil.rmtree(folder, ignore_errors=True)  # a folder without its marker is damaged
+    if folder.is_dir() and not (folder / MARKER).is_file():
+        # Damaged. Removing it here could remove what another process has just put in its place;
+        # this takes it to where it is removed in the end.
+        with contextlib.suppress(FileNotFoundError):
+            folder.rename(building.with_name("damaged"))
     try:
         building.rename(folder)
     except OSError:

@@ -34,7 +34,12 @@ def tutorial(path: Path, run: bool) -> Tutorial:
         from nbclient import NotebookClient
 
         NotebookClient(
-            notebook, timeout=1200, kernel_name="python3", coalesce_streams=True
+            notebook,
+            timeout=1200,
+            startup_timeout=1200,
+            iopub_timeout=1200,
+            kernel_name="python3",
+            coalesce_streams=True,
         ).execute()
     made = Tutorial(title=path.stem, page="")
     parts, heading = [], path.stem

@@ -235,11 +235,11 @@ def has_ended(pid: str) -> bool:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
+    for _ in range(6000):
         if condition():
             return
         time.sleep(0.1)
-    pytest.fail("waited for a minute")
+    pytest.fail("waited for ten minutes")
 
 
 @on_posix

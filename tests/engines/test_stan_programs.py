@@ -1,8 +1,11 @@
 """Reading Stan programs, and the cache of compiled ones."""
 
 import os
+import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +102,29 @@ def test_builds_at_the_same_time_end_in_one(empty_cache: Path) -> None:
         thread.join()
     assert folders[0] == folders[1]
     assert list(empty_cache.iterdir()) == [folders[0]]
+
+
+def test_a_build_that_comes_in_between_is_kept(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process's, complete just after this one saw that there is none: it is in use."""
+    folder = stan_programs.compiled(PROGRAM, {}, lambda building: (building / "first").touch())
+    other = folder.rename(empty_cache / "other")
+
+    def interrupted(act: Callable[..., Any]) -> Callable[..., Any]:
+        def acts(*arguments: Any, **options: Any) -> Any:
+            if other.exists():
+                os.rename(other, folder)  # noqa: PTH104
+            return act(*arguments, **options)
+
+        return acts
+
+    for of, name in ((Path, "rename"), (shutil, "rmtree")):
+        monkeypatch.setattr(of, name, interrupted(getattr(of, name)))
+    again = stan_programs.compiled(PROGRAM, {}, lambda building: (building / "late").touch())
+    assert again == folder
+    assert (folder / "first").exists()
+    assert list(empty_cache.iterdir()) == [folder]
 
 
 def test_leftovers_of_killed_builds_are_removed_in_time(empty_cache: Path) -> None:

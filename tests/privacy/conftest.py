@@ -78,13 +78,14 @@ class Cluster:
         """The address of a database."""
         return f"postgresql+psycopg://tester@/{database}?host={self.folder}"
 
-    def sql(self, command: str, database: str = "postgres") -> None:
-        """Run a command outside any transaction."""
+    def sql(self, command: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        """Run a command outside any transaction; its rows, if it has any."""
         import psycopg
 
         where = f"host={self.folder} user=tester dbname={database}"
         with psycopg.connect(where, autocommit=True) as connection:
-            connection.execute(command)
+            found = connection.execute(command)
+            return found.fetchall() if found.description else []
 
 
 @pytest.fixture(scope="session")

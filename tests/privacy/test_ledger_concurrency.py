@@ -30,9 +30,9 @@ def run_together(processes, target, url, count):
     racers = [processes.Process(target=target, args=(url, barrier, won)) for _ in range(count)]
     for racer in racers:
         racer.start()
-    reports = [won.get(timeout=60) for _ in racers]
+    reports = [won.get(timeout=600) for _ in racers]
     for racer in racers:
-        racer.join(timeout=30)
+        racer.join(timeout=600)
         assert racer.exitcode == 0
     won.close()
     won.join_thread()

@@ -129,14 +129,22 @@ def test_an_unsafe_server_is_refused_and_a_hasty_session_slowed(cluster):
     with ledger._store._database.transaction(write=True) as connection:
         assert connection.execute(sa.text("SHOW synchronous_commit")).scalar() == "on"
     cluster.sql("ALTER SYSTEM SET fsync = off")
-    cluster.sql("SELECT pg_reload_conf()")
     try:
-        time.sleep(1)  # the server takes a moment to read it
+        reload(cluster, fsync="off")
         with pytest.raises(bdp.LedgerUnavailable, match="fsync = off"):
             bdp.Ledger.open(cluster.url("hasty"))
     finally:
         cluster.sql("ALTER SYSTEM RESET fsync")
-        cluster.sql("SELECT pg_reload_conf()")
+        reload(cluster, fsync="on")
+
+
+def reload(cluster, fsync: str) -> None:
+    """Have the server read its settings, and wait until new connections have them."""
+    cluster.sql("SELECT pg_reload_conf()")
+    end = time.monotonic() + 120
+    while cluster.sql("SHOW fsync") != [(fsync,)]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_newer_ledger_is_refused_and_an_older_one_migrated(url, monkeypatch):

@@ -1,12 +1,14 @@
 """A headless Chromium for tests of pages, and what they measure in it."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
 
 FLAGS = (
     "--headless",
@@ -47,6 +49,14 @@ return [...document.querySelectorAll(arguments[0])].map(element => {
   return [box.left, box.right, box.width, box.height];
 });
 """
+
+
+def service(chromedriver: str) -> Service:
+    """The driver on a port of this process's own, of those that the system gives to nobody.
+
+    Selenium's own choice is free when it is looked up, and may not be when it is taken.
+    """
+    return Service(executable_path=chromedriver, port=10_000 + os.getpid() % 20_000)
 
 
 @dataclass

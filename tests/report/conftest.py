@@ -6,11 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 
 import bayesdp as bdp
 from tests.conftest import missing
-from tests.report.browsing import FLAGS, Browser
+from tests.report.browsing import FLAGS, Browser, service
 
 SIZES = {"a": 50, "b": 80, "c": 30}
 OUTPUTS = {"a": [21, 26, 23, 25], "b": [45, 51, 44, 39], "c": [9, 13, 12, 15]}
@@ -30,7 +29,7 @@ def browser(tmp_path_factory) -> Iterator[Browser]:
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(executable_path=chromedriver))
+    driver = webdriver.Chrome(options=options, service=service(chromedriver))
     try:
         yield Browser(driver)
     finally:

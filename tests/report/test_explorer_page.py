@@ -26,7 +26,7 @@ def path(tmp_path_factory):
 def view(request, browser, path):
     browser.open(path, *request.param)
     browser.driver.find_element(By.ID, "epsilon").send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
-    WebDriverWait(browser.driver, 10).until(
+    WebDriverWait(browser.driver, 120).until(
         lambda _: browser.run("return !document.getElementById('back').disabled")
     )
     return browser
@@ -107,7 +107,9 @@ def test_everything_has_a_name_and_a_place_in_the_order(view):
 def test_changes_are_spoken_once_they_end(view):
     status = view.driver.find_element(By.ID, "spoken")
     assert status.get_attribute("aria-live") == "polite"
-    WebDriverWait(view.driver, 10).until(lambda _: "ε = 1.6" in status.get_attribute("textContent"))
+    WebDriverWait(view.driver, 120).until(
+        lambda _: "ε = 1.6" in status.get_attribute("textContent")
+    )
     slider = view.driver.find_element(By.ID, "epsilon")
     assert slider.get_attribute("aria-valuetext") == "ε = 1.6"
 

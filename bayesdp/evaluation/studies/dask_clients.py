@@ -18,7 +18,9 @@ LOCAL = "local"
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _TRIM = "MALLOC_TRIM_THRESHOLD_"
-_PATIENCE = 20.0  # seconds for a scheduler to answer, and for it to have a worker
+_LOST = "distributed.deploy.lost-worker-timeout"
+_PATIENCE = 20.0  # seconds for a scheduler to answer,
+_WORKER_PATIENCE = 20.0  # and for it to have a worker
 
 
 def check_client(client: Client | str | None, workers: int | None) -> None:
@@ -90,8 +92,10 @@ def _local(workers: int) -> Iterator[Client]:
     import dask
     from distributed import Client, LocalCluster
 
-    try:
-        with dask.config.set({_ENVIRONMENT: _environment()}):
+    # A worker that ended and isn't back after 15 seconds is given up by Dask, and they can take
+    # longer to start; how long is long enough, `_ABSENCE` says. It is looked up at the end of each.
+    with dask.config.set({_ENVIRONMENT: _environment(), _LOST: "365d"}):
+        try:
             cluster = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -99,13 +103,13 @@ def _local(workers: int) -> Iterator[Client]:
                 dashboard_address="127.0.0.1:0",  # no other way to have none on a fixed port
                 silence_logs=logging.CRITICAL,
             )
-    except (OSError, RuntimeError) as error:
-        raise StudyStopped(
-            f"worker processes can't be started ({type(error).__name__}); a script that starts "
-            'them needs `if __name__ == "__main__":` around its own run'
-        ) from error
-    with cluster, Client(cluster, set_as_default=False) as client:
-        yield client
+        except (OSError, RuntimeError) as error:
+            raise StudyStopped(
+                f"worker processes can't be started ({type(error).__name__}); a script that starts "
+                'them needs `if __name__ == "__main__":` around its own run'
+            ) from error
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client
 
 
 def _environment() -> dict[str, object]:
@@ -121,8 +125,9 @@ def _environment() -> dict[str, object]:
 
 def _check_workers(client: Client, where: str) -> None:
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        client.wait_for_workers(1, timeout=_WORKER_PATIENCE)
     except (TimeoutError, OSError) as error:
         raise StudyStopped(
-            f"{where} has no worker, after {_PATIENCE:g} seconds; start one with `dask worker`"
+            f"{where} has no worker, after {_WORKER_PATIENCE:g} seconds; start one with `dask "
+            "worker`"
         ) from error

@@ -121,7 +121,7 @@ def test_a_killed_run_continues(tmp_path: Path, study):
         waited = time.monotonic()
         while not journal.exists() or journal.read_bytes().count(b"\n") < 2:
             assert running.poll() is None
-            assert time.monotonic() - waited < 120
+            assert time.monotonic() - waited < 600
             time.sleep(0.02)
     finally:
         os.kill(running.pid, signal.SIGKILL)

@@ -25,7 +25,6 @@ ROOT = Path(__file__).parents[3]
 
 def squared(shared, task):
     if task == shared:
-        time.sleep(0.3)
         os._exit(1)
     return task**2
 
@@ -34,12 +33,14 @@ def lands_in(shared, task):
     return os.getpid()
 
 
-def system_time_of_arrays(shared, task):
-    """Seconds that the system spends on memory for the arrays of a task."""
-    before = os.times().system
+def pages_of_arrays(shared, task):
+    """Pages of memory that the system gives for the arrays of a task."""
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(200):
         np.ones(1 << 18)  # 2 MiB
-    return os.times().system - before
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +67,19 @@ def scheduler_at(port_file: Path, *arguments: str) -> tuple[subprocess.Popen[byt
          "--scheduler-file", str(port_file), *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    wait_for(port_file.exists)
-    return running, json.loads(port_file.read_text())["address"]
+    found: list[str] = []
+
+    def is_written() -> bool:
+        assert running.poll() is None
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):  # half of it is there
+            found.append(json.loads(port_file.read_text())["address"])
+        return bool(found)
+
+    wait_for(is_written)
+    return running, found[0]
 
 
-def wait_for(happens, seconds: float = 120.0) -> None:
+def wait_for(happens, seconds: float = 600.0) -> None:
     start = time.monotonic()
     while not happens():
         assert time.monotonic() - start < seconds
@@ -123,11 +132,16 @@ def test_processes_end_with_an_error(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_task_that_ends_its_process(tmp_path, cluster):
+def test_a_task_that_ends_its_process(tmp_path):
     """It is recorded, alone, and the rest goes on; a reproduction stops."""
+    import dask
+
     declared = study(10, analyses=[deadly], grid={"n": [100]}, synthesizers={
         "one": lambda: bdp.BetaBinomialSynthesizer(epsilon=1.0)})  # fmt: skip
-    found = declared.run(tmp_path / "s", client=cluster)
+    # Not the module's cluster, whose workers would still be starting again in the next test. Dask
+    # would give up those that aren't back in this time.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1ms"}):
+        found = declared.run(tmp_path / "s", client="local", workers=2)
     failed = found.failures
     assert len(found.frame) == 10
     assert 0 < len(failed) < 10
@@ -157,13 +171,14 @@ def test_no_worker_comes_back(tmp_path, monkeypatch):
     assert 40 < len(bdp.StudyResults.load(tmp_path / "s").frame) < 2000
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no count of pages there")
 def test_processes_keep_their_memory():
-    """Dask's own setting has each array's memory mapped anew, for some 0.1 s of this."""
+    """Dask's own setting has each array's memory mapped anew: 512 pages for each of 200."""
     with contextlib.closing(
-        run_here_or_local(system_time_of_arrays, None, range(6), workers=2, longest=1)
+        run_here_or_local(pages_of_arrays, None, range(6), workers=2, longest=1)
     ) as running:
-        times = [seconds for _, seconds in running]
-    assert statistics.median(times) < 0.03
+        pages = [found for _, found in running]
+    assert statistics.median(pages) < 20_000
 
 
 def test_what_cannot_be_sent(tmp_path, cluster):
@@ -222,7 +237,8 @@ def test_a_scheduler_is_lost(tmp_path, monkeypatch):
     running, address = scheduler_at(tmp_path / "where.json")
     worker = None
     try:
-        monkeypatch.setattr(dask_clients, "_PATIENCE", 1.0)
+        monkeypatch.setattr(dask_clients, "_PATIENCE", 120.0)
+        monkeypatch.setattr(dask_clients, "_WORKER_PATIENCE", 1.0)
         with pytest.raises(bdp.StudyStopped, match="has no worker, after 1 seconds"):
             short(2, seconds=0.01).run(tmp_path / "s", client=address)
         worker = subprocess.Popen(
@@ -231,7 +247,7 @@ def test_a_scheduler_is_lost(tmp_path, monkeypatch):
             cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        monkeypatch.setattr(dask_clients, "_PATIENCE", 120.0)
+        monkeypatch.setattr(dask_clients, "_WORKER_PATIENCE", 120.0)
 
         def lose(done: int, whole: int) -> None:
             if done > 40:
@@ -267,7 +283,9 @@ def test_a_script_without_its_guard(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert ended.returncode
-    assert 'needs `if __name__ == "__main__":`' in ended.stderr.splitlines()[-1]
+    # Not in the last line: the processes that were starting end with errors of their own.
+    assert "StudyStopped: worker processes can't be started" in ended.stderr
+    assert 'needs `if __name__ == "__main__":`' in ended.stderr

@@ -16,8 +16,11 @@ from tests.evaluation.studies.parts import short
 ROOT = Path(__file__).parents[3]
 
 
-def run_and_kill(folder: Path, client: str, began: Path, after: float) -> int:
-    """Start the study in a process of its own, and kill it so long after it began to compute."""
+def run_and_kill(folder: Path, client: str, began: Path, after: float, parts: str) -> int:
+    """Start the study in a process of its own, and kill it so long after it began to compute.
+
+    And after `parts` of it, a pattern of files, are there.
+    """
     began.unlink(missing_ok=True)
     running = subprocess.Popen(
         [sys.executable, "-m", "tests.evaluation.studies.parts", str(folder), client, str(began)],
@@ -26,8 +29,8 @@ def run_and_kill(folder: Path, client: str, began: Path, after: float) -> int:
         stderr=subprocess.DEVNULL,
     )
     start = time.monotonic()
-    while not began.exists() and running.poll() is None:
-        assert time.monotonic() - start < 120
+    while not (began.exists() and any(folder.glob(parts))) and running.poll() is None:
+        assert time.monotonic() - start < 600
         time.sleep(0.005)
     time.sleep(after)
     os.kill(running.pid, signal.SIGKILL)  # it isn't waited for yet, so there is one to kill
@@ -42,7 +45,8 @@ def test_killed_ten_times(tmp_path):
     moments, ends, counts = random.Random(5), [], []
     for k in range(10):
         client = "local" if k in (1, 4, 7) else "none"
-        ends.append(run_and_kill(folder, client, began, moments.uniform(0.0, 1.0)))
+        parts = "part-*" if k == 9 else "*"  # at least one of the ten wrote something
+        ends.append(run_and_kill(folder, client, began, moments.uniform(0.0, 1.0), parts))
         try:
             counts.append(len(bdp.StudyResults.load(folder).frame))
         except bdp.InvalidInput:  # killed before the first part
