@@ -153,8 +153,10 @@ def _mode_weights(release: ConjugateRelease) -> tuple[Floats, Floats, float]:
     x = np.arange(n + 1.0)
     # a + (x - 1), positive for x >= 1 however small a is.
     ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)
-    total = a + b + n - 2 if ((ones > 0) & (zeros > 0)).any() else 1.0
     at_zero, at_one = ones <= 0, zeros <= 0
+    inside = ~at_zero & ~at_one
+    # a + b + n - 2, of positive terms: with n = 2, small priors are all there is.
+    total = float((ones + zeros)[inside][0]) if inside.any() else 1.0
     ones = np.where(at_zero, 0.0, np.where(at_one, total, ones))
     zeros = np.where(at_one, 0.0, np.where(at_zero, total, zeros))
     return ones, zeros, total

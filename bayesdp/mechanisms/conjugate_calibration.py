@@ -49,7 +49,10 @@ def calibrated(
     strength = smallest_satisfying(cost, delta or epsilon, start=max(1.0, 2 * least), least=least)
     if math.isinf(strength):
         raise InvalidInput(_impossible(strong, epsilon, delta))
-    return at(strength)
+    more = 2.0**-52
+    while (made := at(strength)).epsilon(delta) > epsilon:  # a root too, which rounds
+        strength, more = strength * (1 + more), 2 * more
+    return made
 
 
 def _impossible(strong: ConjugateRelease, epsilon: float, delta: float) -> str:
