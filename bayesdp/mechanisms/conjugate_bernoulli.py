@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.beta_pairs import worst_beta_divergence
 from bayesdp.mechanisms.count_pairs import (
@@ -40,12 +41,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 PARAMETERS: tuple[str, ...] = ()
+_LEAST, _MOST = 1e-300, 1e100  # of a prior: inverses and products stay floats
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
     """The release's parameters, validated."""
-    return {"prior": check_prior(release.prior)}
+    return {"prior": check_range(check_prior(release.prior))}
+
+
+def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
+    """The prior, if the arithmetic of a profile has digits for it, else raise."""
+    if not _LEAST <= min(prior) <= max(prior) <= _MOST:
+        raise InvalidInput(
+            f"prior is {prior!r}; each number must be from {_LEAST} to {_MOST}, for which "
+            "delta(epsilon) is known"
+        )
+    return prior
 
 
 def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:

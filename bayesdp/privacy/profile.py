@@ -282,8 +282,8 @@ def smallest_satisfying(
 
 
 def round_up(delta: float) -> float:
-    """A computed probability, raised above the error of its computation; at most 1."""
-    return min(1.0, math.nextafter(delta * _SAFE, math.inf)) if delta > 0 else 0.0
+    """A computed probability, raised above the error of its computation; at most 1, also if NaN."""
+    return 0.0 if delta <= 0 else min(1.0, math.nextafter(delta * _SAFE, math.inf))
 
 
 def check_profile_epsilon(epsilon: Any) -> float:

@@ -144,3 +144,26 @@ def test_a_table_of_tiny_priors_has_its_true_promise():
     """Here delta(37) is 0.3, and was said to be below 1e-289: epsilon(1e-6) came out as 37."""
     made = bdp.DirichletMultinomialMechanism(3, 1, 3, (1e-100, 0.3, 1e-100))
     assert 230 < made.guarantee(delta=1e-6).epsilon <= made.epsilon()
+
+
+@pytest.mark.parametrize("prior", [(1e-310, 1.0, 1.0), (1.0, 1e101, 1.0), (1e-301, 1.0)])
+def test_priors_beyond_all_digits_are_refused(prior):
+    """Of (1e-310,) * 3, delta was said to be below 1e-289 at every epsilon, and is nearly 1."""
+    families = ["categorical"] + ["bernoulli"] * (len(prior) == 2)
+    for family in families:
+        with pytest.raises(bdp.InvalidInput, match=r"prior is .* from 1e-300 to 1e\+100"):
+            bdp.ConjugateRelease(family, "synthetic_many", 2, prior, size=1)
+
+
+@pytest.mark.parametrize("given", [{"R": 1e101}, {"sigma": 1e-101}, {"prior": (0, 1e-200)}])
+def test_normal_parameters_whose_squares_are_no_floats_are_refused(given):
+    known = {"R": 1.0, "sigma": 1.0, "prior": (0, 1)} | given
+    with pytest.raises(bdp.InvalidInput, match=f"{next(iter(given))} is"):
+        bdp.ConjugateRelease("gaussian", "parameter_draw", 2, **known)
+
+
+def test_a_promise_that_needs_a_prior_beyond_all_digits_is_refused():
+    with pytest.raises(bdp.InvalidInput, match="no prior gives"):
+        bdp.ConjugateRelease.calibrate(
+            family="bernoulli", method="synthetic_many", n=2, epsilon=1e-60, size=1
+        )
