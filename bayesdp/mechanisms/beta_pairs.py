@@ -90,4 +90,4 @@ def worst_beta_divergence(n: int, prior: tuple[float, float], epsilon: float) ->
     u runs over a..a + n - 1 in one direction and b..b + n - 1 in the other, with
     u + v = a + b + n - 1, so the worst has v = min(a, b); see the module's proof.
     """
-    return beta_divergence(max(prior) + n - 1, min(prior), epsilon)
+    return beta_divergence(max(prior) + (n - 1), min(prior), epsilon)

@@ -46,6 +46,7 @@ from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
 Floats = NDArray[np.float64]
 
 _FLOOR = 1e-290  # below, a divergence is only said to be below
+_ROUNDING = 2.0**-50  # of a sum of three products, relative to the sum of their sizes
 _THRESHOLD_ERROR = 1e-15  # of the place where the ratio is gamma, relative, twice what is met
 
 
@@ -80,19 +81,27 @@ def dirichlet_multinomial_divergence(
     """G of Dirichlet-multinomial records; u, v, rest > 0.
 
     The ratio at t records, z of them in i, is (u + z) v / (u (v + t - z)); it is gamma at
-    z = u ((gamma - 1) v + gamma t) / (v + gamma u).
+    z = u ((gamma - 1) v + gamma t) / (v + gamma u). For small u and v that rounds to a whole number
+    which it isn't: what lies above gamma is told by the ratio itself.
     """
-    inverse = math.exp(-epsilon)
+    inverse, largest = math.exp(-epsilon), max(u, v)
     t = np.arange(size, dtype=float)
     slope = u / (v * inverse + u)
-    start = -math.expm1(-epsilon) * v * slope
-    k = np.floor(start + slope * t) + 1
-    gap = k - (start + slope * (t + 1))
+    k = np.floor(slope * (t - math.expm1(-epsilon) * v)) + 1
+
+    def above(z: Floats, t: Floats) -> tuple[Floats, Floats]:
+        """Ratio - gamma, times u (v + t - z) / (gamma max(u, v)); and the rounding of that."""
+        gained, lost = v / largest * inverse * z, u / largest * (t - z)
+        start = -math.expm1(-epsilon) * min(u, v)
+        return gained - start - lost, _ROUNDING * (gained + start + np.abs(lost))
+
+    k += np.where(above(k, t)[0] <= 0, 1.0, 0.0) - np.where(above(k - 1, t)[0] > 0, 1.0, 0.0)
+    gap, rounding = above(k, t + 1)
     with np.errstate(divide="ignore"):
-        log_gain = epsilon + math.log(v * inverse + u) - math.log(u) + np.log(np.abs(gap))
-        log_gain -= np.log(np.maximum(v + t + 1 - k, v))  # below v where k can't be reached
+        log_gain = epsilon + math.log(largest) - math.log(u) + np.log(np.abs(gap) + rounding)
+    log_gain -= np.log(v + np.maximum(t + 1 - k, 0.0))  # negative where k can't be reached
     z = np.where(gap > 0, k - 1, k)
-    log_step = np.log(np.where(gap > 0, u + z, np.maximum(v + 1 + t - z, v))) - np.log(
+    log_step = np.log(np.where(gap > 0, u + z, v + np.maximum(1 + t - z, 0.0))) - np.log(
         u + v + 1 + t
     )
     log_law = beta_binomial_logpmf(z, t, u, v + 1)
@@ -114,9 +123,14 @@ def multinomial_divergence(u: float, v: float, rest: float, size: int, epsilon: 
     if v == 0:  # the ratio is 0 but where all are in i: ((u + 1) / u)^s, with its inverse's chance
         gain = -np.expm1(np.minimum(epsilon - np.arange(size + 1) * rise, 0.0))
         return max(_FLOOR, float(reach @ gain))
-    start, slope = epsilon / (rise + fall), fall / (rise + fall)
-    k = np.floor(start + slope * t) + 1
-    gap = (rise + fall) * (k - (start + slope * (t + 1)))
+
+    def above(z: Floats, t: Floats) -> Floats:
+        """By how much the log ratio exceeds epsilon."""
+        return z * rise - (t - z) * fall - epsilon
+
+    k = np.floor((epsilon + fall * t) / (rise + fall)) + 1
+    k += np.where(above(k, t) <= 0, 1.0, 0.0) - np.where(above(k - 1, t) > 0, 1.0, 0.0)
+    gap = above(k, t + 1)
     with np.errstate(divide="ignore"):
         log_gain = epsilon + np.log(np.abs(np.expm1(gap)))
     z = np.where(gap > 0, k - 1, k)

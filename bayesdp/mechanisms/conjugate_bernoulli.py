@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.beta_pairs import worst_beta_divergence
 from bayesdp.mechanisms.count_pairs import (
@@ -40,12 +41,23 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 PARAMETERS: tuple[str, ...] = ()
+_LEAST, _MOST = 1e-300, 1e100  # of a prior: inverses and products stay floats
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
     """The release's parameters, validated."""
-    return {"prior": check_prior(release.prior)}
+    return {"prior": check_range(check_prior(release.prior))}
+
+
+def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
+    """The prior, if the arithmetic of a profile has digits for it, else raise."""
+    if not _LEAST <= min(prior) <= max(prior) <= _MOST:
+        raise InvalidInput(
+            f"prior is {prior!r}; each number must be from {_LEAST} to {_MOST}, for which "
+            "delta(epsilon) is known"
+        )
+    return prior
 
 
 def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
@@ -153,8 +165,10 @@ def _mode_weights(release: ConjugateRelease) -> tuple[Floats, Floats, float]:
     x = np.arange(n + 1.0)
     # a + (x - 1), positive for x >= 1 however small a is.
     ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)
-    total = a + b + n - 2 if ((ones > 0) & (zeros > 0)).any() else 1.0
     at_zero, at_one = ones <= 0, zeros <= 0
+    inside = ~at_zero & ~at_one
+    # a + b + n - 2, of positive terms: with n = 2, small priors are all there is.
+    total = float((ones + zeros)[inside][0]) if inside.any() else 1.0
     ones = np.where(at_zero, 0.0, np.where(at_one, total, ones))
     zeros = np.where(at_one, 0.0, np.where(at_zero, total, zeros))
     return ones, zeros, total

@@ -14,6 +14,7 @@ from bayesdp.privacy.profile import smallest_satisfying
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
 
+_STRONGEST = 1e50  # that is tried
 _STRONG = 1e6  # a prior that shows what no prior can do
 
 
@@ -43,13 +44,16 @@ def calibrated(
         raise InvalidInput(_impossible(strong, epsilon, delta))
 
     def cost(strength: float) -> float:
+        if strength > _STRONGEST:
+            raise InvalidInput(_impossible(strong, epsilon, delta))
         made = at(strength)
         return made.delta(epsilon) if delta else made.profile().pure_epsilon
 
     strength = smallest_satisfying(cost, delta or epsilon, start=max(1.0, 2 * least), least=least)
-    if math.isinf(strength):
-        raise InvalidInput(_impossible(strong, epsilon, delta))
-    return at(strength)
+    more = 2.0**-52
+    while (made := at(strength)).epsilon(delta) > epsilon:  # a root too, which rounds
+        strength, more = strength * (1 + more), 2 * more
+    return made
 
 
 def _impossible(strong: ConjugateRelease, epsilon: float, delta: float) -> str:

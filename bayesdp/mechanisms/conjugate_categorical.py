@@ -70,7 +70,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
         )
     if release.method == "synthetic_map":
         _check_interior(prior)
-    return {"prior": prior}
+    return {"prior": conjugate_bernoulli.check_range(prior)}
 
 
 def prior_of_strength(strength: float, categories: int | None) -> tuple[float, ...]:

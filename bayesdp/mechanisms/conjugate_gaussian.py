@@ -58,24 +58,26 @@ if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate import ConjugateRelease
 
 PARAMETERS = ("R", "sigma", "bounded")
+_FURTHEST = 1e100  # of the numbers given: their squares stay floats
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
     """The release's parameters, validated."""
     mean, sd = _two_numbers(release.prior)
-    if not (math.isfinite(mean) and sd > 0 and math.isfinite(sd)):
+    if not (abs(mean) <= _FURTHEST and 1 / _FURTHEST <= sd <= _FURTHEST):
         raise InvalidInput(
             f"prior is {release.prior!r}; it must be the mean and the standard deviation of a "
-            "normal distribution, finite, the second positive, for example (0, 1)"
+            "normal distribution, the second positive, for example (0, 1); neither is beyond "
+            f"{_FURTHEST}, and the second is at least {1 / _FURTHEST}"
         )
     checked: dict[str, Any] = {"prior": (mean, sd)}
     for name in ("R", "sigma"):
         value = getattr(release, name)
         number = is_number(value)
-        if not (number and value > 0 and math.isfinite(value)):
+        if not (number and 1 / _FURTHEST <= value <= _FURTHEST):
             raise InvalidInput(
-                f"{name} is {value!r}; it must be a positive finite number: records lie in "
-                "[-R, R], with known standard deviation sigma"
+                f"{name} is {value!r}; it must be a positive number, from {1 / _FURTHEST} to "
+                f"{_FURTHEST}: records lie in [-R, R], with known standard deviation sigma"
             )
         checked[name] = float(value)
     return checked

@@ -24,7 +24,7 @@ from scipy import special
 from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.count import Count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
-from bayesdp.privacy.profile import hockey_stick
+from bayesdp.privacy.profile import expected_excess, hockey_stick
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def _binomial_side(size: int, ones: Floats, zeros: Floats, step: Floats, epsilon
     def exact(x: int) -> float:
         log_p = binomial_logpmf(z, size, ones[x + 1] / total, zeros[x + 1] / total)
         if finite[x]:
-            return hockey_stick(log_p, log_p - (z * rise[x] - (size - z) * fall[x]), epsilon)
+            return expected_excess(log_p, z * rise[x] - (size - z) * fall[x], epsilon)
         return hockey_stick(
             log_p, binomial_logpmf(z, size, ones[x] / total, zeros[x] / total), epsilon
         )
@@ -126,7 +126,7 @@ def _beta_binomial_side(mechanism: BetaBinomialMechanism, n: int, epsilon: float
         z = np.arange(max(k[x] - 1, 0), m + 1)
         log_p = mechanism.logp(z, Count(x + 1, n))
         log_ratio = np.log1p(z / u[x]) - np.log1p((m - z) / v[x])
-        return hockey_stick(log_p, log_p - log_ratio, epsilon)
+        return expected_excess(log_p, log_ratio, epsilon)
 
     # Steps in u, at the threshold of the pair before; then steps in k at the new u.
     before = np.minimum(k[:-1], m)

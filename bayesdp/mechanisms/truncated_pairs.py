@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.mechanisms.laws import binomial_logpmf
-from bayesdp.privacy.profile import hockey_stick
+from bayesdp.privacy.profile import expected_excess
 
 Floats = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def composed_divergence(each: float, count: int, epsilon: float) -> float:
     k = np.arange(count + 1)
     lie = 1 / (1 + math.exp(min(each, 700.0)))
     log_p = binomial_logpmf(k, count, 1 - lie, lie)
-    return hockey_stick(log_p, log_p - (2 * k - count) * each, epsilon)
+    return expected_excess(log_p, (2 * k - count) * each, epsilon)
 
 
 def _worst_upward(first: float, last: float, shift: float, r: float, epsilon: float) -> float:

@@ -17,7 +17,8 @@ mechanism which keeps its promise is convicted with probability at most `alpha`:
   at draws of its own, and adds one pair: the draws that convict have no part in the choice.
 
 Where the outputs are finitely many, the exact largest log ratio of the law is computed too.
-That is a statement about the law as written, the other about the sampler as it runs.
+That is a statement about the law as written, the other about the sampler as it runs. Draws that
+have no probability by their own law are counted: no event is about them.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from bayesdp.privacy.distributional.guarantee import (
 from bayesdp.privacy.guarantee import Guarantee
 
 Pair = tuple[Any, Any]
+_CHECKED = 1000  # draws
 
 
 class Auditable(Protocol):
@@ -85,6 +87,10 @@ class Audit:
     searched : int
         Other pairs whose law was looked at; the worst of them, if it is worse than all that the
         mechanism proposes, is among those tried.
+    impossible : int
+        Draws, of up to 1,000 from each member of each pair, that have probability 0 by the law of
+        the very statistic they were drawn from: the sampler doesn't follow the law, and what such
+        outputs show of the data, no event here tells.
     """
 
     claim: Guarantee
@@ -95,6 +101,7 @@ class Audit:
     trials: int
     alpha: float
     searched: int = 0
+    impossible: int = 0
 
     @property
     def convicted(self) -> bool:
@@ -109,9 +116,11 @@ class Audit:
         verdict = "CONVICTED: the claim is false" if self.convicted else "no violation found"
         exact = "" if self.epsilon_exact is None else f", law epsilon = {self.epsilon_exact:.6g}"
         searched = f", {self.searched:,} others looked at" if self.searched else ""
+        beyond = f"; {self.impossible:,} draws that the law calls impossible"
         return (
             f"{verdict} (claim {self.claim}; draws show epsilon >= {self.epsilon_lower:.4g}"
-            f"{exact}; {self.pairs} pairs of neighbours{searched}, {self.trials:,} draws each)"
+            f"{exact}; {self.pairs} pairs of neighbours{searched}, {self.trials:,} draws each"
+            f"{beyond if self.impossible else ''})"
         )
 
 
@@ -191,7 +200,16 @@ def audit(
             if bound > best:
                 best, worst = bound, ordered
     exact = _exact(mechanism, tried, claim.delta)
-    return Audit(claim, max(best, 0.0), exact, worst, len(tried), int(trials), alpha, int(search))
+    beyond = sum(_impossible(mechanism, one, int(trials)) for pair in tried for one in pair)
+    return Audit(
+        claim, max(best, 0.0), exact, worst, len(tried), int(trials), alpha, int(search), beyond
+    )
+
+
+def _impossible(mechanism: Auditable, statistic: Any, trials: int) -> int:
+    """Draws that the law of their own statistic gives no probability."""
+    draws = np.asarray(mechanism.release(statistic, min(trials, _CHECKED)))
+    return int(np.count_nonzero(np.isneginf(mechanism.logp(draws, statistic))))
 
 
 def _exact(mechanism: Auditable, pairs: Sequence[Pair], delta: float) -> float | None:

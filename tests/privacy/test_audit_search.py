@@ -203,4 +203,14 @@ def test_draws_that_the_law_calls_impossible_show_nothing():
         def logp(self, output, statistic):
             return np.full(np.shape(output), -np.inf)
 
-    assert bdp.audit(Wrong(), trials=1000).epsilon_lower == 0
+    found = bdp.audit(Wrong(), trials=1000)
+    assert found.epsilon_lower == 0
+    assert not found.convicted
+    assert found.impossible == 2 * found.pairs * 1000
+    assert "2,000 draws that the law calls impossible" in str(found)
+
+
+def test_draws_of_a_sampler_that_follows_its_law_are_all_possible():
+    found = bdp.audit(bdp.BetaBinomialMechanism(5, 5, (3, 3)), trials=1000)
+    assert found.impossible == 0
+    assert "impossible" not in str(found)

@@ -207,3 +207,8 @@ def test_clamping_a_release_costs_nothing_more(scale, low, width, epsilon):
     for x in range(low - 2, low + width + 2):
         found = hockey_stick(held.logp(outputs, x), held.logp(outputs, x + 1), epsilon)
         assert found <= held.delta(epsilon) * (1 + 1e-12)
+
+
+def test_a_delta_that_came_out_as_nan_is_one():
+    assert round_up(math.nan) == 1
+    assert Profile(lambda epsilon: math.nan, math.inf).delta(1.0) == 1
