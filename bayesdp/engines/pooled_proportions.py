@@ -28,8 +28,9 @@ from bayesdp.engines.compiling import kernel
 
 Floats = NDArray[np.float64]
 
-_LARGE = 1e200
+_LARGE = 1e30  # a ratio of neighbours may be e^600 more, and no more than a float holds
 _STIRLING = 64.0
+_SMALLEST = -600.0  # log of alpha or beta; below, every count is 0, or n: but for e^-600
 
 
 @kernel
@@ -58,7 +59,7 @@ def log_sum(law: Floats, first: float, n: float, alpha: float, beta: float) -> f
     x = first
     for weight in law:
         whole += weight * term
-        term *= (n - x) * (alpha + x) / ((x + 1) * (beta + n - x - 1)) if x < n else 0.0
+        term *= (n - x) * (alpha + x) / ((x + 1) * (beta + (n - x - 1))) if x < n else 0.0
         x += 1
         if term > _LARGE:
             term /= _LARGE
@@ -77,7 +78,7 @@ def draw_count(
         room[i] = shift + math.log(law[i]) if law[i] > 0 else -np.inf
         largest = max(largest, room[i])
         if x < n:
-            shift += math.log((n - x) * (alpha + x) / ((x + 1) * (beta + n - x - 1)))
+            shift += math.log((n - x) * (alpha + x) / ((x + 1) * (beta + (n - x - 1))))
         x += 1
     for i in range(law.size):
         room[i] = math.exp(room[i] - largest)
@@ -88,6 +89,13 @@ def draw_count(
         if rest < 0:
             return float(first + i)
     return float(first + law.size - 1)
+
+
+@kernel
+def _log_shares(u: float) -> tuple[float, float]:
+    """log m and log (1 - m)."""
+    log_m = -math.log1p(math.exp(-u)) if u > -700 else u
+    return log_m, -math.log1p(math.exp(u)) if u < 700 else -u
 
 
 @kernel
@@ -103,15 +111,20 @@ def log_proportions(u: float, v: float, given: Any) -> float:
         b of m's beta prior, and kappa's prior median, c of the density c / (c + kappa)^2.
     """
     laws, ends, firsts, sizes, prior = given
-    log_m = -math.log1p(math.exp(-u)) if u > -700 else u
-    log_rest = -math.log1p(math.exp(u)) if u < 700 else -u
-    if not abs(v) < 600 or min(log_m, log_rest) + v < -600:
+    if not abs(v) < -_SMALLEST:
         return -np.inf
-    kappa = math.exp(v)
-    found = prior[0] * log_m + prior[1] * log_rest + v - 2 * math.log(prior[2] + kappa)
+    log_m, log_rest = _log_shares(u)
+    found = prior[0] * log_m + prior[1] * log_rest + v - 2 * math.log(prior[2] + math.exp(v))
     alpha, beta, start = math.exp(log_m + v), math.exp(log_rest + v), 0
     for g in range(ends.size):
-        found += log_sum(laws[start : ends[g]], firsts[g], sizes[g], alpha, beta)
+        law = laws[start : ends[g]]
+        if log_m + v < _SMALLEST:
+            found += math.log(law[0]) if firsts[g] == 0 and law[0] > 0 else -np.inf
+        elif log_rest + v < _SMALLEST:
+            last = firsts[g] + law.size - 1 == sizes[g] and law[-1] > 0
+            found += math.log(law[-1]) if last else -np.inf
+        else:
+            found += log_sum(law, firsts[g], sizes[g], alpha, beta)
         start = ends[g]
     return float(found)
 
@@ -121,8 +134,9 @@ def draw_proportions(u: float, v: float, given: Any, rng: Any, p: Floats) -> Non
     """Each group's, through its count."""
     laws, ends, firsts, sizes, _ = given
     room = np.empty(laws.size)
-    m, first = 1 / (1 + math.exp(-u)), 0
-    alpha, beta = m * math.exp(v), (1 - m) * math.exp(v)
+    log_m, log_rest = _log_shares(u)
+    alpha = math.exp(max(log_m + v, _SMALLEST))
+    beta, first = math.exp(max(log_rest + v, _SMALLEST)), 0
     for g in range(ends.size):
         x = draw_count(laws[first : ends[g]], firsts[g], sizes[g], alpha, beta, rng, room)
         p[g] = rng.beta(alpha + x, beta + sizes[g] - x)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "pymc", "stan"]
 
 _MOST_DYADS = 2_000_000
+_SURE = 700.0  # of |o_d|: the dyad is known
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,8 @@ class BetaModel:
             "second": j + 1 + (n if directed else 0),
             "graphs": len(known),
             "degrees": degrees,
-            "odds": np.expm1(np.abs(shift)),
+            # What is beyond a float's range shifts the likelihood by a constant, but for e^-700.
+            "odds": np.expm1(np.minimum(np.abs(shift), _SURE)),
             "sign": np.sign(shift),
             "prior_mean": float(self.prior.mean),
             "prior_sd": float(self.prior.sd),

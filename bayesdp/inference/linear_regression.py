@@ -72,8 +72,8 @@ class LinearRegression:
         Of the rescaled predictors: Sigma ~ InverseWishart(nu, diag(psi)), mu ~ N(m, Sigma / r).
         m and psi one number, or one for each. Default: (0, 0.1, p + 2, 0.1).
     n : range, optional
-        Numbers of records that there may be where the release doesn't say n, all as probable.
-        Default: from p + 2, the fewest whose moments have a density, to 2^29.
+        Numbers of records that there may be where the release doesn't say n, all as probable,
+        none below p + 2, the fewest whose moments have a density. Default: from p + 2 to 2^29.
 
     Raises
     ------

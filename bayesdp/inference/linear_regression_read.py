@@ -99,12 +99,12 @@ def possible_sizes(public: int | None, sizes: range | None, least: int) -> tuple
         return public, public
     if sizes is None:
         return least, MOST
-    if sizes[-1] < least:
+    if sizes[0] < least:
         raise InvalidInput(
             f"n is {sizes!r}; moments of {least - 1} columns have a density for {least} records or "
             "more: take larger numbers or fewer predictors"
         )
-    return max(sizes[0], least), sizes[-1]
+    return sizes[0], sizes[-1]
 
 
 def known_moments(hidden: Hidden) -> tuple[Floats, Floats, Floats]:

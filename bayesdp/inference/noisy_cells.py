@@ -34,7 +34,10 @@ def reached(
     within: tuple[float, float],
     scales: Mapping[bool, float] = _REACH,
 ) -> tuple[int, int]:
-    """Integers from which noise reaches all the outputs; what is at an end, from all beyond it.
+    """Integers from which noise reaches the outputs; what is at an end, from all beyond it.
+
+    Outputs may be further apart than noise reaches: what is between them is as likely as their sum
+    of distances from it says.
 
     Parameters
     ----------
@@ -59,12 +62,12 @@ def reached(
             max(first, -math.inf if low is None else low),
             min(last, math.inf if high is None else high),
         )
-    for z in outputs.tolist():
-        inflated = cell.bounding == "inflated"
-        if not (inflated and z == low):
-            first = max(first, math.ceil(z - reach))
-        if not (inflated and z == high):
-            last = min(last, math.floor(z + reach))
+    nearest, furthest = float(outputs.min()), float(outputs.max())
+    inflated = cell.bounding == "inflated"
+    if not (inflated and furthest == low):
+        first = max(first, math.ceil(nearest - reach))
+    if not (inflated and nearest == high):
+        last = min(last, math.floor(furthest + reach))
     if first > last:
         raise InvalidInput("the outputs have probability zero under the model's prior")
     if math.isinf(first) or math.isinf(last):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ TAKES = (
 )
 _SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise; see `observe`
 _NEGLIGIBLE = 100.0  # below the log of the largest, of events by area
+_AT_ENDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,18 @@ def noisy_elements(part: Part) -> list[Element]:
     mechanism: Any = part.mechanism
     cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
     outputs = np.array(part.outputs)
+    low, high = (
+        default if end is None or cell.bounding != "truncated" else end * cell.step
+        for end, default in zip(cell.ends, (-math.inf, math.inf), strict=True)
+    )
 
     def element(z: NDArray[Any]) -> Element:
-        return Element(
-            lambda ends: reached(cell, z, ends, _SCALES),
-            lambda x: cell.logp(z[:, None], x).sum(axis=0),
-        )
+        def logp(x: Integers) -> Floats:
+            inside = np.clip(x, low, high)
+            law = cell.logp(z[:, None], inside).sum(axis=0)
+            return np.asarray(np.where(inside == x, law, -np.inf))
+
+        return Element(lambda ends: reached(cell, z, ends, _SCALES), logp)
 
     return [element(column) for column in outputs.reshape(len(outputs), -1).T]
 
@@ -110,6 +118,49 @@ def _area(z: NDArray[Any], shape: float, chance: float, negligible: float) -> El
             step *= 8
 
     return Element(likely, logp)
+
+
+def events_element(shape: float, chance: float, negligible: float) -> Element:
+    """What is known of an area's events before any release: a negative binomial law, or none."""
+    if chance == 0:
+        return Element(lambda ends: (0, 0), lambda x: np.where(x == 0, 0.0, -np.inf))
+
+    def logp(x: Integers) -> Floats:
+        return np.asarray(log_negative_binomial(x, shape, chance))
+
+    def likely(ends: Ends) -> Ends:
+        mode = math.floor(max(shape - 1, 0.0) * chance / (1 - chance))
+        far = 2 * mode + 1
+        while far < ends[1] and logp(np.array([mode, far])) @ (1, -1) < negligible:
+            far *= 2
+        return ends[0], min(ends[1], far)
+
+    return Element(likely, logp)
+
+
+def check_conflict(row: Sequence[Element], x: Integers, law: Floats) -> None:
+    """That an integer isn't likely beyond those that were looked at.
+
+    Parameters
+    ----------
+    row : sequence of Element
+        What is known of it.
+    x, law : ndarray
+        The integers that were looked at, ascending, and the sum of what the elements say of them.
+
+    Raises
+    ------
+    InvalidInput
+        If it is.
+    """
+    beyond = np.array([x[0] - 1, x[-1] + 1])
+    there = sum(each.logp(np.maximum(beyond, 0)) for each in row)
+    if np.any((there > law.max() - _AT_ENDS) & (beyond >= 0)):
+        raise InvalidInput(
+            "prior and expected all but exclude what was released: they draw a count to where the "
+            f"outputs have less than e^-{_NEGLIGIBLE:g} of their largest probability; take a wider "
+            "prior"
+        )
 
 
 def unlike(mechanism: Any) -> InvalidInput:

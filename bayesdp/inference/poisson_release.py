@@ -16,6 +16,8 @@ from bayesdp.inference.exact_release import is_exact
 from bayesdp.inference.observed_elements import (
     Element,
     area_elements,
+    check_conflict,
+    events_element,
     exact_elements,
     noisy_elements,
 )
@@ -23,7 +25,6 @@ from bayesdp.inference.observed_integers import tabled
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
 from bayesdp.mechanisms.histogram import PerturbedHistogram
-from bayesdp.mechanisms.negative_binomial_draws import log_negative_binomial
 from bayesdp.mechanisms.noise import AdditiveNoise
 from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
 from bayesdp.release import Part
@@ -86,17 +87,18 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
             f"{len(around)} are expected; they must be of the same areas"
         )
     (a, b), chances = prior, around / (prior[1] + around)
-    ends = [_ends(parts, i, a, float(chance)) for i, chance in enumerate(chances)]
-    values, table = tabled(list(zip(*elements, strict=True)), ends)
+    tied = total is not None or any(map(_has_fixed_total, parts))
+    elements.append([events_element(a, float(chance), _NEGLIGIBLE) for chance in chances])
+    rows = list(zip(*elements, strict=True))
+    ends = [_ends(parts, i, a, float(chance), total) for i, chance in enumerate(chances)]
+    values, table = tabled(rows, ends)
     laws, firsts = [], []
-    for x, law, chance in zip(values.T, table.T, chances, strict=True):
-        own = np.where(x == 0, 0.0, -np.inf)
-        if chance > 0:
-            own = log_negative_binomial(x, a, chance)
-        whole = law + own
+    for row, x, whole in zip(rows, values.T, table.T, strict=True):
         likely = np.flatnonzero(whole > max(whole.max() - _NEGLIGIBLE, -1e300))
         if not likely.size:
             raise InvalidInput("the outputs have probability zero under the model")
+        if not tied:
+            check_conflict(row, x, whole)
         laws.append(whole[likely[0] : likely[-1] + 1])
         firsts.append(int(x[likely[0]]))
     if total is not None and len(laws) == 1:
@@ -193,10 +195,14 @@ def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
     return around.astype(np.float64)
 
 
-def _ends(parts: Sequence[Part], i: int, a: float, chance: float) -> tuple[float, float]:
+def _ends(
+    parts: Sequence[Part], i: int, a: float, chance: float, total: int | None
+) -> tuple[float, float]:
     """Where a count may be; where noise leaves its end open, as far as the prior goes."""
     if chance == 0:
         return 0.0, 0.0
+    if total is not None:
+        return 0.0, float(total)
     for part in parts:
         mechanism: Any = part.mechanism
         if getattr(mechanism, "bounding", None) == "inflated":

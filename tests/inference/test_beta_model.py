@@ -142,6 +142,20 @@ def test_engines_sample_the_posterior(case, method, engine):
         assert abs(square.mean() - variance[k]) < 4 * az.mcse(square)
 
 
+def test_many_sure_copies_are_the_graph(engine):
+    """The odds of what they say are beyond a float's range."""
+    released = release_of(*[PATH] * 40, epsilon=30.0)
+    model = bdp.BetaModel(prior=bdp.Normal(0, 1.2))
+    assert np.isfinite(model.stan_data(released)["odds"]).all()
+    idata = model.fit(released, engine=engine, draws=2500, warmup=1000, seed=2)
+    mean, variance = quadrature((PATH,), None, 1.2)
+    for k in range(len(mean)):
+        x = together(idata)[..., k]
+        assert abs(x.mean() - mean[k]) < 5 * az.mcse(x)
+        square = (x - mean[k]) ** 2
+        assert abs(square.mean() - variance[k]) < 5 * az.mcse(square)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_pymc_model_has_this_density(directed):
     rng = np.random.default_rng(4)

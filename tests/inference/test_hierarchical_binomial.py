@@ -47,6 +47,48 @@ def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
     assert pooling.log_sum(law, first, n, alpha, beta) == pytest.approx(right, abs=1e-8)
 
 
+@pytest.mark.parametrize("u", [-900.0, -300.0, -40.0, 2.0, 40.0, 300.0, 900.0])
+@pytest.mark.parametrize("v", [-250.0, 0.0, 3.0])
+def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
+    """Against mpmath: with m within e^-900 of 0 or 1, as a weak prior of m allows."""
+    laws, sizes = [np.array([0.2, 1.0, 0.7]), np.array([0.3, 0.4, 1.0, 0.9])], [2, 3]
+    given = pooling.given_proportions([np.log(law) for law in laws], [0, 0], sizes, (0.01, 0.02, 5))
+    with mpmath.workdps(1000):
+        kappa, m = mpmath.exp(v), 1 / (1 + mpmath.exp(-mpmath.mpf(u)))
+        a, b = m * kappa, (1 - m) * kappa
+        right = 0.01 * mpmath.log(m) + 0.02 * mpmath.log(1 - m) + v - 2 * mpmath.log(5 + kappa)
+        for law, n in zip(laws, sizes, strict=True):
+            terms = [
+                weight * math.comb(n, x) * mpmath.rf(a, x) * mpmath.rf(b, n - x)
+                for x, weight in enumerate(law.tolist())
+            ]
+            right += mpmath.log(mpmath.fsum(terms) / mpmath.rf(a + b, n))
+        assert pooling.log_proportions(u, v, given) == pytest.approx(float(right), abs=1e-9)
+
+
+@pytest.mark.parametrize("end", [0, 2])
+def test_a_weak_prior_of_the_mean(end):
+    """All groups are of zeros, or of ones, and m has a Beta(0.01, 0.01) prior."""
+    noise = bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours="replace_one", n=2)
+    release = bdp.Release.of_groups({g: (noise, [end]) for g in "ab"})
+    idata = bdp.HierarchicalBinomialModel((0.01, 0.01)).fit(release, draws=4000, seed=3)
+    import arviz as az
+
+    u = np.sinh(np.linspace(-1, 1, 4001) * np.arcsinh(6000.0))
+    v = np.linspace(-25, 30, 221)
+    law = noise.logp(end, np.arange(3))
+    given = pooling.given_proportions([law, law], [0, 0], [2, 2], (0.01, 0.01, 10.0))
+    points = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1).reshape(-1, 2)
+    from bayesdp.engines.partial_pooling import log_targets
+
+    log_p = log_targets(points, False, given).reshape(u.size, v.size)
+    weights = np.exp(log_p - log_p.max()) * np.gradient(u)[:, None]
+    expected = float(weights.sum(axis=1) @ special.expit(u) / weights.sum())
+    drawn = idata.posterior["mean"].to_numpy()
+    assert abs(drawn.mean() - expected) < 5 * float(np.squeeze(az.mcse(drawn)))
+    assert np.isfinite(idata.posterior["p"]).all()
+
+
 def test_counts_are_drawn_from_their_sums():
     rng, law = np.random.default_rng(1), np.array([0.2, 1.0, 0.0, 0.7, 0.1])
     drawn = [pooling.draw_count(law, 3.0, 9.0, 0.8, 1.7, rng, np.empty(5)) for _ in range(20_000)]

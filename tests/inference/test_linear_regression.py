@@ -398,8 +398,9 @@ def test_other_releases_are_refused():
     with pytest.raises(bdp.InvalidInput, match="fewer than the 4"):
         regression.fit(bdp.Release.of(bdp.NoisyMomentsMechanism(BOUNDS, 3.0, 3), [(0.0,) * 9]))
     few = bdp.Release.of(bdp.NoisyMomentsMechanism(BOUNDS, 3.0), [(0.0,) * 10])
-    with pytest.raises(bdp.InvalidInput, match="4 records or"):
-        bdp.LinearRegression("pressure", n=range(1, 4)).fit(few)
+    for sizes in (range(1, 4), range(1, 50)):
+        with pytest.raises(bdp.InvalidInput, match="4 records or"):
+            bdp.LinearRegression("pressure", n=sizes).fit(few)
     named = {"intercept": (0, 1), "y": (0, 1)}
     with pytest.raises(bdp.InvalidInput, match="called 'intercept'"):
         bdp.LinearRegression("y").fit(

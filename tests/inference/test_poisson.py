@@ -92,6 +92,40 @@ def test_several_releases_of_the_same_events():
     check(idata, mean, p @ (means**2 + means / rates) - mean**2)
 
 
+def test_a_strong_prior_of_copies_of_few_events():
+    """A public n bounds each count, however little the copies say of it."""
+    expected = (1.0, 0.0, 3.0, 0.2)
+    mechanism = bdp.PoissonGammaMechanism(2, expected, (200.0, 0.0, 200.0, 200.0), 2)
+    release = bdp.Release.of(mechanism, [(0, 0, 1, 1)])
+    idata = bdp.PoissonModel(PRIOR).fit(release, draws=4000, seed=4)
+    check(idata, *enumerated(release, 2, 2, expected=expected))
+
+
+def test_copies_further_apart_than_noise_is_likely_to_reach():
+    """Between two outputs their law is level, and the prior decides."""
+    noise = bdp.DiscreteLaplaceMechanism(1 / 30, 1.0, dimension=2)
+    release = bdp.Release.of(noise, [(9, 12), (1, 3)])
+    idata = bdp.PoissonModel(PRIOR, (4.0, 7.0)).fit(release, draws=4000, seed=4)
+    check(idata, *enumerated(release, None, 30, expected=(4.0, 7.0)))
+
+
+@pytest.mark.parametrize("law", [bdp.DiscreteLaplaceMechanism, bdp.DiscreteGaussianMechanism])
+@pytest.mark.parametrize("bounding", [None, "inflated", "truncated"])
+def test_evidence_by_enumeration(law, bounding):
+    mechanism = law(2.0, 1.0, dimension=2, bounding=bounding, bounds=(0, 9) if bounding else None)
+    release = bdp.Release.of(mechanism, [(9, 0), (4, 1)], delta=1e-6)
+    x = np.arange(10 if bounding == "truncated" else 400)
+    expected = 0.0
+    for i, e in enumerate((4.0, 7.0)):
+        each = stats.nbinom.logpmf(x, PRIOR[0], PRIOR[1] / (PRIOR[1] + e))
+        cell = law(2.0, 1.0, bounding=bounding, bounds=(0, 9) if bounding else None)
+        for z in release.outputs:
+            each = each + cell.logp(z[i], x)
+        expected += special.logsumexp(each)
+    model = bdp.PoissonModel(PRIOR, (4.0, 7.0))
+    assert model.log_evidence(release) == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("total", [0, 1, 40, 3000])
 def test_the_coefficient_by_fourier(total):
     rng = np.random.default_rng(total)
@@ -144,6 +178,13 @@ class TestRefusals:
     def refused(self, release, message, **model):
         with pytest.raises(bdp.InvalidInput, match=message):
             bdp.PoissonModel(**model).fit(release, draws=10)
+
+    def test_a_prior_that_excludes_the_outputs(self):
+        release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1.0, 1.0, dimension=1), [(150,)])
+        self.refused(release, "all but exclude", prior=(5.0, 50.0))
+        with pytest.raises(bdp.InvalidInput, match="all but exclude"):
+            bdp.PoissonModel((5.0, 50.0)).log_evidence(release)
+        bdp.PoissonModel((1.0, 1.0)).fit(release, draws=10)
 
     def test_another_statistic(self):
         release = bdp.Release.of(bdp.BetaBinomialMechanism(9, 9, (2.0, 2.0)), [3])
