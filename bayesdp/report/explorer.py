@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.engines.mixture import BetaMixture, check_level
-from bayesdp.errors import InvalidInput, ReleaseExists
+from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.binomial import BinomialModel
 from bayesdp.inference.multinomial import MultinomialModel
@@ -24,7 +24,7 @@ from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
 from bayesdp.report.inputs import label_of
 from bayesdp.report.promise import promise_of
-from bayesdp.storage import exists_already, whole_file
+from bayesdp.storage import check_file, whole_file
 
 SCRIPTS = (
     "explorer_special.js",
@@ -92,7 +92,7 @@ def write_explorer(
         If `out` exists; with `force`, if it is a folder.
     """
     target = Path(out)
-    _check_file(target, force=force)
+    check_file(target, force=force)
     page = render_explorer(release, model=model, level=level, title=title)
     with whole_file(target) as work:
         work.write_text(page, encoding="utf-8")
@@ -134,13 +134,6 @@ def render_explorer(
         script=script,
         script_hash=base64.b64encode(digest).decode(),
     )
-
-
-def _check_file(target: Path, *, force: bool) -> None:
-    if target.is_dir():
-        raise ReleaseExists(f"{str(target)!r} is a folder; name the page's file, as explore.html")
-    if target.exists() and not force:
-        raise exists_already(target)
 
 
 def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:

@@ -204,7 +204,8 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
         raise InvalidInput(
             f"n is {n!r}, but {name!r} is planned with a public number of records; give the "
             "synthesizer that keeps n confidential, as "
-            "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)]"
+            "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)] "
+            "(--synthesizer 'name = \"beta_binomial\", size = 1000, public_n = false')"
         )
     if name == "discrete_gaussian" and not delta:
         raise InvalidInput("mechanisms has 'discrete_gaussian', which needs delta, such as 1e-6")
