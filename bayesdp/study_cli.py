@@ -84,8 +84,8 @@ def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
 def _print_failures(failures: pd.DataFrame) -> None:
     """How many there are of each kind, and what the first one's error says."""
     for error, rows in failures.groupby("error", sort=False) if len(failures) else ():
-        messages = rows["message"].dropna() if "message" in rows else ()
-        first = f": {messages.iloc[0]}" if len(messages) else ", whose message isn't kept"
+        messages = rows["message"].dropna().tolist() if "message" in rows else []
+        first = f": {messages[0]}" if messages else ", whose message isn't kept"
         typer.echo(f"{len(rows):,} rows failed with {error}{first}")
 
 
