@@ -44,6 +44,13 @@ def plot_risk(risk: pd.DataFrame) -> Figure:
     ------
     InvalidInput
         If it is no such table, or is empty.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, pandas as pd
+    >>> table = pd.DataFrame({"age": [30, 30, 40, 40], "ill": ["no", "yes", "no", "no"]})
+    >>> risk = bdp.anonymity(table, quasi_identifiers=["age"], sensitive=["ill"])
+    >>> bdp.plot_risk(risk).savefig("risk.png")
     """
     import pandas as pd
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, check_flag, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.compared_frames import (
     Codes,
@@ -119,8 +119,7 @@ def utility(
     categories = check_columns("categorical", categorical, confidential, "confidential")
     levels = _check_quantiles(quantiles)
     check_at_least_one("bins", bins)
-    if not isinstance(interactions, bool):
-        raise InvalidInput(f"interactions is {interactions!r}; it must be True or False")
+    check_flag("interactions", interactions)
     if analysis is not None and not callable(analysis):
         raise InvalidInput(
             f"analysis is a {type(analysis).__name__}; it must be a function of a table of records"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import check_path
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.combining import combine, proportions
@@ -91,7 +92,7 @@ def write_explorer(
     ReleaseExists
         If `out` exists; with `force`, if it is a folder.
     """
-    target = Path(out)
+    target = check_path("out", out)
     check_file(target, force=force)
     page = render_explorer(release, model=model, level=level, title=title)
     with whole_file(target) as work:
@@ -109,6 +110,11 @@ def render_explorer(
     """The page of `write_explorer` as text."""
     check_level(level)
     model = BinomialModel() if model is None else model
+    for name, given, kind in (("release", release, Release), ("model", model, BinomialModel)):
+        if not isinstance(given, kind):
+            raise InvalidInput(
+                f"{name} is a {type(given).__name__}; it must be a {kind.__name__}, of a proportion"
+            )
     kinds = {type(part.mechanism) for part in release.parts}
     if len(kinds) > 1:
         raise InvalidInput("groups are released by mechanisms of different kinds; explore each")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
 
@@ -54,7 +55,7 @@ class StudyResults:
         InvalidInput
             If it is no study's folder, or a file in it is damaged.
         """
-        return results_of(Path(folder))
+        return results_of(check_path("folder", folder))
 
     @property
     def failures(self) -> pd.DataFrame:
