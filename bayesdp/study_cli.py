@@ -44,12 +44,19 @@ def study(
 
     declared, loaded = load_study(file, replicates=replicates)
     folder = out or (file.parent / declared.out if declared.out else Path(file.stem))
-    results = loaded.run(
-        folder,
-        client=None if client == "none" else client,
-        workers=workers,
-        retry_failed=retry_failed,
-    )
+    try:
+        results = loaded.run(
+            folder,
+            client=None if client == "none" else client,
+            workers=workers,
+            retry_failed=retry_failed,
+        )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"stopped; what was finished is kept in {folder}, and the same command goes on from it",
+            err=True,
+        )
+        raise typer.Exit(130) from None
     summary = results.summary()
     with whole_file(folder / _SUMMARY) as work:
         summary.to_csv(work, index=False)
