@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from bayesdp.errors import InvalidInput
@@ -27,6 +29,19 @@ def check_flag(name: str, value: Any) -> None:
     """Raise InvalidInput unless `value` is True or False."""
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} is {value!r}; it must be True or False")
+
+
+def check_path(name: str, value: Any) -> Path:
+    """Return `value` as a Path if it is a path or a text, else raise InvalidInput."""
+    if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
+        raise InvalidInput(f"{name} is {value!r}; it must be a path, as 'results/'")
+    return Path(value)
+
+
+def check_called(name: str, value: Any) -> None:
+    """Raise InvalidInput unless `value` is a function, or None."""
+    if value is not None and not callable(value):
+        raise InvalidInput(f"{name} is a {type(value).__name__}; it must be a function")
 
 
 def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:

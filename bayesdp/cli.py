@@ -12,6 +12,7 @@ import typer
 
 from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli, study_cli
 from bayesdp._version import __version__
+from bayesdp.cli_tables import print_table
 from bayesdp.errors import BayesDPError, InvalidInput
 from bayesdp.evaluation.declarations import MODELS
 
@@ -136,11 +137,10 @@ def fit(
         return
     from bayesdp.evaluation.declarations import model_of
     from bayesdp.release import Release
-    from bayesdp.storage import whole_file
+    from bayesdp.storage import check_file, whole_file
 
     out = out or Path("posterior.nc")
-    if out.exists() and not force:
-        raise InvalidInput(f"out is {str(out)!r}, which exists; choose another name, or --force")
+    check_file(out, force=force)  # before the fit, which may take long
     declared = cli_options.parameters(parameters or [])
     if prior is not None:
         declared["prior"] = cli_options.numbers("prior", prior)
@@ -262,12 +262,12 @@ def _run(name: str, out: Path, force: bool) -> None:
 
 def _print_comparison(result: Any) -> None:
     """Each group's posterior beside the one that takes the copies for real data."""
-    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     release = result.release
-    table = Table(title=f"{release.variable}: {release.guarantee}")
-    headings = [release.by or "", "n", "posterior, 95%", "naive, 95%"]
+    table = Table(title=escape(f"{release.variable}: {release.guarantee}"))
+    headings = [escape(release.by or ""), "n", "posterior, 95%", "naive, 95%"]
     if result.reference is not None:
         headings.insert(2, "true")
         table.caption = "The data are public, so the true proportion can be shown."
@@ -277,7 +277,8 @@ def _print_comparison(result: Any) -> None:
         )
     for part in release.parts:
         alone = release if release.by is None else release[part.group]
-        cells = [str(part.group or "all"), str(part.mechanism.n or "confidential")]
+        label = "all" if release.by is None else escape(str(part.group))
+        cells = [label, str(part.mechanism.n or "confidential")]
         if result.reference is not None:
             true = result.reference if release.by is None else result.reference[part.group]
             cells.append(f"{true:.3f}")
@@ -285,7 +286,7 @@ def _print_comparison(result: Any) -> None:
             low, high = posterior.interval(0.95)
             cells.append(f"{posterior.mean():.3f} [{low:.3f}, {high:.3f}]")
         table.add_row(*cells)
-    Console().print(table)
+    print_table(table)
 
 
 def _print_summary(idata: Any) -> None:

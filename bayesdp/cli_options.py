@@ -7,20 +7,20 @@ from typing import Any
 from bayesdp.errors import InvalidInput
 
 
-def pair(name: str, text: str) -> tuple[float, float]:
+def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
     """Two numbers, from text such as 1,1."""
-    found = numbers(name, text)
+    found = numbers(name, text, example)
     if len(found) != 2:
-        raise InvalidInput(f"{name} is {text!r}; it must be two numbers, as 1,1")
+        raise InvalidInput(f"{name} is {text!r}; it must be two numbers, as {example}")
     return found[0], found[1]
 
 
-def numbers(name: str, text: str) -> tuple[float, ...]:
+def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
     """Numbers, from text such as 0,0.01,2,1."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
-        raise InvalidInput(f"{name} is {text!r}; it must be numbers, as 1,1") from error
+        raise InvalidInput(f"{name} is {text!r}; it must be numbers, as {example}") from error
 
 
 def sizes(text: str) -> range | int:

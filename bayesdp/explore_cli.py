@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bayesdp import cli_options
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 
 
@@ -39,7 +40,7 @@ def explore(
             raise InvalidInput(f"group is {group!r}; this release has {list(labels) or 'none'}")
         title = title or f"{released.variable}, {released.by} {group}"
         released = released[labels[group]]
-    sizes = None if n is None else range(n, n + 1)
+    sizes = None if n is None else range(check_at_least_one("n", n), n + 1)
     model = BinomialModel(cli_options.pair("prior", prior), n=sizes)
     page = write_explorer(released, out, model=model, level=level, title=title, force=force)
     typer.echo(f"explorer written to {page}")

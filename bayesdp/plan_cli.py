@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdp import cli_options
+from bayesdp.cli_tables import print_table
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.declarations import MODELS
 
@@ -19,7 +20,9 @@ TABLE, PICTURE = "plan.csv", "plan.png"
 
 
 def plan(
-    width: Annotated[float, typer.Option(help="How long the interval may be.")],
+    width: Annotated[
+        float, typer.Option("--width", "--target", help="How long the interval may be.")
+    ],
     family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
     prior: Annotated[
         str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
@@ -76,11 +79,13 @@ def plan(
     if isinstance(size, range):
         declared.setdefault("n", size)
     model = model_of(family, declared)
-    expected: Any = None if design_prior is None else cli_options.numbers("prior", design_prior)
+    expected: Any = None
+    if design_prior is not None:
+        expected = cli_options.numbers("design_prior", design_prior)
     among = _mechanisms(mechanisms, synthesizer or [])
     options: dict[str, Any] = {
         "mechanisms": among,
-        "epsilon": cli_options.pair("epsilon_range", epsilon_range),
+        "epsilon": cli_options.pair("epsilon_range", epsilon_range, "0.05,10"),
         "copies": None if copies is None else _whole(copies),
         "design_prior": expected[0] if expected and len(expected) == 1 else expected,
         "estimand": _estimand(estimand),
@@ -153,20 +158,22 @@ def _estimand(text: str | None) -> Any:
 
 def _print(found: Plan) -> None:
     """Each design at the smallest epsilon that meets the target, or else at the largest."""
-    from rich.console import Console
+    from rich.box import SIMPLE
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"The smallest epsilon for a {100 * found.level:g}% interval")
-    headings = ("mechanism", "copies", "epsilon", "length", "times bare", "coverage", "attacker")
-    for heading in headings:
-        first = heading == headings[0]
-        table.add_column(heading, justify="left" if first else "right", no_wrap=True)
+    title = f"The smallest epsilon for a {100 * found.level:g}% interval"
+    table = Table(title=title, box=SIMPLE, pad_edge=False)
+    for heading in ("mechanism", "copies", "epsilon", "length", "ratio", "coverage", "attacker"):
+        table.add_column(
+            heading, justify="left" if heading == "mechanism" else "right", no_wrap=True
+        )
     for (name, copies), epsilon in found.best.items():
         rows = found.table[(found.table["mechanism"] == name) & (found.table["copies"] == copies)]
         at = rows["epsilon"].max() if epsilon is None else epsilon
         row = rows[rows["epsilon"] == at].iloc[0]
         table.add_row(
-            name,
+            escape(name),
             str(copies),
             f"> {at:g}" if epsilon is None else f"{at:g}",
             f"{row[found.criterion]:.4g}",
@@ -174,4 +181,4 @@ def _print(found: Plan) -> None:
             f"{row['coverage']:.3f}",
             f"{row['attacker']:.5g}",
         )
-    Console().print(table)
+    print_table(table)

@@ -42,6 +42,23 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
         )
 
 
+def check_file(target: Path, *, force: bool) -> None:
+    """Refuse a file that exists, before any work is done for it.
+
+    Raises
+    ------
+    ReleaseExists
+        If the file exists and may not be replaced, or is a folder.
+    InvalidInput
+        If the folder it should stand in doesn't exist or can't be written.
+    """
+    _check_parent(target)
+    if target.is_dir():
+        raise ReleaseExists(f"{str(target)!r} is a folder; name the file to write")
+    if target.exists() and not force:
+        raise exists_already(target)
+
+
 def exists_already(target: Path) -> ReleaseExists:
     """The error where `force` isn't given."""
     return ReleaseExists(

@@ -38,21 +38,34 @@ def study(
 
     Run again, it goes on where it was stopped; with more replicates, it adds them.
     """
+    from bayesdp.errors import StudyStopped
     from bayesdp.evaluation.studies.file import load_study
     from bayesdp.storage import whole_file
 
     declared, loaded = load_study(file, replicates=replicates)
     folder = out or (file.parent / declared.out if declared.out else Path(file.stem))
-    results = loaded.run(
-        folder,
-        client=None if client == "none" else client,
-        workers=workers,
-        retry_failed=retry_failed,
-    )
+    try:
+        results = loaded.run(
+            folder,
+            client=None if client == "none" else client,
+            workers=workers,
+            retry_failed=retry_failed,
+        )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"stopped; what was finished is kept in {folder}, and the same command goes on from it",
+            err=True,
+        )
+        raise typer.Exit(130) from None
     summary = results.summary()
     with whole_file(folder / _SUMMARY) as work:
         summary.to_csv(work, index=False)
     _print(declared.title, results, summary)
+    if len(results.failures) == len(results.frame):
+        raise StudyStopped(
+            "every replicate failed, as said above; mend the study and give it another folder, or "
+            "where the fault lay elsewhere, run it again with --retry-failed"
+        )
 
 
 def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
@@ -68,13 +81,19 @@ def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
     typer.echo(f"{title}: " + ", ".join(f"{k} {v}" for k, v in first.items() if v))
     if columns:
         typer.echo(type(summary)(columns).to_string(index=False))
-    failures = results.failures
-    for error, count in failures.groupby("error").size().items() if len(failures) else ():
-        typer.echo(f"{count} rows failed with {error}")
+    _print_failures(results.failures)
     typer.echo(
         f"{len(results.frame):,} rows: {results.folder / 'results.parquet'}; averages and standard "
         f"errors: {results.folder / _SUMMARY}\n{results.note}"
     )
+
+
+def _print_failures(failures: pd.DataFrame) -> None:
+    """How many there are of each kind, and what the first one's error says."""
+    for error, rows in failures.groupby("error", sort=False) if len(failures) else ():
+        messages = rows["message"].dropna().tolist() if "message" in rows else []
+        first = f": {messages[0]}" if messages else ", whose message isn't kept"
+        typer.echo(f"{len(rows):,} rows failed with {error}{first}")
 
 
 def _text(value: Any) -> str:

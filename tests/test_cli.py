@@ -174,6 +174,10 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
         assert bayesdp(f"synthesize data.csv --column voted --epsilon 1 --out {name}")[0] == 0
     assert bayesdp("fit r --out p.nc --draws 50")[0] == 0
     assert "exists" in bayesdp("fit r --out p.nc --draws 50")[2]
+    for out, message in (("r --force", "is a folder"), ("no/p.nc", "'no' doesn't exist")):
+        status, _, err = bayesdp(f"fit r --out {out} --draws 50")
+        assert status == 2
+        assert message in err
     status, _, err = bayesdp("report p.nc s --out rep")
     assert status == 2
     assert "another release" in err

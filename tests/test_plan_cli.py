@@ -10,7 +10,7 @@ import pytest
 def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
     """Exit status, standard output and error of `bayesdp LINE`, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "60")  # however narrow, no number is cut
     return run_cli
 
 
@@ -20,6 +20,7 @@ def test_a_proportion_from_table_to_picture(bayesdp):
     assert status == 0
     for part in ("discrete_laplace", "randomized_response", "With 100 records", "> 8"):
         assert part in out
+    assert "…" not in out
     table = pd.read_csv("plan/plan.csv")
     assert set(table["copies"]) == {1, 2}
     assert table["epsilon"].between(0.1, 8).all()

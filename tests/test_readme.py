@@ -19,7 +19,7 @@ HOW_TO = (ROOT / "notebooks" / "how_to.md").read_text()
     ("text", "blocks", "printed"),
     [
         pytest.param(TEXT, 2, r"^epsilon = 2 \(replace_one, proved\)$", id="README"),
-        pytest.param(HOW_TO, 13, r"^0\.3508", id="how_to"),
+        pytest.param(HOW_TO, 14, r"^0\.3508", id="how_to"),
     ],
 )
 def test_every_block_runs(
@@ -31,6 +31,16 @@ def test_every_block_runs(
     for block in found:
         exec(compile(block, "a page", "exec"), {})
     assert re.search(printed, capsys.readouterr().out, re.MULTILINE)
+
+
+def test_the_study_file_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
+    monkeypatch.chdir(tmp_path)
+    (text,) = re.findall(r"```toml\n(.*?)```", HOW_TO, re.DOTALL)
+    Path("study.toml").write_text(text)
+    status, out, _ = run_cli("study study.toml --client none --replicates 3")
+    assert status == 0
+    assert out.startswith("Which epsilon is enough: synthesizer copies, n 200, copies 1")
+    assert len(bdp.StudyResults.load("which-epsilon").frame) == 2 * 3
 
 
 def test_the_commands_exist():

@@ -75,8 +75,8 @@ def test_a_study_from_a_file(place, run_cli):
     assert header.split() == ["epsilon", "copies", "bias", "rmse", "coverage"]
     assert [row.split()[:2] for row in rows[:4]] == [
         ["0.5", "1"],
-        ["2", "1"],
         ["0.5", "2"],
+        ["2", "1"],
         ["2", "2"],
     ]
     assert "no release behind these results carries any guarantee" in out
@@ -119,18 +119,41 @@ def test_failures_are_counted(place, run_cli):
     for line in ("", " --retry-failed"):
         status, out, _ = run_cli("study s.toml --client none --out s" + line)
         assert status == 0
-        assert "2 rows failed with InvalidInput" in out
+        assert "2 rows failed with InvalidInput: " in out
+        assert "'beta_binomial'" in out  # what the first of them says
     assert len(bdp.StudyResults.load(place / "s").frame) == 4
+
+
+def test_a_study_of_failures_alone_is_an_error(place, run_cli):
+    (place / "s.toml").write_text(GOOD.replace("p = 0.3", "p = 1.5"))
+    status, out, err = run_cli("study s.toml --client none")
+    assert status == 2
+    assert "16 rows failed with InvalidInput: p is 1.5; it must be a number from 0 to 1" in out
+    assert "every replicate failed" in err
+    assert len(bdp.StudyResults.load(place / "s").failures) == 16
+
+
+def test_an_error_without_a_message_may_be_confidential(place, run_cli, monkeypatch):
+    def fails(self, data):
+        raise RuntimeError("A. Secret")
+
+    monkeypatch.setattr(bdp.BetaBinomialSynthesizer, "release", fails)
+    (place / "s.toml").write_text(TABLE.replace("public = true", "public = false"))
+    status, out, err = run_cli("study s.toml --client none")
+    assert status == 2
+    assert "4 rows failed with RuntimeError, whose message isn't kept" in out
+    assert "Secret" not in out + err
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("replicates = 4", "replicates = 0", "replicates is 0"),
-        ("replicates = 4", "replicates = 1.5", "replicates: Input should be a valid integer"),
-        ("seed = 7", "", "seed: Field required"),
+        ("replicates = 4", "replicates = 1.5", "replicates is 1.5: Input should be a valid int"),
+        ("[analyses.posterior]", "[analyses.a]\n[analyses.b]", "analyses.a.family is missing"),
+        ("seed = 7", "", "seed is missing"),
         ("seed = 7", "seed = -7", "seed is -7"),
-        ("seed = 7", "seed = 7\nsead = 8", "sead: Extra inputs are not permitted"),
+        ("seed = 7", "seed = 7\nsead = 8", "sead isn't known; there are title, replicates, seed"),
         ("seed = 7", "seed = ", "not valid TOML"),
         ('law = "bernoulli"', 'law = "benoulli"', "data.law is 'benoulli'; it must be one of"),
         ("p = 0.3", "q = 0.3", "data.q: the law 'bernoulli' has no such parameter; it has n, p"),
@@ -144,9 +167,9 @@ def test_failures_are_counted(place, run_cli):
             "synthesizers.copies: synthesizer.name",
         ),
         ('name = "beta_binomial"', 'name = "beta_binomial"\nsise = 3', "synthesizer.sise"),
-        ('family = "binomial"', 'family = "binomal"', "model.family is 'binomal'"),
+        ('family = "binomial"', 'family = "binomal"', "posterior: model.family is 'binomal'"),
         ("prior = [1, 1]", "priors = [1, 1]", "model.priors"),
-        ("level = 0.9", "level = 9", "level is 9"),
+        ("level = 0.9", "level = 9", "analyses.posterior: level is 9"),
     ],
 )
 def test_what_a_file_names_wrongly(place, run_cli, old, new, message):
@@ -165,7 +188,7 @@ def test_what_a_file_names_wrongly(place, run_cli, old, new, message):
         ('"survey.csv"', '"statsmodels:nothing"', "statsmodels has no data set 'nothing'"),
         ('"hours"', '"minutes"', "column 'minutes' isn't in"),
         ("public = true", 'by = "name"', "a study's records have no groups"),
-        ("public = true", "pubic = true", "pubic: Extra inputs are not permitted"),
+        ("public = true", "pubic = true", "data.pubic isn't known; there are source, column"),
         ('column = "hours"', "", "give either column or columns"),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.laws import beta_logpdf
 
@@ -141,7 +142,7 @@ class BetaMixture(Mixture):
 
 def check_level(level: float) -> float:
     """The mass outside an interval of this level, or InvalidInput if it isn't in (0, 1)."""
-    if not 0 < level < 1:
+    if not is_number(level) or not 0 < level < 1:
         raise InvalidInput(
             f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95"
         )

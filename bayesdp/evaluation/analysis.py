@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bayesdp import resources
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.declarations import model_of, synthesizer_of
+from bayesdp.evaluation.declared_files import read_declared
 from bayesdp.release import Release
 from bayesdp.storage import whole_folder
 from bayesdp.synthesis.tables import answers, group_labels, read_table
@@ -149,18 +149,9 @@ def load_analysis(path: Path) -> Analysis:
     Raises
     ------
     InvalidInput
-        If the file isn't TOML, or a key is unknown, missing or of a wrong type.
+        If the file can't be read, isn't TOML, or a key is unknown, missing or of a wrong type.
     """
-    try:
-        return Analysis.model_validate(tomllib.loads(path.read_text()))
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{path} is not valid TOML: {error}") from error
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'file'}: {fault['msg']}"
-            for fault in error.errors()
-        )
-        raise InvalidInput(f"{path}: {faults}") from error
+    return read_declared(path, Analysis)
 
 
 def run_analysis(

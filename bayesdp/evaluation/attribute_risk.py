@@ -72,6 +72,22 @@ def attribute_risk(
     InvalidInput
         If shapes don't match, a number is NaN or plus infinity, a truth is impossible or no
         guess, or a copy is impossible at every draw. No number is ever shown.
+
+    Examples
+    --------
+    Ten answers, and a copy of them drawn with a p from their posterior; draws of p are a grid of
+    its quantiles here. How probable is each true answer to somebody who knows the nine others?
+
+    >>> import bayesdp as bdp, numpy as np
+    >>> from scipy import stats
+    >>> answers, copy = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1, 1]), np.array([0] * 6 + [1] * 4)
+    >>> p = stats.beta(1 + 3, 1 + 7).ppf((np.arange(500) + 0.5) / 500)
+    >>> density = np.log(np.column_stack([1 - p, p]))    # of an answer of 0, and of 1
+    >>> found = bdp.attribute_risk(
+    ...     np.repeat(density[:, None], 10, axis=1), density[:, copy].sum(axis=1), answers
+    ... )
+    >>> found["posterior"].round(2).unique().tolist()    # from 0.5 each
+    [0.48, 0.57]
     """
     import pandas as pd
 

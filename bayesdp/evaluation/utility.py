@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, check_flag, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.compared_frames import (
     Codes,
@@ -98,8 +98,8 @@ def utility(
     ------
     InvalidInput
         If columns differ, or have missing or infinite values, or there are no rows, or columns
-        have so many labels that the propensity model had over 1,000 coefficients. No value of a
-        record is ever shown.
+        have so many labels that the propensity model had over 1,000 coefficients, or the analysis
+        returns something else. No value of a record is ever shown.
     EngineFailed
         If the propensity model doesn't converge.
 
@@ -119,6 +119,11 @@ def utility(
     categories = check_columns("categorical", categorical, confidential, "confidential")
     levels = _check_quantiles(quantiles)
     check_at_least_one("bins", bins)
+    check_flag("interactions", interactions)
+    if analysis is not None and not callable(analysis):
+        raise InvalidInput(
+            f"analysis is a {type(analysis).__name__}; it must be a function of a table of records"
+        )
     whole = [confidential, *copies]
     chosen = [confidential, *copies]
     if columns is not None:
@@ -151,11 +156,19 @@ def utility(
             rows.append((measure, None, None, np.nan, k, value))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     if analysis is not None:
-        overlaps = interval_overlap(analysis(confidential), [analysis(copy) for copy in copies])
+        overlaps = _overlaps([analysis(records) for records in whole])
         overlaps = overlaps.rename(columns={"component": "column"}).reindex(columns=list(COLUMNS))
         overlaps = overlaps.astype({"other": object})
         frame = pd.concat([frame.astype({"copy": "Int64"}), overlaps], ignore_index=True)
     return frame.astype({"copy": "Int64"})
+
+
+def _overlaps(analysed: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Of an analysis's intervals, those of the confidential records first."""
+    try:
+        return interval_overlap(analysed[0], analysed[1:])
+    except InvalidInput as error:
+        raise InvalidInput(f"of what analysis returned, {error}") from None
 
 
 def cut(values: Sequence[Floats], bins: int) -> list[Codes]:

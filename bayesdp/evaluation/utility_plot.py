@@ -49,6 +49,13 @@ def plot_utility(comparison: pd.DataFrame) -> Figure:
     ------
     InvalidInput
         If it isn't such a table.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, pandas as pd
+    >>> records = pd.DataFrame({"age": [30, 41, 52, 63] * 25})
+    >>> copies = [pd.DataFrame({"age": [31, 40, 55, 60] * 25}), records]
+    >>> bdp.plot_utility(bdp.utility(records, copies)).savefig("utility.png")
     """
     import pandas as pd
 

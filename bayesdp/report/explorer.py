@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import check_path
 from bayesdp.engines.mixture import BetaMixture, check_level
-from bayesdp.errors import InvalidInput, ReleaseExists
+from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.binomial import BinomialModel
 from bayesdp.inference.multinomial import MultinomialModel
@@ -24,7 +25,7 @@ from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
 from bayesdp.report.inputs import label_of
 from bayesdp.report.promise import promise_of
-from bayesdp.storage import exists_already, whole_file
+from bayesdp.storage import check_file, whole_file
 
 SCRIPTS = (
     "explorer_special.js",
@@ -91,8 +92,8 @@ def write_explorer(
     ReleaseExists
         If `out` exists; with `force`, if it is a folder.
     """
-    target = Path(out)
-    _check_file(target, force=force)
+    target = check_path("out", out)
+    check_file(target, force=force)
     page = render_explorer(release, model=model, level=level, title=title)
     with whole_file(target) as work:
         work.write_text(page, encoding="utf-8")
@@ -109,6 +110,11 @@ def render_explorer(
     """The page of `write_explorer` as text."""
     check_level(level)
     model = BinomialModel() if model is None else model
+    for name, given, kind in (("release", release, Release), ("model", model, BinomialModel)):
+        if not isinstance(given, kind):
+            raise InvalidInput(
+                f"{name} is a {type(given).__name__}; it must be a {kind.__name__}, of a proportion"
+            )
     kinds = {type(part.mechanism) for part in release.parts}
     if len(kinds) > 1:
         raise InvalidInput("groups are released by mechanisms of different kinds; explore each")
@@ -134,13 +140,6 @@ def render_explorer(
         script=script,
         script_hash=base64.b64encode(digest).decode(),
     )
-
-
-def _check_file(target: Path, *, force: bool) -> None:
-    if target.is_dir():
-        raise ReleaseExists(f"{str(target)!r} is a folder; name the page's file, as explore.html")
-    if target.exists() and not force:
-        raise exists_already(target)
 
 
 def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:

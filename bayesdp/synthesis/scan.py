@@ -42,8 +42,7 @@ def scan(
     Parameters
     ----------
     source : path, sequence of paths, pyarrow Dataset, or Dask DataFrame
-        Parquet or CSV files, or a folder of such. The partitions of a Dask DataFrame are summed by
-        its workers.
+        Parquet or CSV files, or a folder of such; Dask's workers sum a DataFrame's partitions.
     columns : str or sequence of str
         Which columns; no others are read.
     by : str, optional
@@ -76,14 +75,14 @@ def scan(
     >>> len(made.release(people).outputs[0])
     4
     """
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    several = columns if isinstance(columns, Iterable) else ()
+    names = (columns,) if isinstance(columns, str) else tuple(several)
     if not names or not all(isinstance(name, str) for name in names):
         raise InvalidInput(f"columns is {columns!r}; name one column or more")
     if len({*names, by}) <= len(names):
         raise InvalidInput(f"columns is {columns!r} and by is {by!r}; name each column once")
     made = Scan(source, names, by, check_at_least_one("rows", rows), types, bool(progress))
-    made._check()
-    return made
+    return made._checked()
 
 
 @dataclass(frozen=True)
@@ -181,13 +180,14 @@ class Scan:
     def _on_dask(self) -> bool:
         return hasattr(self.source, "to_delayed") and hasattr(self.source, "npartitions")
 
-    def _check(self) -> None:
+    def _checked(self) -> Scan:
         there = list(self.source.columns) if self._on_dask else self._dataset.schema.names
         for name in self._names:
             if name not in there:
                 raise InvalidInput(
                     f"column {name!r} isn't in the source, which has {', '.join(map(str, there))}"
                 )
+        return self
 
     def _batches(self, names: list[str]) -> Iterator[pd.DataFrame]:
         if self._on_dask:
@@ -255,7 +255,8 @@ def _files(source: Any) -> tuple[str, list[str]]:
     if not isinstance(given, Sequence) or not all(isinstance(p, str | Path) for p in given):
         raise InvalidInput(
             f"source is a {type(source).__name__}; it must be a path, several in a list, a pyarrow "
-            "Dataset, or a Dask DataFrame"
+            "Dataset (pyarrow.dataset.dataset(table) of a table of Arrow's or DuckDB's), or a Dask "
+            "DataFrame; one of pandas needs no scan: give it to the synthesizer"
         )
     found: list[Path] = []
     for path in map(Path, given):

@@ -94,7 +94,8 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
     ("old", "new", "message"),
     [
         ("title", "title = ", "not valid TOML"),
-        ('title = "t"', "", "title: Field required"),
+        ('title = "t"', "", "title is missing"),
+        ('by = "g"', 'bye = "g"', "data.bye isn't known; there are source, column, columns, by"),
         ("epsilon", "epsillon", "synthesizer.epsillon: a BetaBinomial.* it has epsilon"),
         ("beta_binomial", "laplace", "synthesizer.name"),
         ('"binomial"', '"gamma"', "model.family"),
@@ -117,6 +118,12 @@ def test_what_is_wrong_is_said_and_nothing_written(analysis, tmp_path, old, new,
     with pytest.raises(bdp.InvalidInput, match=message):
         run_analysis(str(analysis), tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.toml", "data.csv"]
+
+
+def test_a_file_that_is_no_text(analysis, tmp_path):
+    analysis.write_bytes(b'title = "\xe9"')
+    with pytest.raises(bdp.InvalidInput, match=r"a\.toml is not valid TOML"):
+        run_analysis(str(analysis), tmp_path / "out")
 
 
 TEXTS = """

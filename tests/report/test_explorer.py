@@ -149,10 +149,25 @@ def test_other_releases_are_refused(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, math.nan])
+@pytest.mark.parametrize("level", [0, 1, -0.5, math.nan, None, "0.9", True])
 def test_levels_are_checked(charest_release, level):
     with pytest.raises(InvalidInput, match="level"):
         render_explorer(charest_release, level=level)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"release": "release/"}, "release is a str; it must be a Release"),
+        ({"model": bdp.GaussianModel(prior=(0, 1), sd=1)}, "model is a GaussianModel; it must"),
+        ({"out": None}, "out is None; it must be a path"),
+    ],
+)
+def test_arguments_of_other_types(charest_release, tmp_path, given, message):
+    arguments = {"release": charest_release, "out": tmp_path / "page.html", **given}
+    with pytest.raises(InvalidInput, match=message):
+        bdp.write_explorer(arguments.pop("release"), arguments.pop("out"), **arguments)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_replaced_with_force_alone(charest_release, tmp_path):

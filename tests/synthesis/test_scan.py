@@ -181,8 +181,9 @@ def test_nothing_to_read(tmp_path):
         bdp.scan(tmp_path / "none.parquet", "a")
     with pytest.raises(bdp.InvalidInput, match="source holds no files"):
         bdp.scan(tmp_path, "a")
-    with pytest.raises(bdp.InvalidInput, match="source is a int"):
-        bdp.scan(7, "a")
+    for source in (7, None, pd.DataFrame({"a": [1]})):
+        with pytest.raises(bdp.InvalidInput, match=f"source is a {type(source).__name__}"):
+            bdp.scan(source, "a")
     (tmp_path / "bad.parquet").write_bytes(b"not this")
     with pytest.raises(bdp.InvalidInput, match="can't be read as a table"):
         bdp.scan(tmp_path / "bad.parquet", "a")
@@ -212,7 +213,8 @@ def test_wrong_columns_and_types(people, tmp_path):
         bdp.scan(path, ["age", "height"])
     with pytest.raises(bdp.InvalidInput, match="column 'height' isn't in the source"):
         bdp.scan(path, "age", by="height")
-    for columns, by in (([], None), ([1], None), (["age", "age"], None), (["age"], "age")):
+    wrong = ([], None), ([1], None), (3, None), (["age", "age"], None), (["age"], "age")
+    for columns, by in wrong:
         with pytest.raises(bdp.InvalidInput, match=r"name (one column|each column once)"):
             bdp.scan(path, columns, by=by)
     with pytest.raises(bdp.InvalidInput, match="rows is 0"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
@@ -95,7 +95,8 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
         If a mechanism has no such name, or isn't one.
     """
     if copies is not None:
-        listed = copies if isinstance(copies, Sequence | range) else [copies]
+        several = isinstance(copies, Iterable) and not isinstance(copies, str)
+        listed = copies if several else [copies]
         copies = sorted({check_at_least_one("copies", each) for each in listed})
         if not copies:
             raise InvalidInput("copies is empty; give numbers of copies, as (1, 5, 20)")
@@ -204,7 +205,8 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
         raise InvalidInput(
             f"n is {n!r}, but {name!r} is planned with a public number of records; give the "
             "synthesizer that keeps n confidential, as "
-            "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)]"
+            "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)] "
+            "(--synthesizer 'name = \"beta_binomial\", size = 1000, public_n = false')"
         )
     if name == "discrete_gaussian" and not delta:
         raise InvalidInput("mechanisms has 'discrete_gaussian', which needs delta, such as 1e-6")

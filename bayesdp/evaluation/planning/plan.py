@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.checks import check_at_least_one, check_called, check_delta, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.planning.bare import criterion_of, needed_n, without_privacy
 from bayesdp.evaluation.planning.designs import designs_of
@@ -137,6 +137,10 @@ def plan(
     >>> found.mechanism
     'discrete_laplace'
     """
+    for name, given in {"simulate": simulate, "reference": reference, "progress": progress}.items():
+        check_called(name, given)
+    if not isinstance(fit_options, Mapping | None):
+        raise InvalidInput(f"fit_options is {fit_options!r}; give a mapping, as {{'draws': 500}}")
     ends = _check_ends(epsilon)
     _check_numbers(target, level, assurance, attacker_prior, seed, replicates)
     n = _check_model(model, n, design_prior, simulate, reference)

@@ -19,6 +19,12 @@ _SCHEMES = ("tcp", "tls", "ws", "wss")
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _TRIM = "MALLOC_TRIM_THRESHOLD_"
 _LOST = "distributed.deploy.lost-worker-timeout"
+# Ctrl-C goes to all of a terminal's processes: this one stops, and ends the workers without noise.
+_UNINTERRUPTED = """
+import signal
+def dask_setup(worker):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+"""
 _PATIENCE = 20.0  # seconds for a scheduler to answer,
 _WORKER_PATIENCE = 20.0  # and for it to have a worker
 
@@ -102,6 +108,7 @@ def _local(workers: int) -> Iterator[Client]:
                 processes=True,
                 dashboard_address="127.0.0.1:0",  # no other way to have none on a fixed port
                 silence_logs=logging.CRITICAL,
+                preload=[*dask.config.get("distributed.worker.preload"), _UNINTERRUPTED],
             )
         except (OSError, RuntimeError) as error:
             raise StudyStopped(

@@ -29,17 +29,17 @@ p = 0.3
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.analysis import DataSection
 from bayesdp.evaluation.declarations import model_of, synthesizer_class
+from bayesdp.evaluation.declared_files import check_declared, read_declared
 from bayesdp.evaluation.studies.laws import LAWS
 from bayesdp.evaluation.studies.models import ModelAnalysis
 from bayesdp.evaluation.studies.study import Study
@@ -94,22 +94,13 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
         isn't there.
     """
     if not path.is_file():
-        raise InvalidInput(f"study is {str(path)!r}, but there is no such file")
-    try:
-        declared = StudyFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-        data, public = _data(declared.data, path.parent)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not valid TOML: {error}") from error
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'data'}: {fault['msg']}"
-            for fault in error.errors()
-        )
-        raise InvalidInput(f"{path}: {faults}") from error
+        raise InvalidInput(f"study is {str(path)!r}, but there is no such file; give a TOML file")
+    declared = read_declared(path, StudyFile)
+    data, public = _data(declared.data, path)
     study = Study(
         data=data,
         synthesizers={name: _maker(name, each) for name, each in declared.synthesizers.items()},
-        analyses={name: _analysis(each) for name, each in declared.analyses.items()},
+        analyses={name: _analysis(name, each) for name, each in declared.analyses.items()},
         grid=declared.grid,
         replicates=declared.replicates if replicates is None else replicates,
         seed=declared.seed,
@@ -119,16 +110,16 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
     return declared, study
 
 
-def _data(section: Mapping[str, Any], folder: Path) -> tuple[Any, bool]:
+def _data(section: Mapping[str, Any], path: Path) -> tuple[Any, bool]:
     """Records or a law that draws them, and whether they may be seen."""
     if "law" in section:
         return _law(dict(section)), True
-    data = DataSection.model_validate(dict(section))
+    data = check_declared(path, DataSection, section, "data")
     if data.by is not None or data.labels is not None:
         raise InvalidInput("data.by is given, but a study's records have no groups; leave it out")
     source = data.source
     if ":" not in source and not Path(source).is_absolute():
-        source = str(folder / source)
+        source = str(path.parent / source)
     text = [] if data.equals is None else [str(data.column)]
     frame = read_table(source, data.columns or [str(data.column)], text=text)
     if data.column is None:
@@ -158,6 +149,9 @@ def _maker(name: str, section: _Synthesizer) -> Any:
     return partial(cls, **fixed)
 
 
-def _analysis(section: _Analysis) -> ModelAnalysis:
-    model = model_of(section.family, section.model_extra or {})
-    return ModelAnalysis(model, section.level, section.fit, section.variables)
+def _analysis(name: str, section: _Analysis) -> ModelAnalysis:
+    try:
+        model = model_of(section.family, section.model_extra or {})
+        return ModelAnalysis(model, section.level, section.fit, section.variables)
+    except InvalidInput as error:
+        raise InvalidInput(f"analyses.{name}: {error}") from error

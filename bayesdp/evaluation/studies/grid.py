@@ -79,6 +79,23 @@ def checked_truth(truth: Any) -> Any:
     )
 
 
+def check_data(data: Any) -> None:
+    """Raise InvalidInput if it is nothing that any synthesizer takes, nor draws such."""
+    if data is None or isinstance(data, str | bytes) or is_number(data):
+        raise InvalidInput(
+            f"data is a {type(data).__name__}; give records, as a DataFrame, or a function of a "
+            "numpy Generator that draws them (read files with pandas first)"
+        )
+
+
+def check_analysis(name: str, analysis: Any) -> None:
+    """Raise InvalidInput if it is a model's class, where a model is wanted."""
+    if isinstance(analysis, type) and hasattr(analysis, "fit"):
+        raise InvalidInput(
+            f"analysis {name!r} is a class; give a model of it, as bdp.{analysis.__name__}()"
+        )
+
+
 def check_cell(plan: Plan, cell: Cell) -> None:
     """Raise InvalidInput unless the cell's synthesizer can be made."""
     try:

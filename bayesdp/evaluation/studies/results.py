@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_path
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
 
@@ -54,7 +55,7 @@ class StudyResults:
         InvalidInput
             If it is no study's folder, or a file in it is damaged.
         """
-        return results_of(Path(folder))
+        return results_of(check_path("folder", folder))
 
     @property
     def failures(self) -> pd.DataFrame:
@@ -77,7 +78,8 @@ class StudyResults:
         -------
         DataFrame
             A row a synthesizer, cell, analysis and estimand, with the number of replicates that
-            have numbers, and of those that failed; columns NAME and NAME_se. A number is NaN where
+            have numbers, and of those that failed; columns NAME and NAME_se. In the order of the
+            synthesizers' names, then the grid's keys as they were declared. A number is NaN where
             the analysis doesn't have it, or a replicate's is NaN.
         """
         import pandas as pd
@@ -97,6 +99,7 @@ class StudyResults:
         found = found.merge(lost, on=cell, how="outer" if len(lost) else "left", sort=False)
         for name in ("replicates", "failed"):
             found[name] = found[name].fillna(0).astype("int64")
+        found = found.sort_values(cell, kind="stable", ignore_index=True)
         ahead = [*by, "replicates", "failed"]
         return found[[*ahead, *(name for name in found.columns if name not in ahead)]]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, check_called, check_flag, check_path
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
@@ -23,7 +23,14 @@ from bayesdp.evaluation.studies.cells import (
     unit_of,
 )
 from bayesdp.evaluation.studies.dask_clients import check_client
-from bayesdp.evaluation.studies.grid import check_cell, checked_grid, checked_truth, kind_of
+from bayesdp.evaluation.studies.grid import (
+    check_analysis,
+    check_cell,
+    check_data,
+    checked_grid,
+    checked_truth,
+    kind_of,
+)
 from bayesdp.evaluation.studies.models import ModelAnalysis, is_model
 from bayesdp.evaluation.studies.progress import Progress, told
 from bayesdp.evaluation.studies.results import StudyResults, results_of
@@ -102,6 +109,9 @@ class Study:
 
     def __post_init__(self) -> None:
         check_at_least_one("replicates", self.replicates)
+        check_data(self.data)
+        if self.public is not None:
+            check_flag("public", self.public)
         with reproducible(self.seed):  # refuses a bad seed
             pass
         grid = checked_grid(self.grid)
@@ -111,6 +121,7 @@ class Study:
             for name, each in named("analyses", self.analyses).items()
         }
         for name, analysis in analyses.items():
+            check_analysis(name, analysis)
             taken(f"analysis {name!r}", analysis, 1, ["generator", "data"])
         simulated = callable(self.data)
         of_data = taken("data", self.data, 1, grid) if simulated else []
@@ -173,16 +184,17 @@ class Study:
         Raises
         ------
         InvalidInput
-            If `client` or `workers` is wrong, the study can't be sent to another process, or the
+            If an argument is wrong, the study can't be sent to another process, or the
             folder holds another study, or something else, which stays as it was.
         StudyStopped
             If the scheduler can't be reached or is lost, the disk is full, or another process is
             running the same study; what was finished is kept.
         """
         check_client(client, workers)
+        check_called("progress", progress)
+        folder, plan = check_path("out", out), self._plan
         if client is not None:
             packed(self._plan)  # so that what can't be sent leaves no folder behind
-        folder, plan = Path(out), self._plan
         with opened(folder, self._identity(), self._public(), tuple(self._grid)) as store:
             units = self._missing(store.units(), retry_failed)
             whole = len(self._cells) * self.replicates

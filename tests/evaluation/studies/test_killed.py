@@ -37,6 +37,48 @@ def run_and_kill(folder: Path, client: str, began: Path, after: float, parts: st
     return running.wait()
 
 
+STUDY = """
+seed = 1
+replicates = 100_000
+[data]
+law = "bernoulli"
+n = 50
+p = 0.3
+[grid]
+epsilon = [1.0]
+[synthesizers.copies]
+name = "beta_binomial"
+[analyses.posterior]
+family = "binomial"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are others there")
+def test_interrupted_at_the_terminal(tmp_path):
+    """Ctrl-C goes to the workers too: nobody shows a traceback, and what was finished is kept."""
+    (tmp_path / "s.toml").write_text(STUDY)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "bayesdp", "study", "s.toml", "--workers", "2"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    start = time.monotonic()
+    while not list(tmp_path.glob("s/part-*")) and running.poll() is None:
+        assert time.monotonic() - start < 120
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said.startswith("stopped; what was finished is kept in s, ")
+    assert "Traceback" not in said
+    assert len(bdp.StudyResults.load(tmp_path / "s").frame) > 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_killed_ten_times(tmp_path):

@@ -218,6 +218,10 @@ def refusal(**others):
         (refusal(replicates=0), "replicates is 0"),
         (refusal(replicates=1.5), "replicates is 1.5"),
         (refusal(seed=-1), "seed is -1"),
+        (refusal(data=None), "data is a NoneType; give records"),
+        (refusal(data="survey.csv"), "data is a str; .*read files with pandas first"),
+        (refusal(public="no"), "public is 'no'; it must be True or False"),
+        (refusal(analyses=[bdp.BinomialModel]), r"is a class; give .* bdp\.BinomialModel\(\)"),
         (refusal(grid={}), "grid is empty"),
         (refusal(grid=None), "grid is a NoneType"),
         (refusal(grid={"epsilon": [], "n": [9]}), r"grid\['epsilon'\] is empty"),
@@ -254,6 +258,23 @@ def refusal(**others):
 def test_refusals(declared, message):
     with pytest.raises(bdp.InvalidInput, match=message):
         declared()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"out": None}, "out is None; it must be a path"),
+        ({"out": ""}, "out is ''"),
+        ({"out": "a\0b"}, r"out is 'a\\x00b'"),
+        ({"progress": 3}, "progress is a int; it must be a function"),
+    ],
+)
+def test_refusals_of_a_run(given, message, tmp_path):
+    with pytest.raises(bdp.InvalidInput, match=message):
+        study(1).run(**{"out": tmp_path / "s", "client": None, **given})
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(bdp.InvalidInput, match="folder is 3; it must be a path"):
+        bdp.StudyResults.load(3)
 
 
 @pytest.mark.parametrize(
