@@ -1,5 +1,6 @@
 """The command line, as a curator and an analyst type it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -234,6 +235,35 @@ def test_demo(bayesdp, place):
     assert az.from_netcdf("d/posterior.nc").attrs["release"] == release.fingerprint
     assert (place / "d" / "report" / "index.html").is_file()
     assert bayesdp("demo --out d")[0] == 2
+
+
+ZERO = """
+title = "t"
+[data]
+source = "zero.csv"
+column = "y"
+by = "[g]"
+[synthesizer]
+name = "beta_binomial"
+epsilon = 1.0
+[model]
+family = "binomial"
+[fit]
+draws = 50
+"""
+
+
+def test_labels_are_shown_as_they_are(bayesdp, monkeypatch):
+    """A group 0 isn't all of them, brackets are no markup, and no number is cut."""
+    monkeypatch.setenv("COLUMNS", "40")
+    Path("zero.csv").write_text("y,[g]\n" + "1,0\n0,0\n1,1\n0,1\n" * 20)
+    Path("zero.toml").write_text(ZERO)
+    status, out, _ = bayesdp("fit zero.toml")
+    assert status == 0
+    assert "[g]" in out
+    assert re.search(r"│ 0 +│ 40 ", out)
+    assert "all" not in out
+    assert "…" not in out
 
 
 def test_reproduce_charest(bayesdp, place):

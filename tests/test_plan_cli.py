@@ -55,7 +55,7 @@ def test_a_category_and_one_true_proportion(bayesdp):
     line = "plan --family multinomial --prior 1,1,1 --estimand 2 --n 60 --width 0.5 --replicates 20"
     status, out, _ = bayesdp(f"{line} --mechanisms perturbed_histogram --epsilon-range 1,2")
     assert (status, "perturbed_histogram is enough" in out) == (0, True)
-    line = "plan --n 60 --width 0.4 --design-prior 0.1 --mechanisms discrete_laplace"
+    line = "plan --n 60 --target 0.4 --design-prior 0.1 --mechanisms discrete_laplace"
     assert bayesdp(line)[0] == 0
 
 

@@ -131,8 +131,13 @@ class StudyResults:
         return found
 
     def __str__(self) -> str:
-        failed = len(self.failures)
-        return f"{len(self.frame):,} rows, {failed:,} of them failed, in {self.folder}. {self.note}"
+        failed, first = self.failures, ""
+        if len(failed):
+            row = failed.iloc[0]
+            said = [each for each in (row["error"], row.get("message")) if isinstance(each, str)]
+            first = f" (the first with {': '.join(said)})"
+        counts = f"{len(self.frame):,} rows, {len(failed):,} of them failed{first}"
+        return f"{counts}, in {self.folder}. {self.note}"
 
     def __repr__(self) -> str:
         return f"<StudyResults: {self}>"

@@ -143,6 +143,8 @@ def test_failures_are_recorded_and_retried(tmp_path, monkeypatch):
     refused = failed[failed["analysis"] == "refuses"]
     assert set(refused["error"]) == {"InvalidInput"}
     assert set(refused["message"]) == {"this release is refused"}
+    of = f"54 rows, {len(failed)} of them failed (the first with ValueError: the data are "
+    assert str(found).startswith(of)
     summary = found.summary()
     assert summary.query("analysis == 'refuses'")[["replicates", "failed"]].sum().tolist() == [
         0,
