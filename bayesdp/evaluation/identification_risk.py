@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CELLS = 1 << 22  # of a table of targets by candidates held at once
+_ROUNDING = 2.0**-50  # of numbers: 0.8 - 0.7 is 0.1, whatever floats make of it
 
 
 def identification_risk(
@@ -139,6 +140,7 @@ def identification_risk(
         for name, f in zip(names, frames, strict=True)
     ]
     around = radii * np.abs(values[0]) if relative else np.broadcast_to(radii, values[0].shape)
+    around = around + _ROUNDING * (np.abs(values[0]) + around)
     rows = []
     for k in range(len(copies)):
         matches, true = _matches(cells[0], values[0], around, cells[1 + k], values[1 + k])

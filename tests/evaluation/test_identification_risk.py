@@ -52,6 +52,18 @@ def test_radius_may_be_absolute_and_by_column_and_its_edge_matches():
     assert found["risk"].tolist() == [1, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("true", "other", "radius", "relative"),
+    [(0.7, 0.8, 0.1, False), (7.0, 7.7, 0.1, True), (-7.0, -7.7, 0.1, True), (1e6, 1e6, 0.0, True)],
+)
+def test_the_edge_of_a_radius_matches_however_floats_round(true, other, radius, relative):
+    whole, copy = (pd.DataFrame({"income": [x]}) for x in (true, other))
+    arguments = {"known": [], "synthetic": ["income"], "radius": radius, "relative": relative}
+    assert bdp.identification_risk(whole, copy, **arguments)["unique_matches"].tolist() == [1]
+    further = copy + math.copysign(1e-9, true)
+    assert bdp.identification_risk(whole, further, **arguments)["unique_matches"].tolist() == [0]
+
+
 def test_no_unique_match_has_no_false_match_rate():
     apart = COPY.assign(income=[1e6] * 5)
     found = bdp.identification_risk(WHOLE, apart, **ARGUMENTS).iloc[0]
@@ -73,7 +85,7 @@ def test_categories_alone():
 
 
 def test_against_the_definition(monkeypatch):
-    """All pairs one by one; and the same in blocks."""
+    """All pairs one by one, in whole numbers; and the same in blocks."""
     generator = np.random.default_rng(8)
 
     def table():
@@ -96,14 +108,15 @@ def test_against_the_definition(monkeypatch):
         "by_record": True,
     }
     found = bdp.identification_risk(whole, copy, **options)
+    x, other = (np.rint(10 * frame.x).astype(int) for frame in (whole, copy))
     for i in range(60):
         matching = [
             j
             for j in range(60)
             if whole.a[i] == copy.a[j]
             and whole.b[i] == copy.b[j]
-            and abs(whole.x[i] - copy.x[j]) <= 0.5 * abs(whole.x[i])
-            and abs(whole.y[i] - copy.y[j]) <= 0.3 * abs(whole.y[i])
+            and 2 * abs(x[i] - other[j]) <= abs(x[i])
+            and 10 * abs(whole.y[i] - copy.y[j]) <= 3 * abs(whole.y[i])
         ]
         assert found["matches"][i] == len(matching)
         assert found["true"][i] == (i in matching)

@@ -64,6 +64,22 @@ def test_a_binomial_count_is_summed_out(name: str):
             assert at(made, p=p) == pytest.approx(right, abs=1e-10)
 
 
+@pytest.mark.parametrize(("outputs", "bounding"), [([3, 28], None), ([0, 25], "inflated")])
+def test_copies_further_apart_than_noise_reaches(outputs: list[int], bounding: str | None):
+    """The integer is between them, as likely as both noises together say."""
+    bounds = None if bounding is None else (0, N)
+    mechanism = bdp.DiscreteGaussianMechanism(0.5, 1.0, bounds=bounds, bounding=bounding)
+    release = bdp.Release.of(mechanism, outputs=outputs, delta=1e-6)
+    x = np.arange(N + 1)
+    law = mechanism.logp(np.array(outputs)[:, None], x).sum(axis=0)
+    with pm.Model():
+        p = pm.Beta("p", 1, 1)
+        made = bdp.observe(release, pm.Binomial.dist(n=N, p=p))
+        for q in (0.03, 0.4, 0.99):
+            right = special.logsumexp(law + stats.binom.logpmf(x, N, q))
+            assert at(made, p=q) == pytest.approx(right, abs=1e-9)
+
+
 def test_the_sum_has_a_gradient():
     """As NUTS takes it, against differences; where most of the table is padding, too."""
     release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2), outputs=[(4, 9)])
