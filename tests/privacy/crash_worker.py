@@ -46,7 +46,8 @@ def release_for_ever(url: str, folder: str, start: int) -> None:
             release = synthesizer.release([0, 1, 1, 0, 1], ledger=account)
         except BudgetExceeded:
             Path(folder, f"{start}.working").touch()
-            time.sleep(3600)  # until killed
+            time.sleep(600)  # until killed
+            return
         delivered = {"size": release.mechanism.size, "outputs": list(release.outputs)}
         # The name appears with the content or not at all.
         work = Path(folder, f".{size}")
