@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 STRENGTHS = (Strength.PROVED, Strength.CONDITIONAL, Strength.AS_PUBLISHED)
 """From the surest to the least sure."""
+_ASKED = 64
 
 
 @runtime_checkable
@@ -112,7 +113,7 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
         refuse_distributional(promise, "bdp.compose")
     relation = _relation(promises)
     resolved = [
-        _Part(convert(promise, relation), count, _mechanism(part, promise, relation))
+        _Part(_under(relation, part, promise, share), count, _mechanism(part, promise, relation))
         for promise, (part, count) in zip(promises, pairs, strict=True)
     ]
     rho, uncovered = _concentrated(resolved)
@@ -173,6 +174,26 @@ def _relation(promises: Sequence[Guarantee]) -> Neighbours:
         "nothing about the other (only add_remove converts, to replace_one); compose those of "
         "one relation"
     )
+
+
+def _under(relation: Neighbours, part: Any, promise: Guarantee, share: float) -> Guarantee:
+    """The promise under that relation; a mechanism's with a delta that isn't above its share.
+
+    Conversion multiplies a delta by 1 + exp(epsilon), so a mechanism is asked for as much less, or
+    for none where it needs none.
+    """
+    found = convert(promise, relation)
+    if isinstance(part, Guarantee) or promise.neighbours is relation or found.delta <= share:
+        return found
+    pure = convert(part.guarantee(delta=0.0), relation)
+    if math.isfinite(pure.epsilon):
+        return pure
+    for _ in range(_ASKED):  # a promise may have a delta of its own, whatever is asked for
+        if found.delta <= share or math.isinf(promise.epsilon):
+            break
+        promise = part.guarantee(delta=share / 2 / (1 + math.exp(min(promise.epsilon, 700.0))))
+        found = convert(promise, relation)
+    return found
 
 
 def _mechanism(part: Any, promise: Guarantee, relation: Neighbours) -> Accountable | None:

@@ -27,6 +27,7 @@ _SAFE = 1 + 2e-10  # the tests find errors below 2e-12, and 2e-11 can be met at 
 _LOWER = 1 - 2.0**-49  # log ratios are off by a few units of the last digit: all, near the pure end
 _PLD_POINTS = 250
 _NEGLIGIBLE = 1e-20  # a delta that a loss distribution takes for an infinite loss
+_FURTHEST = 1e5  # epsilon beyond which all that is left of one counts as an infinite loss
 _STEP = 1 / 64  # of the double-exponential rule; a half of it changes no digit
 
 
@@ -103,15 +104,16 @@ class Profile:
         places = np.unique(np.linspace(0, steps, min(steps, _PLD_POINTS) + 1).astype(np.int64))
         # Raised once more, as differences of these numbers are taken.
         deltas = np.array([min(1.0, self.delta(k * interval) * (1 + 1e-9)) for k in places])
-        return symmetric_pld(interval, places, deltas)
+        return symmetric_pld(interval, places, np.maximum.accumulate(deltas[::-1])[::-1])
 
     def _last_epsilon(self) -> float:
         """Where nothing finite is left of the profile: the pure epsilon, or nearly."""
         if self.limit >= 1:
             return 0.0
-        high = min(1e-3, self.pure_epsilon)
-        while high < self.pure_epsilon and self.delta(high) - self.limit > _NEGLIGIBLE:
-            high = min(1.25 * high, self.pure_epsilon)
+        high, largest = min(1e-3, self.pure_epsilon), min(_FURTHEST, self.pure_epsilon)
+        enough = round_up(self.limit) * (1 + 1e-9) + _NEGLIGIBLE
+        while high < largest and self.delta(high) > enough:
+            high = min(1.25 * high, largest)
         return high
 
 

@@ -167,3 +167,21 @@ def test_a_promise_that_needs_a_prior_beyond_all_digits_is_refused():
         bdp.ConjugateRelease.calibrate(
             family="bernoulli", method="synthetic_many", n=2, epsilon=1e-60, size=1
         )
+
+
+@pytest.mark.parametrize("prior", [(0.5, 0.5), (1.0, 3.0), (1e-8, 0.3)])
+def test_releases_that_rule_out_outputs_compose(prior):
+    """Their delta tends to a limit above 0; of two independent releases it is 1 - (1 - limit)^2."""
+    made = bdp.ConjugateRelease("bernoulli", "synthetic_map", 3, prior, size=2)
+    limit = made.delta(math.inf)
+    delta = 1 - (1 - limit) ** 2 + 1e-6
+    promise = bdp.compose([(made, 2)], delta=delta)
+    assert math.isfinite(promise.epsilon)
+    together = bdp.ConjugateRelease("bernoulli", "synthetic_map", 3, prior, size=4)
+    assert together.delta(promise.epsilon) <= delta
+
+
+@pytest.mark.parametrize("prior", [(1e16, 1e-16), (1.0, 1e-100)])
+def test_a_draw_with_next_to_no_prior_has_a_loss_that_is_infinite(prior):
+    made = bdp.ConjugateRelease("bernoulli", "parameter_draw", 3, prior)
+    assert made.pld().get_delta_for_epsilon(1.0) == pytest.approx(1)

@@ -265,3 +265,28 @@ def test_the_closed_formulas_check_their_arguments(call):
 
 def test_the_formula_has_no_answer_below_the_deltas():
     assert kairouz_oh_viswanath(1.0, 0.1, 2, 0.15) == math.inf
+
+
+def test_a_delta_that_grows_in_conversion_is_asked_for_smaller():
+    """An add/remove promise at delta is one at (1 + exp(epsilon)) delta under replace-one."""
+    moved = bdp.ConjugateRelease("bernoulli", "synthetic_one", 50, (20, 20), size=5)
+    pure = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=0.1, sensitivity=1)
+    as_promised = bdp.compose([(pure.guarantee(), 10), moved], delta=1e-6)
+    assert bdp.compose([(pure, 10), moved], delta=1e-6) == as_promised
+    assert as_promised.epsilon < bdp.compose([(pure, 10), moved]).epsilon
+    free = bdp.PoissonGammaMechanism(None, (1.0, 2.0), 5.0, None)
+    promise = bdp.compose([free, moved], delta=1e-6)
+    one = free.guarantee(delta=1e-6 / 2 / (1 + math.exp(2.0)))
+    assert one.epsilon < 2.0
+    assert promise.delta == 1e-6
+    assert promise.neighbours is bdp.Neighbours.REPLACE_ONE
+    assert promise.epsilon < 2 * one.epsilon + moved.epsilon(0)
+
+
+def test_a_mechanism_of_one_promise_is_not_asked_for_ever():
+    class Fixed:
+        def guarantee(self, *, delta=0.0):
+            return promise(1.0, 1e-3, neighbours="add_remove")
+
+    with pytest.raises(bdp.InvalidInput, match="no epsilon is enough"):
+        bdp.compose([Fixed(), promise(1.0)], delta=1e-6)
