@@ -69,10 +69,10 @@ def test_interrupted_at_the_terminal(tmp_path):
     )
     start = time.monotonic()
     while not list(tmp_path.glob("s/part-*")) and running.poll() is None:
-        assert time.monotonic() - start < 120
+        assert time.monotonic() - start < 600
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
-    said, _ = running.communicate(timeout=60)
+    said, _ = running.communicate(timeout=600)
     assert running.returncode == 130
     assert said.startswith("stopped; what was finished is kept in s, ")
     assert "Traceback" not in said
