@@ -35,68 +35,68 @@ from .evaluation.studies.results import StudyResults as StudyResults
 from .evaluation.studies.study import Study as Study
 from .evaluation.utility import utility as utility
 from .evaluation.utility_plot import plot_utility as plot_utility
-from .inference.beta_model import BetaModel as BetaModel
-from .inference.binomial import BinomialModel as BinomialModel
-from .inference.ergm import ErgmModel as ErgmModel
+from .inference.counts.binomial import BinomialModel as BinomialModel
+from .inference.counts.hierarchical_binomial import (
+    HierarchicalBinomialModel as HierarchicalBinomialModel,
+)
+from .inference.counts.multinomial import MultinomialModel as MultinomialModel
+from .inference.counts.poisson import PoissonModel as PoissonModel
 from .inference.evidence import Evidence as Evidence
 from .inference.evidence import compare as compare
 from .inference.evidence import log_evidence as log_evidence
-from .inference.gaussian import GaussianModel as GaussianModel
-from .inference.hierarchical_binomial import (
-    HierarchicalBinomialModel as HierarchicalBinomialModel,
-)
-from .inference.hierarchical_gaussian import (
+from .inference.gaussian.hierarchical import (
     HierarchicalGaussianModel as HierarchicalGaussianModel,
 )
-from .inference.linear_regression import LinearRegression as LinearRegression
-from .inference.log_linear import LogLinearModel as LogLinearModel
-from .inference.logistic_regression import LogisticRegression as LogisticRegression
-from .inference.multinomial import MultinomialModel as MultinomialModel
+from .inference.gaussian.model import GaussianModel as GaussianModel
+from .inference.graphs.beta_model import BetaModel as BetaModel
+from .inference.graphs.ergm import ErgmModel as ErgmModel
+from .inference.log_linear.model import LogLinearModel as LogLinearModel
 from .inference.observe import observe as observe
-from .inference.poisson import PoissonModel as PoissonModel
 from .inference.predictive import posterior_predictive as posterior_predictive
-from .inference.record_model import RecordModel as RecordModel
+from .inference.records.model import RecordModel as RecordModel
+from .inference.regression.linear import LinearRegression as LinearRegression
+from .inference.regression.logistic import LogisticRegression as LogisticRegression
 from .mechanisms import families as families
-from .mechanisms.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
-from .mechanisms.censored_beta import CensoredBetaMechanism as CensoredBetaMechanism
-from .mechanisms.censored_weights import PublicWeights as PublicWeights
-from .mechanisms.conjugate import ConjugateRelease as ConjugateRelease
-from .mechanisms.conjugate_average import average_case_delta as average_case_delta
-from .mechanisms.conjugate_average import distributional_delta as distributional_delta
-from .mechanisms.conjugate_mode import noisy_mode as noisy_mode
-from .mechanisms.count import Count as Count
-from .mechanisms.dirichlet_multinomial import (
+from .mechanisms.censored.beta import CensoredBetaMechanism as CensoredBetaMechanism
+from .mechanisms.censored.weights import PublicWeights as PublicWeights
+from .mechanisms.conjugate.average import average_case_delta as average_case_delta
+from .mechanisms.conjugate.average import distributional_delta as distributional_delta
+from .mechanisms.conjugate.mode import noisy_mode as noisy_mode
+from .mechanisms.conjugate.release import ConjugateRelease as ConjugateRelease
+from .mechanisms.counts.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
+from .mechanisms.counts.count import Count as Count
+from .mechanisms.counts.dirichlet_multinomial import (
     DirichletMultinomialMechanism as DirichletMultinomialMechanism,
 )
-from .mechanisms.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
-from .mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
-from .mechanisms.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
-from .mechanisms.gaussian import GaussianMechanism as GaussianMechanism
-from .mechanisms.histogram import PerturbedHistogram as PerturbedHistogram
-from .mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
-from .mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
-from .mechanisms.modips_grid import ModipsGrid as ModipsGrid
-from .mechanisms.modips_nested import NestedModips as NestedModips
-from .mechanisms.modips_sbs import ModipsSBS as ModipsSBS
-from .mechanisms.modips_selected import SelectedModips as SelectedModips
-from .mechanisms.modips_sequential import SequentialModipsMechanism as SequentialModipsMechanism
-from .mechanisms.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
-from .mechanisms.noisy_marginals import NoisyMarginals as NoisyMarginals
-from .mechanisms.noisy_moments import NoisyMomentsMechanism as NoisyMomentsMechanism
-from .mechanisms.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
-from .mechanisms.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
-from .mechanisms.permute_and_flip import PermuteAndFlip as PermuteAndFlip
-from .mechanisms.perturbed_coefficients import (
-    PerturbedCoefficientsMechanism as PerturbedCoefficientsMechanism,
-)
-from .mechanisms.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
-from .mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
-from .mechanisms.randomness import reproducible as reproducible
-from .mechanisms.sequential_steps import CategoricalColumns as CategoricalColumns
-from .mechanisms.sequential_steps import NumericColumns as NumericColumns
-from .mechanisms.truncated_statistics import (
+from .mechanisms.counts.histogram import PerturbedHistogram as PerturbedHistogram
+from .mechanisms.counts.noisy_marginals import NoisyMarginals as NoisyMarginals
+from .mechanisms.counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
+from .mechanisms.counts.randomized_response import RandomizedResponse as RandomizedResponse
+from .mechanisms.graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
+from .mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
+from .mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
+from .mechanisms.graphs.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
+from .mechanisms.graphs.truncated_statistics import (
     TruncatedStatisticsMechanism as TruncatedStatisticsMechanism,
 )
+from .mechanisms.modips.grid import ModipsGrid as ModipsGrid
+from .mechanisms.modips.nested import NestedModips as NestedModips
+from .mechanisms.modips.sbs import ModipsSBS as ModipsSBS
+from .mechanisms.modips.selected import SelectedModips as SelectedModips
+from .mechanisms.modips.sequential import SequentialModipsMechanism as SequentialModipsMechanism
+from .mechanisms.modips.sequential_steps import CategoricalColumns as CategoricalColumns
+from .mechanisms.modips.sequential_steps import NumericColumns as NumericColumns
+from .mechanisms.noise.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
+from .mechanisms.noise.gaussian import GaussianMechanism as GaussianMechanism
+from .mechanisms.noise.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
+from .mechanisms.noise.laplace import LaplaceMechanism as LaplaceMechanism
+from .mechanisms.randomness import reproducible as reproducible
+from .mechanisms.regression.noisy_moments import NoisyMomentsMechanism as NoisyMomentsMechanism
+from .mechanisms.regression.perturbed_coefficients import (
+    PerturbedCoefficientsMechanism as PerturbedCoefficientsMechanism,
+)
+from .mechanisms.selection.exponential import ExponentialMechanism as ExponentialMechanism
+from .mechanisms.selection.permute_and_flip import PermuteAndFlip as PermuteAndFlip
 from .networks.prior import Normal as Normal
 from .privacy.accounting import compose as compose
 from .privacy.audit import Audit as Audit

@@ -29,7 +29,7 @@ def explore(
 
     The page needs no server and no network: it computes in the browser.
     """
-    from bayesdp.inference.binomial import BinomialModel
+    from bayesdp.inference.counts.binomial import BinomialModel
     from bayesdp.release import Release
     from bayesdp.report.explorer import write_explorer
 

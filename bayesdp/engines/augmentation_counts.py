@@ -83,7 +83,7 @@ def run_counts(
     Parameters
     ----------
     posterior, probabilities : compiled functions
-        As of `bayesdp.inference.record_model.RecordModel`.
+        As of `bayesdp.inference.records.model.RecordModel`.
     law_function, law
         As of `bayesdp.engines.augmentation_laws`.
     table : ndarray, shape (k, components)
@@ -208,7 +208,7 @@ def run_response_counts(
     Parameters
     ----------
     posterior, probabilities : compiled functions
-        As of `bayesdp.inference.record_model.RecordModel`.
+        As of `bayesdp.inference.records.model.RecordModel`.
     columns : ndarray, shape (patterns, k)
         Pr[pattern | value].
     counts : ndarray of int, shape (patterns,)

@@ -212,7 +212,7 @@ def _tail_ratio(sd: float, m: float) -> float:
 
 @compiled
 def _corrections(u: float, h: float) -> float:
-    """Euler and Maclaurin's terms, as `bayesdp.mechanisms.noise_laws` has them."""
+    """Euler and Maclaurin's terms, as `bayesdp.mechanisms.noise.laws` has them."""
     fifth = -(u**5 - 10 * u**3 + 15 * u) * h**5
     return -u * h / 12 + (u**3 - 3 * u) * h**3 / 720 + fifth / 30240
 

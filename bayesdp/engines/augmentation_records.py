@@ -92,7 +92,7 @@ def run_additive(
     Parameters
     ----------
     posterior, record, statistic : compiled functions
-        As of `bayesdp.inference.record_model.RecordModel`.
+        As of `bayesdp.inference.records.model.RecordModel`.
     law_function, law
         As of `bayesdp.engines.augmentation_laws`.
     sizes, log_sizes : ndarray
@@ -236,7 +236,7 @@ def run_responses(
     Parameters
     ----------
     posterior, record, statistic : compiled functions
-        As of `bayesdp.inference.record_model.RecordModel`.
+        As of `bayesdp.inference.records.model.RecordModel`.
     columns : ndarray, shape (patterns, k)
         Pr[pattern | category].
     where : ndarray of int, shape (n,)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
 _LOG_TAIL = np.log(1e-16)  # mass given up on each side: all but 1e-15 is kept, with room

@@ -13,8 +13,8 @@ from bayesdp.engines.pymc import import_pymc
 from bayesdp.engines.pymc_noise import log_ndtr, noise_logp, unbounded_logp
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 
 def unbounded_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:

@@ -22,17 +22,17 @@ SYNTHESIZERS = {
 """Those of tables, by their names."""
 
 MODELS = {
-    "beta_model": "beta_model.BetaModel",
-    "binomial": "binomial.BinomialModel",
-    "ergm": "ergm.ErgmModel",
-    "gaussian": "gaussian.GaussianModel",
-    "hierarchical_binomial": "hierarchical_binomial.HierarchicalBinomialModel",
-    "hierarchical_gaussian": "hierarchical_gaussian.HierarchicalGaussianModel",
-    "linear_regression": "linear_regression.LinearRegression",
-    "log_linear": "log_linear.LogLinearModel",
-    "logistic_regression": "logistic_regression.LogisticRegression",
-    "multinomial": "multinomial.MultinomialModel",
-    "poisson": "poisson.PoissonModel",
+    "beta_model": "graphs.beta_model.BetaModel",
+    "binomial": "counts.binomial.BinomialModel",
+    "ergm": "graphs.ergm.ErgmModel",
+    "gaussian": "gaussian.model.GaussianModel",
+    "hierarchical_binomial": "counts.hierarchical_binomial.HierarchicalBinomialModel",
+    "hierarchical_gaussian": "gaussian.hierarchical.HierarchicalGaussianModel",
+    "linear_regression": "regression.linear.LinearRegression",
+    "log_linear": "log_linear.model.LogLinearModel",
+    "logistic_regression": "regression.logistic.LogisticRegression",
+    "multinomial": "counts.multinomial.MultinomialModel",
+    "poisson": "counts.poisson.PoissonModel",
 }
 """By their families."""
 
@@ -109,7 +109,7 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
 def _found(what: str, name: str, room: str, registry: Mapping[str, str]) -> Any:
     if name not in registry:
         raise InvalidInput(f"{what} is {name!r}; it must be one of {', '.join(sorted(registry))}")
-    module, _, attribute = registry[name].partition(".")
+    module, _, attribute = registry[name].rpartition(".")
     return getattr(import_module(f"bayesdp.{room}.{module}"), attribute)
 
 

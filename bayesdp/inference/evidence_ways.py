@@ -19,7 +19,7 @@ from bayesdp.engines.bridge import Integral, average_of_logs, log_integral
 from bayesdp.engines.count_vectors import Factored
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.several import Releases, parts_of, releases_of
-from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
 
 Floats = NDArray[np.float64]
 Answer = tuple[Integral, str, str]
@@ -70,8 +70,8 @@ def multinomial(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
     """Exactly; or by a bridge over theta; or, of modips copies, by Chib's identity."""
-    from bayesdp.inference import multinomial_engines as engines
-    from bayesdp.inference import multinomial_release as law
+    from bayesdp.inference.counts import multinomial_engines as engines
+    from bayesdp.inference.counts import multinomial_release as law
 
     options = {"draws": draws, "chains": chains, "warmup": warmup}
     each, how = [], EXACT
@@ -99,7 +99,7 @@ def multinomial(
 
 def _of_responses(parts: Any, prior: Sequence[float], child: Any, options: Any) -> Integral:
     from bayesdp.engines.response_marginal import sample_probabilities
-    from bayesdp.inference.multinomial_response import responses
+    from bayesdp.inference.counts.multinomial_response import responses
 
     seen, alpha = responses(parts, len(prior)), np.array(prior)
     for_chains, for_bridge = child.spawn(2)
@@ -160,7 +160,7 @@ def linear_regression(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
     """A bridge over the latent moments, and n where it is confidential."""
-    from bayesdp.inference.regression_evidence import log_evidence_of_moments
+    from bayesdp.inference.regression.evidence import log_evidence_of_moments
 
     given = model.read(release)
     if given.hidden.seen[3] > 0:
@@ -182,7 +182,7 @@ def log_linear(
     """A bridge over the effects, where the latent table sums out."""
     from bayesdp.engines.log_linear import sample
     from bayesdp.engines.log_linear_evidence import log_prior_density, summed_likelihood
-    from bayesdp.inference import log_linear_fit as fits
+    from bayesdp.inference.log_linear import fit as fits
 
     setting = fits.setting_of(model, release)
     if not setting.noisy.independent:

@@ -12,10 +12,10 @@ from scipy import special
 
 from bayesdp.engines.normal_mixture import normal_logpdf
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.gaussian_mean import MeanPosterior, known_mean
-from bayesdp.inference.gaussian_pair import PairPosterior, known_pair
+from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean
+from bayesdp.inference.gaussian.pair import PairPosterior, known_pair
 from bayesdp.inference.readers import instead
-from bayesdp.mechanisms.exact_statistic import ExactStatistic
+from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
 from bayesdp.release import Part
 
 Ends = tuple[float, float]

@@ -10,10 +10,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.histogram import PerturbedHistogram
-from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 _REACH = {True: 750.0, False: 45.0}  # scales of noise, Laplace or Gaussian: below any float
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import exact_windows, hidden_counts
 from bayesdp.inference.noisy_cells import one_cell, reached
-from bayesdp.mechanisms.negative_binomial_draws import log_negative_binomial
+from bayesdp.mechanisms.draws.negative_binomial import log_negative_binomial
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]

@@ -19,10 +19,10 @@ from bayesdp.inference.observed_elements import (
     noisy_elements,
     unlike,
 )
-from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]

@@ -13,13 +13,13 @@ from bayesdp.engines.pymc_gaussian import copies_logp
 from bayesdp.engines.pymc_noise import noise_logp
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact, sampled
-from bayesdp.inference.gaussian_nuts import observed
+from bayesdp.inference.gaussian.nuts import observed
 from bayesdp.inference.noisy_cells import one_cell
 from bayesdp.inference.observed_elements import unlike
 from bayesdp.inference.observed_integers import shape_of, wrong_shape
 from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
 

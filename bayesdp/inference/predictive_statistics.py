@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.binomial_weights import weights_of
-from bayesdp.inference.gaussian_release import size_of
-from bayesdp.inference.poisson_release import expected_of, total_of
-from bayesdp.mechanisms.conjugate import ConjugateRelease
-from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.inference.counts.binomial_weights import weights_of
+from bayesdp.inference.counts.poisson_release import expected_of, total_of
+from bayesdp.inference.gaussian.release import size_of
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.release import Part, Release
 
 Rng = np.random.Generator
@@ -85,7 +85,7 @@ def _poisson(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
 
 def _log_linear(model: Any, release: Release, part: Part) -> Statistic:
     """The table's cells, or its marginals."""
-    from bayesdp.inference.log_linear_fit import setting_of
+    from bayesdp.inference.log_linear.fit import setting_of
 
     setting, mechanism = setting_of(model, release), part.mechanism
     sizes, possible = setting.problem.sizes, setting.noisy.possible.ravel()

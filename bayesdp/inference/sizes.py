@@ -10,10 +10,10 @@ import numpy as np
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.enumeration import is_noisy_count
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.binomial_weights import check_noise
+from bayesdp.inference.counts.binomial_weights import check_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
-from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.release import Part
 
 

@@ -7,33 +7,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.errors import InvalidInput, InvalidRelease
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored_posterior import CensoredPosterior
-from bayesdp.mechanisms.conjugate import ConjugateRelease
-from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
-from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
-from bayesdp.mechanisms.exact_statistic import ExactStatistic
-from bayesdp.mechanisms.exponential import ExponentialMechanism
-from bayesdp.mechanisms.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from bayesdp.mechanisms.histogram import PerturbedHistogram
-from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
-from bayesdp.mechanisms.modips_grid import ModipsGrid
-from bayesdp.mechanisms.modips_nested import NestedModips
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
-from bayesdp.mechanisms.modips_selected import SelectedModips
-from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
-from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
-from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
-from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
-from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
-from bayesdp.mechanisms.permute_and_flip import PermuteAndFlip
-from bayesdp.mechanisms.perturbed_coefficients import PerturbedCoefficientsMechanism
-from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
-from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
+from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
+from bayesdp.mechanisms.censored.posterior import CensoredPosterior
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
+from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
+from bayesdp.mechanisms.graphs.noisy_triangles import NoisyTrianglesMechanism
+from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
+from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.nested import NestedModips
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.selected import SelectedModips
+from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
+from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
+from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
+from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
+from bayesdp.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, refuse_distributional
@@ -55,8 +55,9 @@ class Mechanism(Protocol):
 
     A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
-    as `bayesdp.mechanisms.conjugate.ConjugateRelease`. One whose worst neighbours an audit may
-    search for has `nearby(pair, generator)`, a random pair near another (`privacy.audit_search`).
+    as `bayesdp.mechanisms.conjugate.release.ConjugateRelease`. One whose worst neighbours an audit
+    may search for has `nearby(pair, generator)`, a random pair near another
+    (`privacy.audit_search`).
     """
 
     name: ClassVar[str]

@@ -16,11 +16,11 @@ from bayesdp.checks import check_path
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.combining import combine, proportions
-from bayesdp.inference.binomial import BinomialModel
-from bayesdp.inference.multinomial import MultinomialModel
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.laplace import DiscreteLaplaceMechanism
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.counts.multinomial import MultinomialModel
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
 from bayesdp.report.inputs import label_of

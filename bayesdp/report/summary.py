@@ -15,7 +15,7 @@ from bayesdp.engines.convergence import Sampling
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.evaluation.combining import combine, proportions
-from bayesdp.inference.binomial import BinomialModel
+from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.release import Part, Release
 from bayesdp.report.diagnostics import Computation, computation_of, sampling_of
 from bayesdp.report.inputs import attribute, check_draws, check_reference, label_of

@@ -14,8 +14,8 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
-from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored_inputs import check_records, check_some
-from bayesdp.mechanisms.censored_records import stored, with_weights
-from bayesdp.mechanisms.censored_weights import (
+from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
+from bayesdp.mechanisms.censored.inputs import check_records, check_some
+from bayesdp.mechanisms.censored.records import stored, with_weights
+from bayesdp.mechanisms.censored.weights import (
     ATTACHED,
     PublicWeights,
     check_weights,

@@ -3,7 +3,7 @@ r"""The censored beta posterior by Markov chains: Stan's or PyMC's.
 The law is the grid engine's without a grid: phi ~ Beta(p, q), lambda ~ Pareto(smallest, shape) cut
 off at `largest`, and every record's weighted log density clipped. Chains reach it in the limit
 only, so what they release is conditional on their draws being exact
-(`bayesdp.mechanisms.censored_posterior`).
+(`bayesdp.mechanisms.censored.posterior`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from bayesdp.engines import pymc, stan
 from bayesdp.engines.draws import Draws, to_inference_data
-from bayesdp.mechanisms import synthetic_column
-from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.mechanisms.censored import synthetic_column
+from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours

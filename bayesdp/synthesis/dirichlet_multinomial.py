@@ -15,9 +15,9 @@ from bayesdp.checks import check_at_least_one, check_delta, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.cells import Axis, shape_of
-from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.dirichlet_multinomial_calibration import share_of_a_move
+from bayesdp.mechanisms.counts.cells import Axis, shape_of
+from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.counts.dirichlet_multinomial_calibration import share_of_a_move
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.dp_ergm import DPERGMMechanism
-from bayesdp.mechanisms.dp_ergm_fields import check_correlation, check_method
-from bayesdp.mechanisms.network_columns import confidential, public_part
+from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
+from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
 from bayesdp.privacy.guarantee import check_epsilon
@@ -22,8 +22,9 @@ class DPERGM:
     """Synthesize networks from a sanitised posterior of a graph model's coefficients.
 
     Each copy's coefficients are drawn privately given the ties, and a network from them on the
-    same nodes. `bayesdp.mechanisms.dp_ergm_grid` proves what the corrected calibration promises;
-    the published one (Liu, Eugenio, Jin and Bowen 2020) is for comparison, and its claim false.
+    same nodes. `bayesdp.mechanisms.graphs.dp_ergm_grid` proves what the corrected calibration
+    promises; the published one (Liu, Eugenio, Jin and Bowen 2020) is for comparison, and its claim
+    false.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ class DPERGM:
             If the formula isn't defined on these nodes with these attributes, or the grid is
             missing or too large.
         """
-        from bayesdp.mechanisms.dp_ergm_draws import edge_sensitivities
+        from bayesdp.mechanisms.graphs.dp_ergm_draws import edge_sensitivities
         from bayesdp.networks.formula import bind
 
         empty = public_part(confidential(network), tuple(self.attributes)).with_edges(())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.edge_flip import EdgeFlipMechanism
-from bayesdp.mechanisms.edge_flip_promise import check_probability, symmetric
-from bayesdp.mechanisms.network_columns import check_attribute_names, confidential
+from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
+from bayesdp.mechanisms.graphs.edge_flip_promise import check_probability, symmetric
+from bayesdp.mechanisms.graphs.network_columns import check_attribute_names, confidential
 from bayesdp.networks.network import as_network
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish

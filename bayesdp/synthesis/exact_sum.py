@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.exact_statistic import ExactStatistic
+from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
 from bayesdp.privacy.distributional.combining import split_samples
 from bayesdp.privacy.distributional.guarantee import check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw

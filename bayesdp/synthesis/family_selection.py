@@ -10,7 +10,7 @@ from bayesdp.checks import check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.evidence import check_criterion
-from bayesdp.mechanisms.modips_selected import SelectedModips
+from bayesdp.mechanisms.modips.selected import SelectedModips
 from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import check_epsilon
 

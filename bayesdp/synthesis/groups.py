@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
-from bayesdp.mechanisms.count import is_missing
+from bayesdp.mechanisms.counts.count import is_missing
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cells import Axis, counted, shape_of
-from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger

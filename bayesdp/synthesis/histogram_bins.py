@@ -11,7 +11,7 @@ import numpy as np
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cells import Axis, check_axes, check_edges
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_edges
 
 RULES = ("sqrt", "log")
 _MOST_CELLS = 1_000_000

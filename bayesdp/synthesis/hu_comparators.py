@@ -33,8 +33,8 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_inputs import check_some
-from bayesdp.mechanisms.histogram import PerturbedHistogram
+from bayesdp.mechanisms.censored.inputs import check_some
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours

@@ -37,8 +37,8 @@ from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import EngineFailed, InvalidInput
-from bayesdp.mechanisms.censored_grid import Grid
-from bayesdp.mechanisms.censored_inputs import check_interval, check_some
+from bayesdp.mechanisms.censored.grid import Grid
+from bayesdp.mechanisms.censored.inputs import check_interval, check_some
 from bayesdp.mechanisms.randomness import generator
 
 Floats = NDArray[np.float64]

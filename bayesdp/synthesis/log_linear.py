@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.cells import Axis, points_in, shape_of
-from bayesdp.mechanisms.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.cells import Axis, points_in, shape_of
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger

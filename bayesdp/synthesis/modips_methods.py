@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.grids import default_grid
-from bayesdp.mechanisms.modips_grid import ModipsGrid
-from bayesdp.mechanisms.modips_nested import NestedModips
-from bayesdp.mechanisms.modips_promise import check_weights
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.nested import NestedModips
+from bayesdp.mechanisms.modips.promise import check_weights
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.privacy.composition import shared
 
 if TYPE_CHECKING:

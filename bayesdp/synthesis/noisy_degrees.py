@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.network_columns import confidential
-from bayesdp.mechanisms.noisy_degrees import NoisyDegreesMechanism
+from bayesdp.mechanisms.graphs.network_columns import confidential
+from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
 from bayesdp.privacy.guarantee import check_epsilon

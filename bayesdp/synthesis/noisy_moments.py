@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Sums, added_up
-from bayesdp.mechanisms.noisy_moments import NoisyMomentsMechanism
+from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -50,7 +50,7 @@ class NoisyMoments:
     missing : {"refuse", "drop"}
         What is done with records that have a missing value in one of the columns: refuse the data,
         or leave such records out, each by itself, where n is confidential
-        (`bayesdp.mechanisms.noisy_moments`).
+        (`bayesdp.mechanisms.regression.noisy_moments`).
 
     Raises
     ------

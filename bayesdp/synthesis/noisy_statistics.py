@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.network_columns import confidential
-from bayesdp.mechanisms.noisy_statistics import NoisyStatisticsMechanism
-from bayesdp.mechanisms.statistics_fields import check_noise
-from bayesdp.mechanisms.statistics_frame import check_formula, columns_of, nodes_of
-from bayesdp.mechanisms.statistics_promise import check_relation
-from bayesdp.mechanisms.statistics_scales import calibrated, check_noise_delta, check_weights
+from bayesdp.mechanisms.graphs.network_columns import confidential
+from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
+from bayesdp.mechanisms.graphs.statistics_fields import check_noise
+from bayesdp.mechanisms.graphs.statistics_frame import check_formula, columns_of, nodes_of
+from bayesdp.mechanisms.graphs.statistics_promise import check_relation
+from bayesdp.mechanisms.graphs.statistics_scales import calibrated, check_noise_delta, check_weights
 from bayesdp.networks.network import Network
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish

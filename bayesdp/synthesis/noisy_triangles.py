@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.mechanisms.noisy_triangles import NoisyTrianglesMechanism
+from bayesdp.mechanisms.graphs.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -34,7 +34,7 @@ class NoisyTriangles:
 
     Notes
     -----
-    `bayesdp.mechanisms.noisy_triangles` has the law and the proof.
+    `bayesdp.mechanisms.graphs.noisy_triangles` has the law and the proof.
 
     Examples
     --------

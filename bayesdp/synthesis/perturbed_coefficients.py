@@ -8,8 +8,8 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.perturbed_coefficients import PerturbedCoefficientsMechanism
-from bayesdp.mechanisms.perturbed_coefficients_records import gathered
+from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
+from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release

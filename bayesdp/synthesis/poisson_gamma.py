@@ -12,7 +12,7 @@ from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.poisson_gamma import PoissonGammaMechanism
+from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release

@@ -14,7 +14,7 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput
-from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import check_epsilon

@@ -14,9 +14,9 @@ Privacy
 -------
 The law above is the code's own: P and k are the integers that the code computes, their sums are
 exact, and the cell is drawn exactly, by rejection in integer arithmetic
-(`bayesdp.mechanisms.exponential`). So all that is needed for epsilon = upper - lower under
-add/remove-one, and twice that under replace-one (`bayesdp.synthesis.censor`), is that P is public
-and that k_i is a function of record i alone with values in the interval. It is in it by
+(`bayesdp.mechanisms.selection.exponential`). So all that is needed for epsilon = upper - lower
+under add/remove-one, and twice that under replace-one (`bayesdp.synthesis.censor`), is that P is
+public and that k_i is a function of record i alone with values in the interval. It is in it by
 construction, after all rounding. That it is record i's alone, to the last bit, is why each record
 is evaluated on its own:
 
@@ -49,9 +49,9 @@ from pymc.logprob.basic import logp
 from pytensor.graph.basic import Variable
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_posterior import GridAxis, check_grid
-from bayesdp.mechanisms.exponential import ExponentialMechanism
+from bayesdp.mechanisms.censored.posterior import GridAxis, check_grid
 from bayesdp.mechanisms.randomness import random_words
+from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.synthesis.censor_graph import Tracer, contents
 from bayesdp.synthesis.posterior_grid_graph import (
     not_alone,

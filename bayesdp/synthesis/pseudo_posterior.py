@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.censored_grid import ClippedPosterior
-from bayesdp.mechanisms.disk_column import mapped
+from bayesdp.mechanisms.censored.disk_column import mapped
+from bayesdp.mechanisms.censored.grid import ClippedPosterior
 from bayesdp.mechanisms.randomness import reproducible
 
 if TYPE_CHECKING:

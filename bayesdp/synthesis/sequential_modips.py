@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.mechanisms.families.base import Sums, added_up
-from bayesdp.mechanisms.modips_sequential import SequentialModipsMechanism
-from bayesdp.mechanisms.sequential_counts import (
+from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
+from bayesdp.mechanisms.modips.sequential_counts import (
     columns_of,
     declared_axes,
     no_records,
     statistic_of,
     sums_of_columns,
 )
-from bayesdp.mechanisms.sequential_layout import check_steps, layouts_of
-from bayesdp.mechanisms.sequential_steps import Step
+from bayesdp.mechanisms.modips.sequential_layout import check_steps, layouts_of
+from bayesdp.mechanisms.modips.sequential_steps import Step
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -38,7 +38,8 @@ class SequentialModips:
     on is what it says: categorical ones on the labels in `by`, numeric ones also on the numeric
     columns in `on` and those before them in the same step. Given these the model has them
     independent of all others, and so are they in the copies. The model is that of
-    `bayesdp.mechanisms.modips_sequential`, the proof in `bayesdp.mechanisms.sequential_promise`.
+    `bayesdp.mechanisms.modips.sequential`, the proof in
+    `bayesdp.mechanisms.modips.sequential_promise`.
 
     Cells cost nothing, but each has noise of its own: where one has few records next to the noise's
     scale (``release.mechanism.scales``), its part of a copy is close to what the priors say.

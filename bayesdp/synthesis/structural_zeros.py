@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cells import Axis, shape_of, table
-from bayesdp.mechanisms.count import is_missing
+from bayesdp.mechanisms.counts.cells import Axis, shape_of, table
+from bayesdp.mechanisms.counts.count import is_missing
 
 _ALLOWED = (
     "it must be a list of rules, each a mapping of columns to the categories that don't go "

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
-from bayesdp.mechanisms.cells import Axis, counted, shape_of
-from bayesdp.mechanisms.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
+from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group

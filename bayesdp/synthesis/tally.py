@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.synthesis.groups import name_of, sorted_labels
 from bayesdp.synthesis.scan import Scan
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.mechanisms.truncated_statistics import TruncatedStatisticsMechanism
+from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.networks.network import as_network
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -43,7 +43,7 @@ class TruncatedStatistics:
 
     Notes
     -----
-    `bayesdp.mechanisms.degree_truncation` has the proof.
+    `bayesdp.mechanisms.graphs.degree_truncation` has the proof.
 
     Examples
     --------

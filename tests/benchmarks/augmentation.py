@@ -17,9 +17,9 @@ import numpy as np
 import bayesdp as bdp
 from bayesdp.engines.draws import import_arviz
 from bayesdp.engines.response_marginal import sample_probabilities
-from bayesdp.inference import record_chains
-from bayesdp.inference.record_families import dirichlet
-from bayesdp.inference.record_release import law_of
+from bayesdp.inference.records import chains as record_chains
+from bayesdp.inference.records.families import dirichlet
+from bayesdp.inference.records.release import law_of
 from tests.benchmarks.measure import line
 from tests.inference import record_functions as f
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import bayesdp as bdp
 from bayesdp.engines.draws import import_arviz
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from tests.benchmarks.measure import line
 
 COLUMNS = {f"c{k}": [0, 1] for k in range(10)}

@@ -10,7 +10,7 @@ import numpy as np
 
 import bayesdp as bdp
 from bayesdp.engines.draws import import_arviz
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from tests.benchmarks.measure import line
 
 DRAWS = 2000  # effective ones, of every coefficient

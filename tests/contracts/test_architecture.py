@@ -60,7 +60,9 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.name))
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+)
 def test_imports_point_one_way(path: Path):
     inside = path.relative_to(PACKAGE).parts
     room = ROOM_OF.get(inside[0].removesuffix(".py"), inside[0].removesuffix(".py"))
@@ -104,7 +106,9 @@ def test_public_names_are_documented(name: str):
             assert (member.__doc__ or "").strip(), f"{name}.{attribute}"
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.name))
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+)
 def test_files_stay_small_and_validate_without_assert(path: Path):
     text = path.read_text()
     assert len(text.splitlines()) <= 300

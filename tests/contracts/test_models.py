@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit")  # few draws

@@ -10,8 +10,8 @@ from scipy import special, stats
 import bayesdp as bdp
 from bayesdp.engines import log_linear_levels as by_level
 from bayesdp.engines import log_linear_moves as moves
-from bayesdp.inference.log_linear_release import noisy_table
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.inference.log_linear.release import noisy_table
+from bayesdp.mechanisms.counts.cells import Axis
 
 FALSE_ALARM = 1e-6
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1, 2)))

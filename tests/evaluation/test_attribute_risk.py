@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 
 
 def test_by_hand():

@@ -14,10 +14,10 @@ import bayesdp as bdp
 from bayesdp.engines.bridge import log_integral
 from bayesdp.engines.log_linear_evidence import log_prior_density, summed_likelihood
 from bayesdp.inference import evidence_ways as ways
-from bayesdp.inference import log_linear_fit as fits
-from bayesdp.inference import multinomial_release as categories
-from bayesdp.mechanisms.cells import Axis
-from tests.inference.test_linear_regression import mechanism, model, released, simulated
+from bayesdp.inference.counts import multinomial_release as categories
+from bayesdp.inference.log_linear import fit as fits
+from bayesdp.mechanisms.counts.cells import Axis
+from tests.inference.regression.test_linear_regression import mechanism, model, released, simulated
 
 FAR = 5.0  # standard errors
 REPLACE = bdp.Neighbours.REPLACE_ONE

@@ -6,7 +6,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 
 FALSE_ALARM = 1e-6

@@ -7,10 +7,10 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.inference import log_linear_fit as fits
-from bayesdp.inference.multinomial_engines import _product
-from bayesdp.mechanisms.cells import Axis
-from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
+from bayesdp.inference.counts.multinomial_engines import _product
+from bayesdp.inference.log_linear import fit as fits
+from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
+from bayesdp.mechanisms.counts.cells import Axis
 from tests.inference import test_linear_regression as moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")

@@ -11,7 +11,8 @@ from mpmath import mp, mpf
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms import bernoulli, randomness
+from bayesdp.mechanisms import randomness
+from bayesdp.mechanisms.draws import bernoulli
 
 PACKAGE = Path(bdp.__file__).parent
 RELEASE_PATHS = [

@@ -235,7 +235,7 @@ def test_a_constant_attribute_is_refused():
 
 
 def test_maximum_pseudo_likelihood_of_a_known_graph_is_its_maximum_likelihood():
-    from bayesdp.inference.ergm_dyads import fit_mle
+    from bayesdp.inference.graphs.ergm_dyads import fit_mle
 
     for directed, formula in itertools.product(
         (False, True), ("edges", "edges + nodecov('x') + nodematch('group')")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from tests.statistical.test_models_calibration import check
 
 REPLACE = bdp.Neighbours.REPLACE_ONE

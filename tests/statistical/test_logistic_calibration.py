@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.cells import Axis
-from bayesdp.mechanisms.perturbed_coefficients_records import gathered
+from bayesdp.mechanisms.counts.cells import Axis
+from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
 from tests.statistical.test_models_calibration import check
 
 REPLACE = bdp.Neighbours.REPLACE_ONE

@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.inference.ergm_dyads import Engine, sample_table
+from bayesdp.inference.graphs.ergm_dyads import Engine, sample_table
 from bayesdp.networks import Network
 from bayesdp.networks.dyad_table import DyadTable, hidden_table, known_table
 from bayesdp.networks.formula import bind

@@ -7,8 +7,8 @@ probability, must be uniform; intervals then cover what they say. False alarm 1e
 import numpy as np
 import pytest
 
-from bayesdp.inference.regression_chain import sample_moments
-from tests.inference.test_linear_regression import mechanism, model, released, simulated
+from bayesdp.inference.regression.chain import sample_moments
+from tests.inference.regression.test_linear_regression import mechanism, model, released, simulated
 from tests.statistical.test_models_calibration import check
 
 # n, or the range that it is drawn from; and the noise, the L1 norm of a replacement over epsilon.

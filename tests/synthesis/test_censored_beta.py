@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms import censored_grid
+from bayesdp.mechanisms.censored import grid as censored_grid
 
 
 @pytest.fixture(scope="module")

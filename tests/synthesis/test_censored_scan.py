@@ -11,9 +11,12 @@ import pyarrow.parquet
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms import censored_inputs, censored_records, censored_sums, disk_sort
-from bayesdp.mechanisms.censored_beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored_records import StoredRecords
+from bayesdp.mechanisms.censored import disk_sort
+from bayesdp.mechanisms.censored import inputs as censored_inputs
+from bayesdp.mechanisms.censored import records as censored_records
+from bayesdp.mechanisms.censored import sums as censored_sums
+from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
+from bayesdp.mechanisms.censored.records import StoredRecords
 from bayesdp.synthesis import pseudo_posterior
 
 PUBLIC = bdp.PublicWeights(1.5, phi=(0.05, 0.5), lam=(0.5, 20.0))
@@ -220,7 +223,8 @@ def test_a_full_disk_costs_nothing_and_leaves_nothing(path, tmp_path, limit):
     program = f"""
 import json, os, resource, tempfile
 import bayesdp as bdp
-from bayesdp.mechanisms import disk_column, disk_sort
+from bayesdp.mechanisms.censored import disk_column
+from bayesdp.mechanisms.censored import disk_sort
 tempfile.tempdir = {str(tmp_path / "temporary")!r}
 disk_sort._RUN = 1000
 budget = bdp.Ledger.open("sqlite:///{tmp_path}/budget.db").dataset("people")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.synthesis.histogram_bins import intervals
 
 Synthesizer = bdp.PerturbedHistogramSynthesizer

@@ -26,7 +26,7 @@ from bayesdp.evaluation.papers.charest_study import ONES, RECORDS, Design, real_
 from bayesdp.evaluation.papers.charest_tables import bias_table, estimator_table, variance_table
 from bayesdp.evaluation.papers.journal import Progress, checked_journal
 from bayesdp.evaluation.papers.reproduction import Reproduction, Table
-from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
 

@@ -26,7 +26,7 @@ from bayesdp.evaluation.papers.charest_study import (
 from bayesdp.evaluation.papers.charest_tables import PRINTED_BIAS, Simulated
 from bayesdp.evaluation.papers.journal import Progress, run_kept
 from bayesdp.evaluation.papers.reproduction import Value
-from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.randomness import reproducible
 
 COPIES = (1, 2, 5, 10)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from bayesdp.evaluation.drawing import STYLE, render
 from bayesdp.evaluation.papers.charest_study import LEVEL, ONES, PRIOR, RECORDS, real_posterior
 from bayesdp.evaluation.papers.reproduction import COLOURS, Figure, Table, Value
-from bayesdp.inference.binomial import BinomialModel
+from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.release import Release
 
 _RULE, _POSTERIOR, _NAIVE, _INK, _SOFT, _GRID = (

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.count import Count
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.randomness import reproducible
 

@@ -9,11 +9,11 @@ import numpy as np
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.evaluation.combining_rules import half_widths, weights
 from bayesdp.evaluation.papers.liu_study import Design, Floats, bounds_of, summaries
-from bayesdp.inference.binomial import BinomialModel
-from bayesdp.inference.gaussian import GaussianModel
-from bayesdp.mechanisms.count import Count
+from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.gaussian.model import GaussianModel
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.families import Bernoulli, Family, Gaussian
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
 

@@ -5,7 +5,7 @@ for each of m copies, kept in its range by `inflated` or `truncated` bounding, a
 a synthetic data set of n records, of which its estimate q and variance v are kept:
 
 - binary: x ~ Binomial(n, p), noise of scale m / epsilon on x, which is discrete as
-  `bayesdp.mechanisms.laplace` has it (at these scales nobody could tell), theta ~ Beta(1 + s,
+  `bayesdp.mechanisms.noise.laplace` has it (at these scales nobody could tell), theta ~ Beta(1 + s,
   1 + n - s), z ~ Binomial(n, theta); q = z / n and v = q (1 - q) / n.
 - Gaussian, sd 1 known: noise of scale w m / (n epsilon) on the mean, w the distance of the bounds,
   theta ~ N(mean*, 1 / n), and records N(theta, 1), bounded; q their mean and v = s^2 / n.
@@ -13,7 +13,7 @@ a synthetic data set of n records, of which its estimate q and variance v are ke
   variance, of sensitivity w^2 / n, and the posterior of `bayesdp.mechanisms.families.gaussian`.
 
 The scales are the published ones. With `truncated` bounding they cost more than epsilon: see
-`bayesdp.mechanisms.pure_noise`.
+`bayesdp.mechanisms.noise.pure`.
 
 Means and variances of many bounded records
 -------------------------------------------
@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bayesdp.mechanisms.truncated_normal import truncated_normal
+from bayesdp.mechanisms.conjugate.truncated_normal import truncated_normal
 
 Floats = NDArray[np.float64]
 

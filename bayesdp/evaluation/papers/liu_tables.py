@@ -18,7 +18,7 @@ from bayesdp.evaluation.papers.liu_cells import (
 from bayesdp.evaluation.papers.liu_study import Design
 from bayesdp.evaluation.papers.reproduction import Table, Value
 from bayesdp.mechanisms.families import Bernoulli, Family, Gaussian
-from bayesdp.mechanisms.modips_sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 Cells = Mapping[Cell, Numbers]
 Printed = tuple[float, ...]
@@ -168,7 +168,7 @@ def cost_table() -> Table:
             "the range, which depends on the confidential records: nearly twice the ε claimed. "
             "The curves called truncated below are drawn with the published scale, so not at "
             "ε = 1. Inflated bounding costs nothing, and truncating synthetic records neither. "
-            "Proofs: bayesdp.mechanisms.pure_noise; neighbours replace one record, n is public."
+            "Proofs: bayesdp.mechanisms.noise.pure; neighbours replace one record, n is public."
         ),
     )
 

@@ -19,7 +19,7 @@ from bayesdp.evaluation.papers.zheng_tables import (
     sensitivities,
     symmetric,
 )
-from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 
 
 def binary_impossible() -> list[Table]:

@@ -17,7 +17,7 @@ from bayesdp.evaluation.papers.zheng_tables import (
     impossible,
     largest_ratio,
 )
-from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 
 
 def real_impossible() -> list[Table]:

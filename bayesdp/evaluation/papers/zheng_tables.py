@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bayesdp.evaluation.papers.reproduction import Table, Value
-from bayesdp.mechanisms import conjugate_bernoulli, conjugate_gaussian
-from bayesdp.mechanisms.conjugate import ConjugateRelease
+from bayesdp.mechanisms.conjugate import bernoulli as conjugate_bernoulli
+from bayesdp.mechanisms.conjugate import gaussian as conjugate_gaussian
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.privacy.profile import smallest_satisfying
 
 Case = tuple[int, int, float, float]

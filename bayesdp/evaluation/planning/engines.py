@@ -14,7 +14,7 @@ from bayesdp.evaluation.planning.laws import law_of_count, total_variation
 from bayesdp.evaluation.planning.lengths import Lengths, lengths_of
 from bayesdp.evaluation.planning.outlook import Outlook, known_advantage, outlook
 from bayesdp.evaluation.planning.question import Question
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.randomness import reproducible
 
 Engine = Callable[[float], Outlook]

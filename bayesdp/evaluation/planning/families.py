@@ -18,7 +18,7 @@ from scipy import special, stats
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.beta_binomial import check_prior
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -86,8 +86,8 @@ def normal_records(
     model: Any, design: Any, n: Any, level: float, estimand: str, bounds: tuple[float, float]
 ) -> Simulator:
     """Normal records within bounds, from the model's kind of prior."""
-    from bayesdp.inference.gaussian_mean import known_mean
-    from bayesdp.inference.gaussian_pair import known_pair
+    from bayesdp.inference.gaussian.mean import known_mean
+    from bayesdp.inference.gaussian.pair import known_pair
 
     size = sizes_of(n)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.release import Release
 
 Interval = tuple[float, float]
@@ -19,7 +19,7 @@ _DRAWN = 20_000  # from a posterior whose quantiles take longer than so many dra
 
 def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     """Of p; responses are read by the model that has their law."""
-    from bayesdp.inference.multinomial import MultinomialModel
+    from bayesdp.inference.counts.multinomial import MultinomialModel
 
     responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 Floats = NDArray[np.float64]
 

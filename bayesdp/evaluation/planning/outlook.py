@@ -44,8 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.evaluation.planning.lengths import Lengths
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.privacy.guarantee import Guarantee
 
 SURE = 2.0

@@ -13,9 +13,9 @@ from bayesdp.evaluation.planning import families, intervals
 from bayesdp.evaluation.planning.counts import Proportion
 from bayesdp.evaluation.planning.designs import Design, is_mechanism
 from bayesdp.evaluation.planning.families import Simulator
-from bayesdp.mechanisms.beta_binomial import BetaBinomialMechanism, check_prior
-from bayesdp.mechanisms.count import Count
-from bayesdp.mechanisms.noise import AdditiveNoise
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 
 @dataclass(frozen=True, eq=False)

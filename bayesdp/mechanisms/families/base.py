@@ -16,7 +16,7 @@ from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 Floats = NDArray[np.float64]
 _SMALLEST = 1e-100  # distance of bounds whose squares are floats with all their digits

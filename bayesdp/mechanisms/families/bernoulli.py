@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.beta_binomial import check_prior
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
-from bayesdp.mechanisms.count import Count, check_count, column_of
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.mechanisms.counts.count import Count, check_count, column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums
 from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 _MOST_OUTPUTS = 1_000_000
 

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
-from bayesdp.mechanisms.conjugate_categorical_outputs import all_counts
-from bayesdp.mechanisms.count import column_of
+from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
+from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums
 from bayesdp.mechanisms.families.count_laws import counts_law
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 
 @dataclass(frozen=True, slots=True)

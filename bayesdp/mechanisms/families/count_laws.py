@@ -46,10 +46,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.mechanisms.category_laws import dirichlet_multinomial_logpmf
+from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, negative_binomial
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 Floats = NDArray[np.float64]
 

@@ -21,9 +21,9 @@ ordered pairs of candidates
     added:     R = max over i of P(alpha_i, beta_i) + N(alpha_0, beta_0),
     replaced:  R = max over i of P(alpha_i, beta_i) + max over j of N(alpha_j, beta_j),
 
-where the replaced record's n is the same. By inequality (*) of `bayesdp.mechanisms.selection` a
-choice at rate epsilon / R costs epsilon: the mechanism has the sensitivity R / 2, and a little
-more, for the rounding of gamma functions.
+where the replaced record's n is the same. By inequality (*) of
+`bayesdp.mechanisms.selection.candidates` a choice at rate epsilon / R costs epsilon: the mechanism
+has the sensitivity R / 2, and a little more, for the rounding of gamma functions.
 
 *log marginal*: h = log((a + c) / (b + c)) has the sign of r = log(a / b), is largest at c = 0 and
 falls to 0 as c grows. So P = r^+ and N = (-r)^+, both attained; and where one category has the
@@ -49,10 +49,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.exponential import ExponentialMechanism
 from bayesdp.mechanisms.families.base import Family
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
+from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.privacy.neighbours import Neighbours
 
 Floats = NDArray[np.float64]

@@ -52,16 +52,16 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms import synthetic_column
-from bayesdp.mechanisms.count import column_of
+from bayesdp.mechanisms.censored import synthetic_column
+from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums, check_interval
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
-from bayesdp.mechanisms.noise_fields import check_positive
-from bayesdp.mechanisms.pure_noise import up
+from bayesdp.mechanisms.noise.fields import check_positive
+from bayesdp.mechanisms.noise.pure import up
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 _GRID = 24  # bits from the bounds' distance to the step
 _BLOCK = 1 << 14  # squares below 2^48 whose sum stays within 64 bits

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
-from bayesdp.mechanisms.noise import AdditiveNoise
-from bayesdp.mechanisms.noise_laws import LaplaceNoise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 Floats = NDArray[np.float64]
 

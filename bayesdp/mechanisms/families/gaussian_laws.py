@@ -38,15 +38,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.conjugate.truncated_normal import log_mass
 from bayesdp.mechanisms.families.gaussian_blur import log_normal, log_smooth
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
-from bayesdp.mechanisms.lattice import to_steps
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
-from bayesdp.mechanisms.truncated_normal import log_mass
+from bayesdp.mechanisms.noise.lattice import to_steps
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.gaussian import Gaussian
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 Floats = NDArray[np.float64]
 

@@ -64,7 +64,7 @@ from bayesdp.mechanisms.families.moments import (
 )
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 
 @dataclass(frozen=True, slots=True)

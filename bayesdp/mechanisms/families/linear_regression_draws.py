@@ -38,12 +38,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.mechanisms.conjugate.truncated_normal import truncated_normal
 from bayesdp.mechanisms.randomness import generator
-from bayesdp.mechanisms.truncated_normal import truncated_normal
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.linear_regression import LinearRegression
-    from bayesdp.mechanisms.modips_sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBS
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Floats, Number
-from bayesdp.mechanisms.pure_noise import up
+from bayesdp.mechanisms.noise.pure import up
 
 STEPS = 2**23
 """From the middle of a column's bounds to an end."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.count import column_of
+from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import check_interval
 
 Floats = NDArray[np.float64]

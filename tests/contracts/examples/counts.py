@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import bayesdp as bdp
-from bayesdp.mechanisms.cells import Axis
+from bayesdp.mechanisms.counts.cells import Axis
 from tests.contracts.examples.example import Example, category_counts, counts, plane
 
 

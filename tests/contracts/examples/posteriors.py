@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import bayesdp as bdp
-from bayesdp.mechanisms.censored_posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from tests.contracts.examples.example import Example, plane
 
 EXAMPLES: list[Example] = [

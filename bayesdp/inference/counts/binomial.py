@@ -1,0 +1,297 @@
+r"""The binomial model: a proportion p from released counts.
+
+    p ~ Beta(g1, g2),    x | p ~ Binomial(n, p),    z_i | x ~ mechanism,  i = 1..M.
+
+Only z is seen. Summing x out leaves the exact posterior (Charest 2010, section 4.4)
+
+    p | z  ~  sum over x of w(x) Beta(g1 + x, g2 + n - x),
+    w(x)  proportional to  C(n, x) B(g1 + x, g2 + n - x) prod_i Pr[z_i | x],
+
+a finite mixture: no MCMC. An n that the analyst doesn't know is summed out too, under
+their prior. Any mechanism with a count of ones as its statistic fits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from bayesdp.engines import exact
+from bayesdp.engines.draws import check_sampling, check_seed
+from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
+from bayesdp.engines.mixture import BetaMixture
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts.binomial_naive import naive_posterior
+from bayesdp.inference.counts.binomial_weights import (
+    check_weights,
+    naive_of_weights,
+    weighted_cells,
+)
+from bayesdp.inference.result import group_coordinate, inference_data
+from bayesdp.inference.several import (
+    Releases,
+    agreed_size,
+    one_group,
+    only_one,
+    parts_of,
+    releases_of,
+)
+from bayesdp.inference.sizes import sizes_of_counts, sizes_of_prior
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.release import Part, Release
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pymc as pm
+
+Engine = Literal["auto", "exact", "augmentation", "pymc", "stan"]
+
+
+@dataclass(frozen=True)
+class BinomialModel:
+    """Inference about a proportion, or one in each group, from a release of counts.
+
+    Parameters
+    ----------
+    prior : tuple of two floats
+        (g1, g2) of the beta prior of p; (1, 1) is uniform, (0.5, 0.5) Jeffreys'.
+    n : int, range or array_like of float, optional
+        The number of confidential records, where the release doesn't say it, or a prior on it: a
+        range of equally likely sizes, or an array whose element k is Pr[n = k]. Applies to
+        every group.
+    weights : mapping of float to int, or of group labels to such mappings, optional
+        Where noise was added to a weighted count of ones: how many records have each weight, known
+        constants, as {1.0: 120, 2.5: 40}. p is that of records of any weight; where it isn't one,
+        release a count for each. See `bayesdp.inference.counts.binomial_weights`.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> mechanism = bdp.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
+    >>> posterior = bdp.BinomialModel().posterior(bdp.Release.of(mechanism, [38]))
+    >>> round(posterior.mean(), 4)
+    0.3509
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    n: Any = field(default=None, compare=False)
+    weights: Any = field(default=None, compare=False)
+
+    family: ClassVar[str] = "binomial"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", check_prior(self.prior))
+        if self.n is not None:
+            object.__setattr__(self, "n", sizes_of_prior(self.n))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", check_weights(self.weights, n=self.n))
+
+    def cells(self, release: Releases) -> list[Cells]:
+        """The latent counts that matter, one element a group; see `Cells`."""
+        return [self._cells(parts) for parts in parts_of(release)]
+
+    def _cells(self, parts: Sequence[Part]) -> Cells:
+        if self.weights is None:
+            return enumerate_cells(parts, self.prior, self._sizes_of(parts))
+        agreed_size(parts, None)
+        return weighted_cells(parts, self.prior, self.weights)
+
+    def posterior(self, release: Releases) -> BetaMixture:
+        """The exact posterior of p.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            Of one count. For groups, take one: `posterior(release["a"])`.
+
+        Raises
+        ------
+        InvalidInput
+            If the release has groups; or if n is confidential and the model has no prior
+            on it, or the other way round.
+        """
+        for each in releases_of(release):
+            one_group(each)
+        return self._posteriors(release)[0]
+
+    def _posteriors(self, release: Releases) -> list[BetaMixture]:
+        a, b = self.prior
+        return [
+            BetaMixture(cells.weights, a + cells.successes, b + cells.failures)
+            for cells in self.cells(release)
+        ]
+
+    def log_evidence(self, release: Releases) -> float:
+        """log Pr[all outputs] under the model, exact, summed over groups."""
+        return sum(cells.log_evidence for cells in self.cells(release))
+
+    def naive_posterior(self, release: Release) -> BetaMixture:
+        """The posterior that takes the copies for real data: all their records pooled.
+
+        Wrong, and shown beside the right one, as what one gets by analysing the released files.
+        """
+        return self._naive_posteriors(one_group(release))[0]
+
+    def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
+        if self.weights is not None:
+            return [naive_of_weights(part, self.prior, self.weights) for part in release.parts]
+        found = []
+        for part in release.parts:
+            if is_noisy_count(part.mechanism):
+                sizes = self._sizes_of([part])
+                if len(sizes) > 1:
+                    raise InvalidInput(
+                        "n has a prior, but nobody takes a noisy count for a proportion without "
+                        "a number of records: there is no naive posterior"
+                    )
+                found.append(naive_of_weights(part, self.prior, ((1.0, sizes[0][0]),)))
+            else:
+                found.append(naive_posterior(part, self.prior))
+        return found
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Engine = "auto",
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior of p given the release.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            What was released; its manifest says how. Several are of the same records.
+        engine : {"auto", "exact", "augmentation", "pymc", "stan"}
+            "auto" takes the exact one, which is always possible here. The others sample the
+            same posterior: with NUTS, or with chains over the counts of records.
+        draws, chains : int
+            Draws per chain. The exact engine's are all independent.
+        warmup : int
+            Draws that each chain leaves out first.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Whether to show the engine's own progress.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variable "p" (with a dimension "group" where there are groups),
+            sample_stats, observed_data (the outputs), constant_data (the mechanism's
+            public parameters), and attrs: engine and why, versions, guarantee, "verdict".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+        MissingDependency, EngineFailed
+            If an engine isn't installed or stops.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
+        nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
+        reason = "asked for"
+        if engine in ("auto", "exact"):
+            if engine == "auto":
+                reason = "the latent count can be summed out, so independent exact draws exist"
+            scalar = releases_of(release)[0].by is None
+            drawn = exact.sample(self._posteriors(release), scalar=scalar, **options)
+        elif engine == "pymc":
+            from bayesdp.engines import pymc
+
+            drawn = pymc.sample(self.pymc_model(release), **nuts)
+        elif engine == "stan":
+            from bayesdp.engines import stan
+
+            drawn = stan.sample(self.family, self.stan_data(release), **nuts)
+        elif engine == "augmentation":
+            from bayesdp.inference.records.families import sample_proportions
+
+            parts = [(part, self._sizes_of([part])) for part in only_one(release, engine).parts]
+            if any(is_noisy_count(part.mechanism) for part, _ in parts):
+                raise InvalidInput(
+                    "engine is 'augmentation', which reads no noisy counts; use 'exact'"
+                )
+            drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
+        else:
+            raise InvalidInput(
+                f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
+                "'stan'"
+            )
+        about = {**self._about, "verdict": verdict_on(drawn)}
+        return inference_data(drawn, *releases_of(release), reason=reason, model=about)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 4000,
+        chains: int = 4,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """Draw from `naive_posterior`, for comparison; shaped as `fit`'s."""
+        check_seed(seed)
+        drawn = exact.sample(
+            self._naive_posteriors(release),
+            draws=draws,
+            chains=chains,
+            seed=seed,
+            scalar=release.by is None,
+        )
+        return inference_data(
+            drawn, release, reason="naive: takes the copies for real data", model=self._about
+        )
+
+    @property
+    def _about(self) -> dict[str, str]:
+        about = {"family": self.family, "prior": json.dumps(self.prior)}
+        return about if self.weights is None else {**about, "weights": repr(self.weights)}
+
+    def pymc_model(self, release: Releases) -> pm.Model:
+        """The model as a pm.Model, the latent counts summed out."""
+        from bayesdp.engines.pymc_programs import binomial
+
+        first = releases_of(release)[0]
+        groups = None if first.by is None else group_coordinate(first)
+        return binomial(self.cells(release), self.prior, groups)
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
+        """Data of the Stan program `binomial`."""
+        cells = self.cells(release)
+        last = np.cumsum([c.successes.size for c in cells])
+        return {
+            "G": len(cells),
+            "K": int(last[-1]),
+            "first": np.concatenate([[1], last[:-1] + 1]),
+            "last": last,
+            "log_weight": np.concatenate([c.log_likelihood_weight for c in cells]),
+            "successes": np.concatenate([c.successes for c in cells]),
+            "failures": np.concatenate([c.failures for c in cells]),
+            "prior_a": self.prior[0],
+            "prior_b": self.prior[1],
+        }
+
+    def _sizes_of(self, parts: Sequence[Part]) -> Sequence[tuple[int, float]]:
+        if self.weights is not None:
+            raise InvalidInput("engine is 'augmentation', which has no weights; use 'exact'")
+        return sizes_of_counts(parts, self.n)

@@ -1,0 +1,213 @@
+r"""The hierarchical binomial model: proportions of groups that lend each other strength.
+
+    m ~ Beta(a, b),    c / (c + kappa) ~ Uniform(0, 1),
+    p_g ~ Beta(m kappa, (1 - m) kappa),    x_g ~ Binomial(n_g, p_g),    z_g ~ mechanism.
+
+kappa is worth so many records: a group of n_g has its proportion drawn to m by a share of
+kappa / (kappa + n_g), and the prior takes that share for uniform where n_g = c (the uniform
+shrinkage prior of Christiansen and Morris 1997). Counts and proportions are summed out
+(`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.checks import is_number
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.enumeration import log_law_of_counts
+from bayesdp.engines.pooled_proportions import given_proportions
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.sizes import check_counts
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.release import Part, Release
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Floats = NDArray[np.float64]
+_NEGLIGIBLE = 80.0  # below the log of the largest: 1e-35 of it
+
+
+@dataclass(frozen=True)
+class HierarchicalBinomialModel:
+    """Inference about proportions of groups that come from one population of groups.
+
+    Parameters
+    ----------
+    prior : tuple of two floats
+        (a, b) of the beta prior of m, the groups' mean proportion.
+    concentration : float
+        c, the prior median of kappa: records in a group whose own say and whose neighbours' are
+        expected to count alike. Of the order of the groups' sizes.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> counts = {"a": bdp.Count(38, 100), "b": bdp.Count(20, 40), "c": bdp.Count(1, 3)}
+    >>> release = bdp.BetaBinomialSynthesizer(epsilon=2.0).release(counts)
+    >>> idata = bdp.HierarchicalBinomialModel().fit(release, draws=500, seed=1)
+    >>> sorted(idata.posterior.data_vars)
+    ['mean', 'p', 'sd']
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    concentration: float = 10.0
+
+    family: ClassVar[str] = "hierarchical_binomial"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", check_prior(self.prior))
+        c = self.concentration
+        if not (is_number(c) and 0 < c < math.inf):
+            raise InvalidInput(f"concentration is {c!r}; it must be a positive finite number")
+        object.__setattr__(self, "concentration", float(c))
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Literal["auto", "marginal"] = "auto",
+        draws: int = 2000,
+        chains: int = 4,
+        warmup: int = 600,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior given a release with groups.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            Of counts of ones, in two groups or more, with public sizes; several are of the same
+            records.
+        engine : {"auto", "marginal"}
+            There is one: counts and proportions are always summed out.
+        draws, chains, warmup : int
+            Draws per chain after `warmup` draws, in which directions are learnt.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Nothing is shown: it takes seconds.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables "p" with the dimension "group", "mean" (m) and "sd", that of the
+            groups' proportions, the root of m (1 - m) / (kappa + 1); sample_stats, observed_data,
+            constant_data, and attrs as of the other models.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        if engine not in ("auto", "marginal"):
+            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'marginal'")
+        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        known = self.known(release)
+        reason = "asked for"
+        if engine == "auto":
+            reason = "counts and proportions sum out, so chains run over two numbers"
+        return self._fitted(known, release, reason, options)
+
+    def known(self, release: Releases) -> list[tuple[Floats, int, int]]:
+        """Of each group log Pr[outputs | x] where it matters, the first such x, and n."""
+        _check_groups(releases_of(release)[0])
+        return [_seen(parts) for parts in parts_of(release)]
+
+    def given(self, known: Sequence[tuple[Floats, int, int]]) -> Any:
+        """What the kernels of `pooled_proportions` take."""
+        laws, firsts, sizes = (list(each) for each in zip(*known, strict=True))
+        return given_proportions(laws, firsts, sizes, (*self.prior, self.concentration))
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 2000,
+        chains: int = 4,
+        warmup: int = 600,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """The posterior that takes the copies for real data, pooled; shaped as `fit`'s."""
+        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        known = []
+        _check_groups(release)
+        for part in release.parts:
+            alone = BinomialModel().naive_posterior(release[part.group])
+            ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
+            known.append((np.zeros(1), round(ones), round(size)))
+        return self._fitted(known, release, "naive: takes the copies for real data", options)
+
+    def _fitted(
+        self,
+        known: Sequence[tuple[Floats, int, int]],
+        release: Releases,
+        reason: str,
+        options: dict[str, Any],
+    ) -> az.InferenceData:
+        import numba
+
+        from bayesdp.engines.partial_pooling import sample
+
+        found, p = sample(False, self.given(known), **options)
+        u, v = found[..., 0], found[..., 1]
+        variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
+        posterior = {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
+        versions = {"numba": numba.__version__}
+        drawn = Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
+        about = {
+            "family": self.family,
+            "prior": json.dumps((*self.prior, self.concentration)),
+            "verdict": verdict_on(drawn),
+        }
+        dims: dict[str, list[str]] = {"p": ["group"], "mean": [], "sd": []}
+        return inference_data(drawn, *releases_of(release), reason=reason, model=about, dims=dims)
+
+
+def _check_groups(release: Release) -> None:
+    if len(release.parts) < 2:
+        raise InvalidInput(
+            "the release has one group, and nothing to learn of how groups differ; use "
+            "bdp.BinomialModel"
+        )
+
+
+def _seen(parts: Sequence[Part]) -> tuple[Floats, int, int]:
+    """log Pr[outputs | x] where it isn't negligible, the first such x, and n."""
+    n = agreed_size(parts, None)
+    if n is None:
+        raise InvalidInput(
+            "n is confidential in this release, and the model takes known sizes; fit each group "
+            "with bdp.BinomialModel(n=...)"
+        )
+    for part in parts:
+        check_counts(part.mechanism, n)
+    law = log_law_of_counts(parts, n, np.arange(n + 1))
+    if not law.max() > -math.inf:
+        raise InvalidInput("the outputs have probability zero under the model")
+    matters = np.flatnonzero(law > law.max() - _NEGLIGIBLE)
+    return law[matters[0] : matters[-1] + 1], int(matters[0]), n

@@ -1,0 +1,275 @@
+r"""What a multinomial model reads from a release: the law of the outputs, category by category.
+
+With theta ~ Dirichlet(alpha) summed out, the latent counts x of n records have
+
+    Pr[x | n] = NB(x_1; alpha_1) ... NB(x_k; alpha_k) / NB(n; A),    A = sum alpha_i,
+
+negative binomials at any common odds. Noise of its own on every cell, and the laws of conjugate
+releases at a public n, are products over the cells too, so the posterior of x is one
+(`bayesdp.engines.count_vectors.Factored`). The law of modips copies is a mixture of such products,
+over the log odds of each copy (`bayesdp.mechanisms.families.count_laws`). A randomized response
+answers records and not counts, and sums them out (`bayesdp.inference.counts.multinomial_response`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.engines.count_vectors import Factored, Listed
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts.multinomial_laws import CONJUGATE, one_draw
+from bayesdp.inference.exact_release import exact_windows, hidden_counts, is_exact
+from bayesdp.inference.noisy_cells import one_cell, reached
+from bayesdp.inference.readers import instead
+from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
+from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.families.categorical import Categorical
+from bayesdp.mechanisms.families.count_laws import mixture_tables
+from bayesdp.mechanisms.laws import negative_binomial
+from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+Sizes = Sequence[tuple[int, float]]
+
+TAKES = (
+    "counts with noise on every cell (PerturbedHistogram, or a Laplace or Gaussian mechanism with "
+    "a dimension), DirichletMultinomialMechanism, categorical ConjugateRelease, modips copies of "
+    "bdp.families.Categorical by 'sbs' or 'sdd', exact counts, and RandomizedResponse"
+)
+_MOST_CELLS = 20_000_000
+_MOST_LISTED = 100_000
+_BLOCK = 1 << 20  # numbers in a temporary array
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A product over the categories given one point of each copy's own mixture.
+
+    Attributes
+    ----------
+    base : Factored
+        The prior, and the laws that are products.
+    tables : sequence of ndarray
+        One a copy, shape (k, counts from the base's firsts on, points): logs.
+    log_scale : float
+    """
+
+    base: Factored
+    tables: Sequence[Floats]
+    log_scale: float
+
+    def log_joint(self, counts: NDArray[np.int64]) -> Floats:
+        """log Pr[z, x] of counts, shape (vectors, k)."""
+        found = self.base.log_probability(counts) + self.base.log_evidence + self.log_scale
+        for table in self.tables:
+            step = max(1, _BLOCK // table.shape[2])
+            for start in range(0, len(counts), step):
+                some = slice(start, start + step)
+                each = [row[counts[some, i]] for i, row in enumerate(table)]
+                found[some] += special.logsumexp(sum(each), axis=-1)
+        return found
+
+
+def is_conjugate(mechanism: Any) -> bool:
+    """Whether it is a conjugate release of categorical records."""
+    return isinstance(mechanism, ConjugateRelease) and mechanism.family == "categorical"
+
+
+def is_copied(mechanism: Any) -> bool:
+    """Whether it makes Dirichlet-multinomial copies of a table."""
+    return isinstance(mechanism, DirichletMultinomialMechanism)
+
+
+def is_modips(mechanism: Any) -> bool:
+    """Whether it makes modips copies of categorical records."""
+    return isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Categorical)
+
+
+def is_grid(mechanism: Any) -> bool:
+    """Whether it makes copies of categorical records around a cell of a grid, of known law."""
+    grid = isinstance(mechanism, ModipsGrid) and mechanism.method == "sdd"
+    return grid and isinstance(mechanism.family, Categorical)
+
+
+def is_noise(mechanism: Any) -> bool:
+    """Whether it adds noise to every cell of a vector."""
+    return isinstance(mechanism, AdditiveNoise) and mechanism.dimension is not None
+
+
+def check_categories(mechanism: Any, k: int) -> None:
+    """Raise InvalidInput unless the release is of counts of k categories."""
+    if is_conjugate(mechanism):
+        found = len(mechanism.prior)
+    elif is_copied(mechanism):
+        found = mechanism.cells
+        if mechanism.zeros:
+            raise InvalidInput(
+                f"the release has {len(mechanism.zeros)} structural zeros, where no record can be, "
+                "but a MultinomialModel gives every category a probability; release the table "
+                "without those cells, or combine the copies with bdp.combine"
+            )
+    elif is_modips(mechanism) or is_grid(mechanism):
+        found = mechanism.family.k
+    elif is_noise(mechanism) or (
+        is_exact(mechanism) and mechanism.whole and mechanism.dimension is not None
+    ):
+        found = mechanism.dimension
+    else:
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't randomise counts of categories; "
+            f"a MultinomialModel takes {TAKES}; {instead(mechanism)}"
+        )
+    if found != k:
+        raise InvalidInput(
+            f"prior has {k} numbers, but the release is of {found} categories; give one number a "
+            "category"
+        )
+
+
+def factored(
+    parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes, *, whole: bool = False
+) -> Factored | None:
+    """The latent counts' posterior where it is a product given their sum, else None.
+
+    With `whole` over all counts, else over those that noise reaches the outputs from.
+    """
+    if not all(_is_product(part.mechanism) for part in parts):
+        return None
+    n = sizes[-1][0]
+    windows = [(0, n)] * len(alpha) if whole else _windows(parts, len(alpha), n)
+    _check_cells(sum(last - first + 1 for first, last in windows))
+    base = prior_of(alpha, sizes, windows)
+    tables, log_sizes = [table.copy() for table in base.tables], base.log_sizes
+    for part in parts:
+        made: Any = part.mechanism
+        outputs, constant = np.array(part.outputs), np.zeros(1)
+        known = exact_windows(part) if is_exact(made) else []
+        for i, (first, last) in enumerate(windows):
+            x = np.arange(first, last + 1)
+            if known:
+                tables[i] += hidden_counts(x, known[i])
+                continue
+            if is_noise(made):
+                tables[i] += one_cell(made).logp(outputs[:, i, None], x).sum(axis=0)
+                continue
+            law = one_draw if is_copied(made) else CONJUGATE[made.method]
+            found, constant = law(made, outputs[:, i], i, x, base.sizes)
+            tables[i] += found
+        log_sizes = log_sizes + constant * len(outputs)
+    return Factored([first for first, _ in windows], tables, base.sizes, log_sizes)
+
+
+def _is_product(mechanism: Any) -> bool:
+    """Whether its law is a product over the categories."""
+    drawn = is_conjugate(mechanism) and mechanism.method in CONJUGATE
+    return is_noise(mechanism) or is_copied(mechanism) or is_exact(mechanism) or drawn
+
+
+def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
+    """Whether there is noise on every cell, and more counts than can be looked at one by one."""
+    if not all(is_noise(part.mechanism) for part in parts):
+        return False
+    windows = _windows(parts, k, sizes[-1][0])
+    return sum(last - first + 1 for first, last in windows) > _MOST_CELLS
+
+
+def _windows(parts: Sequence[Part], k: int, n: int) -> list[tuple[int, int]]:
+    """The counts of each category that all releases' outputs can come from."""
+    found = [(0, n)] * k
+    for part in parts:
+        if is_noise(part.mechanism):
+            cell, columns = one_cell(part.mechanism), np.array(part.outputs).T
+            found = [reached(cell, z, w) for z, w in zip(columns, found, strict=True)]
+        elif is_exact(part.mechanism):
+            known = zip(exact_windows(part), found, strict=True)
+            found = [(max(int(a), c), min(int(b), d)) for (a, b), (c, d) in known]
+    if any(first > last for first, last in found):
+        raise InvalidInput("the outputs have probability zero under the model's prior")
+    return found
+
+
+def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
+    """The latent counts' posterior from modips copies, and from other releases of them."""
+    n = sizes[-1][0]
+    seen: list[Any] = [part for part in parts if is_modips(part.mechanism)]
+    copies = [(z, part.mechanism) for part in seen for z in part.outputs]
+    others = [part for part in parts if not is_modips(part.mechanism)]
+    base = factored(others, alpha, sizes, whole=True)
+    if base is None:
+        names = sorted({part.mechanism.name for part in others})
+        raise InvalidInput(
+            f"mechanisms {names} have no laws in products over the categories, which Gibbs "
+            "sampling needs; take other methods of release, or fewer records"
+        )
+    rare = 64 + math.ceil(max(_least_rare(z, made, n) for z, made in copies))
+    tables, log_scale = [], 0.0
+    for z, made in copies:
+        found, log_step = mixture_tables(z, made.family.prior, made.size, made.parts, n, rare)
+        _check_cells(len(copies) * sum(table.size for table in found))
+        best = np.sum([table.max(axis=0) for table in found], axis=0)
+        kept = best > best.max() - 745.0  # a bound that no counts exceed
+        tables.append(np.stack([table[:, kept] for table in found]))
+        log_scale += log_step
+    return Mixed(base, tables, log_scale)
+
+
+def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Listed | None:
+    """The same by listing all vectors of counts, of any mechanism; None where they are many."""
+    k = len(alpha)
+    if sum(math.comb(n + k - 1, k - 1) for n, _ in sizes) > _MOST_LISTED:
+        return None
+    rows, weights = [], []
+    for n, probability in sizes:
+        counts = all_counts(n, k)
+        if counts is None or n == 0:
+            counts = np.zeros((1, k), dtype=np.int64)
+        law = dirichlet_multinomial_logpmf(counts, n, alpha) if n else np.zeros(1)
+        law = law + math.log(probability)
+        for part in parts:
+            for output in part.outputs:
+                law = law + part.mechanism.logp(np.array(output), counts)
+        rows.append(counts)
+        weights.append(law)
+    return Listed(np.concatenate(rows), np.concatenate(weights))
+
+
+def prior_of(alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, int]]) -> Factored:
+    """The prior of the counts within windows of each category."""
+    n = np.array([size for size, _ in sizes])
+    against = float(max(np.median(n), 1.0))
+
+    def law(x: NDArray[np.int64], a: float) -> Floats:
+        k, shape, odds, rest = (np.full(x.size, v) for v in (0.0, a, float(sum(alpha)), against))
+        return negative_binomial(k + x, shape, odds, rest)
+
+    tables = [law(np.arange(f, e + 1), float(a)) for (f, e), a in zip(windows, alpha, strict=True)]
+    log_sizes = np.log([p for _, p in sizes]) - law(n, float(sum(alpha)))
+    return Factored([first for first, _ in windows], tables, n, log_sizes)
+
+
+def _check_cells(cells: int) -> None:
+    if cells > _MOST_CELLS:
+        raise InvalidInput(
+            f"the latent counts have {cells:,} values to look at, more than {_MOST_CELLS:,}; "
+            "narrow the prior on n, merge categories, or combine the copies with bdp.combine"
+        )
+
+
+def _least_rare(output: Any, mechanism: Any, n: int) -> float:
+    """-log of a bound from below of the law where it is likely."""
+    z = np.array(output)
+    counts = np.rint(z * (n / max(z.sum(), 1))).astype(np.int64)
+    alpha = np.asarray(mechanism.family.prior) + counts
+    return -float(dirichlet_multinomial_logpmf(z, mechanism.size, alpha))

@@ -1,0 +1,239 @@
+r"""The Poisson model: rates of events by area, or in any cells.
+
+    theta_i ~ Gamma(a, b),    x_i ~ Poisson(e_i theta_i),    z ~ mechanism(x),
+
+with e_i the events that were expected in area i, a public number. The rates sum out: x_i is
+negative binomial, and given it theta_i ~ Gamma(a + x_i, b + e_i). Where the number of events is
+public the x_i are those given their sum, which leaves that law of the rates as it is. So only the
+counts are drawn (`bayesdp.engines.area_counts`), each from a table where nothing ties them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts import poisson_release
+from bayesdp.inference.counts.poisson_release import Known
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, parts_of, releases_of
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PoissonModel:
+    """Inference about the rates of events by area, relative to what was expected.
+
+    Parameters
+    ----------
+    prior : tuple of two floats
+        (a, b), shape and rate of the gamma prior of each relative rate: mean a / b.
+    expected : sequence of float, optional
+        e_i, one an area; 0 where no event can be. Default: those of Poisson-gamma copies, which
+        say them; else 1, so that a rate is an expected count.
+    n : int, optional
+        The number of all events, where it is known but the release doesn't say it. The n of a
+        vector with noise is one of records, who may each have several events or none: where
+        every record is one event, say it here.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> made = bdp.PoissonGammaSynthesizer(epsilon=4.0, expected={"A": 30.0, "B": 90.0}, copies=2)
+    >>> release = made.release({"A": 51, "B": 80})
+    >>> idata = bdp.PoissonModel(prior=(2.0, 2.0)).fit(release, draws=200, seed=1)
+    >>> idata.posterior["rate"].dims
+    ('chain', 'draw', 'area')
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    expected: tuple[float, ...] | None = None
+    n: int | None = None
+
+    family: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", check_prior(self.prior, law="gamma"))
+        if self.expected is not None:
+            given = tuple(self.expected)
+            if not given or not all(is_number(e) and 0 <= e < math.inf for e in given):
+                raise InvalidInput(
+                    f"expected is {given!r}; it must hold a finite number of at least 0 an area"
+                )
+            object.__setattr__(self, "expected", tuple(map(float, given)))
+        if self.n is not None:
+            check_at_least_one("n", self.n, "or None if the release says it")
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Literal["auto", "exact", "gibbs"] = "auto",
+        draws: int = 2000,
+        chains: int = 4,
+        warmup: int = 500,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior given a release.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            Poisson-gamma copies, or noise on a vector of counts; several are of the same events.
+        engine : {"auto", "exact", "gibbs"}
+            Independent draws, where the number of events is confidential and no copies have a
+            fixed total; else Gibbs sampling of the counts.
+        draws, chains, warmup : int
+            Draws per chain, after `warmup` draws by "gibbs" that aren't kept.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Nothing is shown: it takes seconds.
+
+        Returns
+        -------
+        arviz.InferenceData
+            The posterior variable "rate" with the dimension "area", and the groups' before it;
+            sample_stats, observed_data, constant_data, and attrs as of the other models.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        known = self.read(release)
+        tied = any(each.tied for each in known)
+        chosen, reason = engine, "asked for"
+        if engine == "auto":
+            chosen = "gibbs" if tied else "exact"
+            reason = (
+                "a known number of events, or copies with a fixed total, tie the counts"
+                if tied
+                else "counts are independent given what was released, so independent draws exist"
+            )
+        if chosen not in ("exact", "gibbs"):
+            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'gibbs'")
+        if chosen == "exact" and tied:
+            raise InvalidInput(
+                "engine is 'exact', but a known number of events, or copies with a fixed total, "
+                "tie the counts; use engine='gibbs'"
+            )
+        return self._fitted(known, release, chosen, reason, options)
+
+    def log_evidence(self, release: Releases) -> float:
+        """log of the outputs' probability under the model; summed over groups.
+
+        Raises
+        ------
+        InvalidInput
+            If the counts are tied, by a known number of events or copies with a fixed total.
+        """
+        known = self.read(release)
+        if any(each.tied for each in known):
+            raise InvalidInput(
+                "a known number of events, or copies with a fixed total, tie the counts, and there "
+                "is no log evidence of them here; release with fixed=False and public_n=False"
+            )
+        return sum(float(special.logsumexp(law)) for each in known for law in each.laws)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 2000,
+        chains: int = 4,
+        warmup: int = 500,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """The posterior that takes the copies for real data, pooled; shaped as `fit`'s.
+
+        Raises
+        ------
+        InvalidInput
+            If noisy counts are too negative to be taken so.
+        """
+        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        known = [
+            poisson_release.taken_for_real(part, self.prior, self.expected)
+            for part in release.parts
+        ]
+        reason = "naive: takes the copies for real data"
+        return self._fitted(known, release, "exact", reason, options)
+
+    def read(self, release: Releases) -> list[Known]:
+        """What each group's counts may be, checked.
+
+        Raises
+        ------
+        InvalidInput
+            If the model doesn't fit the release.
+        """
+        return [
+            poisson_release.read(parts, self.prior, self.expected, self.n)
+            for parts in parts_of(release)
+        ]
+
+    def _fitted(
+        self,
+        known: Sequence[Known],
+        release: Releases,
+        engine: str,
+        reason: str,
+        options: dict[str, Any],
+    ) -> az.InferenceData:
+        import numba
+
+        if len({each.areas for each in known}) > 1:
+            raise InvalidInput("the release's groups differ in their areas; fit each by itself")
+        seeds = np.random.SeedSequence(options.pop("seed")).spawn(len(known))
+        rates, stats = [], []
+        for each, seed in zip(known, seeds, strict=True):
+            drawn, stat = poisson_release.drawn(each, engine, seed=seed, **options)
+            rates.append(drawn)
+            stats.append(stat)
+        grouped = releases_of(release)[0].by is not None
+        rate = np.stack(rates, axis=2) if grouped else rates[0]
+        sample_stats = {"lp": np.sum([stat["lp"] for stat in stats], axis=0)}
+        if "acceptance_rate" in stats[0]:
+            sample_stats["acceptance_rate"] = np.mean(
+                [stat["acceptance_rate"] for stat in stats], axis=0
+            )
+        found = Draws({"rate": rate}, sample_stats, engine, {"numba": numba.__version__})
+        model = {
+            "family": self.family,
+            "prior": json.dumps(self.prior),
+            "verdict": verdict_on(found),
+        }
+        names = list(known[0].areas)
+        return inference_data(
+            found, *releases_of(release), reason=reason, model=model, coords={"area": names}
+        )

@@ -1,0 +1,282 @@
+"""What releases say of events by area, and draws of their rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import is_exact
+from bayesdp.inference.observed_elements import (
+    Element,
+    area_elements,
+    check_conflict,
+    events_element,
+    exact_elements,
+    noisy_elements,
+)
+from bayesdp.inference.observed_integers import tabled
+from bayesdp.inference.readers import instead
+from bayesdp.inference.several import agreed_size
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+Fixed = tuple[Floats, Floats, float, float]
+
+_NEGLIGIBLE = 700.0  # below the log of the largest
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one group's counts.
+
+    Attributes
+    ----------
+    areas : tuple
+        Their names, or numbers.
+    laws : list of ndarray
+        log of each count's own law, up to a constant.
+    firsts : ndarray of int
+        The count that each begins with.
+    total : int or None
+        The sum of the counts, where it is known.
+    fixed : list of (a, p, T, copies)
+        Of each release with a fixed total; see `bayesdp.engines.area_counts`.
+    shapes, rates : ndarray
+        Of the rates' gamma laws; the counts are added to the shapes.
+    """
+
+    areas: tuple[Any, ...]
+    laws: list[Floats]
+    firsts: NDArray[np.int64]
+    total: int | None
+    fixed: list[Fixed]
+    shapes: Floats
+    rates: Floats
+
+    @property
+    def tied(self) -> bool:
+        """Whether the counts are dependent."""
+        return self.total is not None or bool(self.fixed)
+
+
+def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: int | None) -> Known:
+    """What is known of one group's counts from all its releases.
+
+    Raises
+    ------
+    InvalidInput
+        If a release isn't of counts, or the releases and the model don't fit one another.
+    """
+    total = total_of(parts, n)
+    around = expected_of(parts, expected, len(np.ravel(parts[0].outputs[0])))
+    guess = float(prior[0] / prior[1] * around.sum()) if total is None else float(total)
+    elements = [_elements(part, guess) for part in parts]
+    if any(len(each) != len(around) for each in elements):
+        raise InvalidInput(
+            f"the releases are of {', '.join(str(len(each)) for each in elements)} counts, and "
+            f"{len(around)} are expected; they must be of the same areas"
+        )
+    (a, b), chances = prior, around / (prior[1] + around)
+    tied = total is not None or any(map(_has_fixed_total, parts))
+    elements.append([events_element(a, float(chance), _NEGLIGIBLE) for chance in chances])
+    rows = list(zip(*elements, strict=True))
+    ends = [_ends(parts, i, a, float(chance), total) for i, chance in enumerate(chances)]
+    values, table = tabled(rows, ends)
+    laws, firsts = [], []
+    for row, x, whole in zip(rows, values.T, table.T, strict=True):
+        likely = np.flatnonzero(whole > max(whole.max() - _NEGLIGIBLE, -1e300))
+        if not likely.size:
+            raise InvalidInput("the outputs have probability zero under the model")
+        if not tied:
+            check_conflict(row, x, whole)
+        laws.append(whole[likely[0] : likely[-1] + 1])
+        firsts.append(int(x[likely[0]]))
+    if total is not None and len(laws) == 1:
+        ahead = total - firsts[0]
+        if not 0 <= ahead < laws[0].size:
+            raise InvalidInput(f"the outputs have probability zero if there are {total} events")
+        laws, firsts, total = [laws[0][ahead : ahead + 1]], [total], None
+    fixed = [_fixed(part, guess) for part in parts if _has_fixed_total(part)]
+    return Known(
+        _areas(parts, len(laws)), laws, np.array(firsts), total, fixed,
+        np.full(len(laws), a), b + around,
+    )  # fmt: skip
+
+
+def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Known:
+    """As if the copies, pooled, were the counts."""
+    size = len(_elements(part, 1.0))
+    around, outputs = expected_of([part], expected, size), np.array(part.outputs, dtype=np.float64)
+    shapes = prior[0] + outputs.reshape(len(outputs), -1).sum(axis=0)
+    if not np.all(shapes > 0):
+        raise InvalidInput(
+            "noisy counts are so far below 0 that there is no naive posterior: none of the rates "
+            "could be positive; fit the model to the release"
+        )
+    laws = [np.zeros(1)] * size
+    none = np.zeros(size, dtype=np.int64)
+    rates = prior[1] + len(outputs) * around
+    return Known(_areas([part], size), laws, none, None, [], shapes, rates)
+
+
+def drawn(
+    known: Known, engine: str, *, draws: int, chains: int, warmup: int, seed: np.random.SeedSequence
+) -> tuple[Floats, dict[str, Floats]]:
+    """Rates, shape (chains, draws, areas), and statistics of the chains."""
+    from bayesdp.engines import area_counts
+
+    laws = np.concatenate(known.laws)
+    starts = np.cumsum([0, *(law.size for law in known.laws)])
+    rates, lps, accepted = [], [], []
+    for child in seed.spawn(chains):
+        rng = np.random.default_rng(child)
+        counts = area_counts.independent(
+            laws, starts, known.firsts, 1 if engine == "gibbs" else draws, rng
+        )
+        if engine == "gibbs":
+            start = _moved(known, counts[0], rng)
+            counts, _, kept = area_counts.chain(
+                start, laws, starts, known.firsts, known.total is not None, _stacked(known),
+                warmup, draws, rng,
+            )  # fmt: skip
+            accepted.append(kept)
+        rate = rng.standard_gamma(known.shapes + counts) / known.rates
+        own = laws[starts[:-1] + counts - known.firsts]
+        given = stats.gamma.logpdf(rate, known.shapes + counts, scale=1 / known.rates)
+        rates.append(rate)
+        lps.append(np.sum(own + given, axis=1))
+    found = {"lp": np.stack(lps)}
+    if accepted:
+        found["acceptance_rate"] = np.stack(accepted)
+    return np.stack(rates), found
+
+
+def _elements(part: Part, guess: float) -> list[Element]:
+    if _has_fixed_total(part):
+        tilt = math.exp(_log_tilt(part, guess))
+        return area_elements(part, tilt=tilt, negligible=_NEGLIGIBLE)
+    if isinstance(part.mechanism, PoissonGammaMechanism):
+        return area_elements(part)
+    if isinstance(part.mechanism, AdditiveNoise):
+        return noisy_elements(part)
+    if is_exact(part.mechanism):
+        return exact_elements(part)
+    raise InvalidInput(
+        f"the release's mechanism {part.mechanism.name!r} doesn't randomise counts of events by "
+        "area; a PoissonModel takes Poisson-gamma copies, exact counts, and noise on a vector of "
+        "counts (LaplaceMechanism, GaussianMechanism and their discrete forms, "
+        f"PerturbedHistogram); {instead(part.mechanism)}"
+    )
+
+
+def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
+    """What the model says, or the release; else 1."""
+    told = {tuple(e) for part in parts if (e := getattr(part.mechanism, "expected", None))}
+    if given is None and len(told) > 1:
+        raise InvalidInput(
+            "the releases differ in what was expected; say it: PoissonModel(expected=...)"
+        )
+    around = np.array(given if given is not None else told.pop() if told else (1.0,) * size)
+    if around.size != size:
+        raise InvalidInput(
+            f"expected has {around.size} numbers, but the release is of {size} counts; give one "
+            "for each"
+        )
+    return around.astype(np.float64)
+
+
+def _ends(
+    parts: Sequence[Part], i: int, a: float, chance: float, total: int | None
+) -> tuple[float, float]:
+    """Where a count may be; where noise leaves its end open, as far as the prior goes."""
+    if chance == 0:
+        return 0.0, 0.0
+    if total is not None:
+        return 0.0, float(total)
+    for part in parts:
+        mechanism: Any = part.mechanism
+        if getattr(mechanism, "bounding", None) == "inflated":
+            high = mechanism.ends[1] * mechanism.step if mechanism.ends[1] is not None else math.inf
+            if any(np.ravel(z)[i] == high for z in part.outputs):
+                mean, sd = a * chance / (1 - chance), math.sqrt(a * chance) / (1 - chance)
+                return 0.0, math.ceil(high + mean + 12 * sd - 60 / math.log(chance))
+    return 0.0, math.inf
+
+
+def total_of(parts: Sequence[Part], n: int | None) -> int | None:
+    """The number of events, where the counts are of all of them."""
+    whole = [
+        p for p in parts if isinstance(p.mechanism, PoissonGammaMechanism | PerturbedHistogram)
+    ]
+    public = agreed_size(whole, None)
+    if n is not None and public is not None and n != public:
+        raise InvalidInput(
+            f"the model has n = {n}, but the release says n = {public}; leave n out of the model"
+        )
+    return n if public is None else public
+
+
+def _has_fixed_total(part: Part) -> bool:
+    mechanism = part.mechanism
+    return isinstance(mechanism, PoissonGammaMechanism) and mechanism.total is not None
+
+
+def _log_tilt(part: Part, guess: float) -> float:
+    """With which copies of about `guess` events have the fixed total without being held to it."""
+    from bayesdp.engines.fixed_total import tilted
+
+    mechanism: Any = part.mechanism
+    z = np.sum(part.outputs, axis=0)[mechanism.possible] + 1.0
+    weights = mechanism.shape + guess * z / z.sum()
+    return float(tilted(weights, mechanism.chance, float(mechanism.total), 0.0))
+
+
+def _fixed(part: Part, guess: float) -> Fixed:
+    """With 0 for a and p where no event can be."""
+    mechanism: Any = part.mechanism
+    shape, chance = np.zeros(len(mechanism.expected)), np.zeros(len(mechanism.expected))
+    shape[mechanism.possible] = mechanism.shape
+    chance[mechanism.possible] = math.exp(_log_tilt(part, guess)) * mechanism.chance
+    return shape, chance, float(mechanism.total), float(len(part.outputs))
+
+
+def _stacked(known: Known) -> tuple[Floats, Floats, Floats, Floats]:
+    shape = len(known.fixed), len(known.laws)
+    a, p, total, copies = (np.array([each[k] for each in known.fixed]) for k in range(4))
+    return a.reshape(shape), p.reshape(shape), total.astype(float), copies.astype(float)
+
+
+def _moved(known: Known, counts: NDArray[np.int64], rng: np.random.Generator) -> Any:
+    """Counts moved, if need be, to ones whose sum is what it is known to be."""
+    if known.total is None or (gap := known.total - int(counts.sum())) == 0:
+        return counts
+    lasts = known.firsts + np.array([law.size for law in known.laws]) - 1
+    room = lasts - counts if gap > 0 else counts - known.firsts
+    if room.sum() < abs(gap):
+        raise InvalidInput(
+            f"the outputs have probability zero under the model if there are {known.total} events"
+        )
+    steps = np.asarray(rng.multivariate_hypergeometric(room, abs(gap), method="marginals"))
+    return counts + np.sign(gap) * steps
+
+
+def _areas(parts: Sequence[Part], size: int) -> tuple[Any, ...]:
+    """Their names, where a release has such."""
+    for part in parts:
+        mechanism: Any = part.mechanism
+        if getattr(mechanism, "areas", None) is not None:
+            return tuple(mechanism.areas)
+        axes: Any = getattr(mechanism, "axes", None) or ()
+        if len(axes) == 1 and axes[0].categories is not None:
+            return tuple(axes[0].categories)
+    return tuple(range(size))

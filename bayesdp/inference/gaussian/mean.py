@@ -1,0 +1,292 @@
+r"""What a release says of the mean of n records, and the posterior of mu by quadrature.
+
+Records are N(mu, sd^2) with sd known, so their mean s is N(mu, sd^2 / n); a mechanism's law is a
+function of s alone. With a normal prior, or a flat one, mu given s is normal and so is s, so
+
+    mu | z  ~  integral of N(a + b s, tau^2) w(s) ds,    w(s) ~ p(s) prod_k p(z_k | s),
+
+a mixture of normals. Between the points where the law has a kink (an output of Laplace noise, half
+a step of an integer statistic) w is smooth, on the scale of the noise and of sd / sqrt(n), and is
+integrated by Gauss and Legendre's rule on pieces no longer than twice either. A law of noise on a
+lattice has steps; where they are finer than 1/1024 of its scale they are integrated over as they
+come.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
+from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
+from bayesdp.mechanisms.families.grid_laws import log_given_cell
+from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_FAR = 60.0  # log of what is negligible beside the largest
+_COARSE = 64  # points of a search for where the posterior is
+_COARSE_STEPS = 1024  # to a scale: a lattice with fewer is integrated step by step
+_MOST_PIECES = 1 << 17
+_FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the copies of one release say of the mean of n normal records.
+
+    Attributes
+    ----------
+    n : int
+        Number of records.
+    ends : tuple of two floats
+        Beyond them the law is negligible, or there is no such mean; infinite where the law has
+        no end.
+    scale : float
+        On which the law varies.
+    kinks : callable
+        Where it isn't smooth, between two means.
+    log_law : callable
+        Of all copies, at an array of means.
+    """
+
+    n: int
+    ends: tuple[float, float]
+    scale: float
+    kinks: Callable[[float, float], Floats]
+    log_law: Callable[[Floats], Floats]
+
+
+def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float) -> Seen:
+    """From a noisy number that is `unit` times the mean."""
+    outputs = np.array(part.outputs, dtype=np.float64)
+    low, high = ((math.nan if e is None else e * mechanism.step) for e in mechanism.ends)
+    reach = _FAR * mechanism.scale
+    first, last = float(outputs.min()) - reach, float(outputs.max()) + reach
+    if mechanism.bounding == "truncated":
+        first, last = np.fmax(first, low), np.fmin(last, high)
+    elif np.all(outputs == high):
+        last = math.inf
+    elif np.all(outputs == low):
+        first = -math.inf
+
+    def kinks(start: float, end: float) -> Floats:
+        found = outputs / unit
+        if mechanism.step * _COARSE_STEPS > mechanism.scale:
+            steps = np.arange(np.floor(start * unit / mechanism.step), end * unit / mechanism.step)
+            found = np.concatenate([found, (steps + 0.5) * mechanism.step / unit])
+        return found
+
+    def log_law(means: Floats) -> Floats:
+        statistic = means * unit
+        if mechanism.whole:
+            statistic = np.floor(statistic + 0.5)
+        if mechanism.bounding == "truncated":
+            statistic = np.clip(statistic, low, high)
+        return np.asarray(mechanism.logp(outputs[:, None], statistic).sum(axis=0))
+
+    return Seen(n, (first / unit, last / unit), mechanism.scale / unit, kinks, log_law)
+
+
+def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> Seen:
+    """From copies by sanitised sufficient statistics: their law integrates the noisy mean."""
+    n = int(mechanism.n or 0)
+    thetas, likelihoods = likely_thetas(family, mechanism, np.array(part.outputs))
+    _, tau = mean_posterior(family, n, 0.0)
+
+    def log_law(means: Floats) -> Floats:
+        given = Blurred(family, mechanism, means).log_density(thetas)
+        return np.asarray(log_sums(given, likelihoods).sum(axis=1))
+
+    return Seen(n, family.bounds, float(tau), _no_kinks, log_law)
+
+
+def seen_through_cells(part: Part, mechanism: ModipsGrid, family: Gaussian) -> Seen:
+    """From copies by SDD: the mean decides the cells' probabilities, a cell the copy.
+
+    These are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells of width h, which
+    varies no faster in the mean than a normal density of variance sd^2 / (power n), or where h is
+    wider than that than the step from one cell to the next.
+    """
+    given = log_given_cell(mechanism, np.array(part.outputs), mechanism.model.edges)
+    precision = mechanism.power * int(mechanism.n or 0) / float(family.sd or 0) ** 2
+    width = float(np.diff(mechanism.model.edges).max())
+    scale = min(precision**-0.5, 1 / (precision * width))
+
+    def log_law(means: Floats) -> Floats:
+        cells = mechanism.log_cells(np.clip(means, *family.bounds)[:, None])
+        return np.asarray(log_sums(cells, given).sum(axis=1))
+
+    return Seen(int(mechanism.n or 0), family.bounds, scale, _no_kinks, log_law)
+
+
+def log_sums(given: Floats, each: Floats) -> Floats:
+    """log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
+
+    A matrix product; only sums whose largest terms are so far from either's largest that their
+    exponentials would underflow are taken one by one.
+    """
+    rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
+    with np.errstate(divide="ignore"):
+        found = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
+    found += rows[:, None] + columns
+    i, c = np.nonzero(found < rows[:, None] + columns - _FAINT)
+    if i.size:
+        found[i, c] = special.logsumexp(given[i] + each[c], axis=1)
+    return np.asarray(found)
+
+
+def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:
+    """From a draw of a conjugate posterior, or records drawn around one."""
+    if mechanism.method == "parameter_map":
+        raise InvalidInput(
+            "the release is a posterior mode, which tells the mean of the records exactly: they "
+            "are no longer confidential, and no noise is to be integrated over"
+        )
+    n, R, sigma = mechanism.n, float(mechanism.R or 0), float(mechanism.sigma or 0)
+    outputs = np.array(part.outputs)
+    outputs = outputs[:, None, :] if mechanism.synthetic_size else outputs[:, None]
+    variance = 1 / (mechanism.prior[1] ** -2 + n / sigma**2)
+    per_mean = variance * n / sigma**2  # how far the posterior's mean moves with the records'
+    if mechanism.method == "synthetic_map":
+        variance = sigma**2 / mechanism.synthetic_size
+    scale = math.sqrt(variance) / per_mean
+
+    def log_law(means: Floats) -> Floats:
+        sums = np.clip(means * n, -n * R, n * R)
+        return np.asarray(mechanism.logp(outputs, sums).sum(axis=0))
+
+    return Seen(n, (-R, R), scale, _no_kinks, log_law)
+
+
+def seen_together(each: Sequence[Seen]) -> Seen:
+    """From several releases of the same records."""
+    if len(each) == 1:
+        return each[0]
+    low, high = max(one.ends[0] for one in each), min(one.ends[1] for one in each)
+    if not low < high:
+        raise InvalidInput("the releases together have probability zero under the model")
+    return Seen(
+        each[0].n,
+        (low, high),
+        min(one.scale for one in each),
+        lambda start, end: np.concatenate([one.kinks(start, end) for one in each]),
+        lambda means: np.sum([one.log_law(means) for one in each], axis=0),
+    )
+
+
+def _no_kinks(start: float, end: float) -> Floats:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class MeanPosterior:
+    """The posterior of mu, and log of the probability of the outputs (a flat prior's is 1)."""
+
+    mixture: NormalMixture
+    log_evidence: float
+
+
+def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) -> MeanPosterior:
+    """The exact posterior of mu; see the module's docstring.
+
+    Raises
+    ------
+    InvalidInput
+        If the prior is flat and the law has no end, so that there is no posterior; or if the
+        outputs have probability zero.
+    """
+    spread = sd / math.sqrt(seen.n)
+    if prior is None:
+        at_zero, slope, tau, width = 0.0, 1.0, spread, math.inf
+    else:
+        precision, before = spread**-2, prior[1] ** -2
+        slope = precision / (precision + before)
+        at_zero, tau = (1 - slope) * prior[0], 1 / math.sqrt(precision + before)
+        width = math.hypot(spread, prior[1])
+
+    def log_weight(means: Floats) -> Floats:
+        law = seen.log_law(means)
+        return law if prior is None else law + normal_logpdf(means, prior[0], width)
+
+    low, high = window(log_weight, *_ends(seen, prior, width))
+    nodes, log_lengths, lengths = nodes_of(seen, low, high, min(tau / slope, seen.scale))
+    log_weights = log_weight(nodes) + log_lengths
+    total = float(special.logsumexp(log_weights))
+    weights = np.exp(log_weights - total)
+    keep = weights > 1e-20
+    # Where pieces are longer than the components are wide, as much wider ones fill the gaps.
+    sds = np.maximum(tau, slope * lengths[keep] / 2)
+    kept = weights[keep] / weights[keep].sum()
+    return MeanPosterior(NormalMixture(kept, at_zero + slope * nodes[keep], sds), total)
+
+
+def nodes_of(seen: Seen, low: float, high: float, scale: float) -> tuple[Floats, Floats, Floats]:
+    """Nodes between two means, logs of their weights, and the lengths of the pieces they are in.
+
+    Pieces are no longer than twice `scale`, unless that makes too many, and none has a kink inside.
+    """
+    kinks = seen.kinks(low, high)
+    edges = np.unique([low, *kinks[(kinks > low) & (kinks < high)], high])
+    longest = max(2 * scale, (high - low) / _MOST_PIECES)
+    parts = np.ceil(np.diff(edges) / longest).astype(np.int64)
+    lengths = np.repeat(np.diff(edges) / parts, parts)
+    within = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    starts = np.repeat(edges[:-1], parts) + within * lengths
+    nodes = (starts[:, None] + lengths[:, None] * (1 + _NODES) / 2).ravel()
+    log_weights = np.log(lengths[:, None] / 2 * _WEIGHTS).ravel()
+    return nodes, log_weights, np.repeat(lengths, _NODES.size)
+
+
+def known_mean(n: int, mean: float, sd: float, prior: tuple[float, float] | None) -> NormalMixture:
+    """The posterior of mu from the mean of n records: a single normal."""
+    precision, centre = n / sd**2, mean
+    if prior is not None:
+        before = prior[1] ** -2
+        centre = (precision * mean + before * prior[0]) / (precision + before)
+        precision += before
+    return NormalMixture(np.ones(1), np.array([centre]), np.array([precision**-0.5]))
+
+
+def _ends(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[float, float]:
+    """Finite ones: where the law has none, the prior's."""
+    low, high = seen.ends
+    if prior is not None:
+        reach = 12 * width
+        if math.isinf(low):
+            low = min(prior[0], high) - reach
+        if math.isinf(high):
+            high = max(prior[0], low) + reach
+    if math.isinf(high - low):
+        raise InvalidInput(
+            "all outputs are at one bound, beyond which any mean is as likely, and the prior is "
+            "flat: there is no posterior; give a prior, as GaussianModel(prior=(0, 10), sd=1)"
+        )
+    return low, high
+
+
+def window(log_weight: Callable[[Floats], Floats], low: float, high: float) -> tuple[float, float]:
+    """Where a function with one peak isn't negligible, by ever finer grids."""
+    while True:
+        points = np.linspace(low, high, _COARSE)
+        values = log_weight(points)
+        if not values.max() > -math.inf:
+            raise InvalidInput("the outputs have probability zero under the model")
+        good = np.flatnonzero(values >= values.max() - _FAR)
+        first, last = max(good[0] - 1, 0), min(good[-1] + 1, _COARSE - 1)
+        if last - first > _COARSE / 4:
+            return float(points[first]), float(points[last])
+        low, high = float(points[first]), float(points[last])

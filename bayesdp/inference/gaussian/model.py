@@ -1,0 +1,299 @@
+r"""The Gaussian model: mean and sd of normal records from what was released of them.
+
+    mu, sigma ~ prior,    x_1, ..., x_n ~ N(mu, sigma^2),    z_k | x ~ mechanism,  k = 1..M.
+
+Only z is seen, and it depends on the records through their mean and, where sigma is unknown, their
+variance. The posterior is a mixture of normals, by one-dimensional quadrature
+(`bayesdp.inference.gaussian.mean`), or of normal-inverse-gammas, by a two-dimensional one
+(`bayesdp.inference.gaussian.pair`).
+
+Bounds. Mechanisms of real records need public bounds, and the model's records have none: it is
+that of records that are normal and happened to lie within them, and takes p(mean) for that of
+normal records. That is right where records beyond the bounds are rare; where they aren't, records
+that were refused or clipped aren't normal, and the model is wrong. The expected share of records
+beyond the bounds under the posterior is in attrs, and more than 1% is warned of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.engines import exact
+from bayesdp.engines.draws import Draws, check_sampling, check_seed
+from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
+from bayesdp.engines.normal_mixture import NormalMixture
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import is_exact, posterior_given
+from bayesdp.inference.gaussian import mean as gaussian_mean
+from bayesdp.inference.gaussian import pair as gaussian_pair
+from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean, posterior_of_mean
+from bayesdp.inference.gaussian.pair import PairPosterior, known_pair, posterior_of_pair
+from bayesdp.inference.gaussian.release import (
+    checked_prior,
+    naive_mean,
+    naive_pair,
+    seen_mean,
+    seen_pair,
+    share_outside,
+)
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.noise.fields import check_positive
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pymc as pm
+
+Engine = Literal["auto", "exact", "pymc"]
+Posterior = NormalMixture | NormalInverseGammaMixture
+
+
+@dataclass(frozen=True)
+class GaussianModel:
+    """Inference about the mean and sd of normal records, or those in each group.
+
+    Parameters
+    ----------
+    prior : tuple of floats, optional
+        sd known: (m0, s0), mean and standard deviation of the normal prior of mu; None is flat.
+        sd unknown: (m0, k, a, b), where sigma^2 ~ InverseGamma(a, b) and mu ~ N(m0, sigma^2 / k);
+        needed, as under 1 / sigma^2 no noisy variance has a posterior.
+    sd : float, optional
+        The records' standard deviation, if it is known; None where it is a parameter.
+    statistic : {"mean", "sum"}
+        What noise was added to, where numbers left with noise. With sd unknown they are two: mean
+        and variance with divisor n - 1, or sum and sum of squares. Copies and conjugate releases
+        say it themselves.
+    n : int, optional
+        The number of records, where it is known but the release doesn't say it.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, numpy as np
+    >>> x = np.random.default_rng(1).normal(0.5, 1, size=1000)
+    >>> family = bdp.families.Gaussian(bounds=(-5, 5), sd=1.0)
+    >>> release = bdp.Modips(family=family, epsilon=1.0, copies=5).release(x)
+    >>> low, high = bdp.GaussianModel(sd=1.0).posterior(release).interval(0.95)
+    """
+
+    prior: tuple[float, ...] | None = None
+    sd: float | None = None
+    statistic: str = "mean"
+    n: int | None = None
+
+    family: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        if self.sd is not None:
+            object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
+        elif self.prior is None:
+            raise InvalidInput(
+                "prior is None, but with sd unknown too no noisy variance has a posterior under a "
+                "flat prior, as a true one near 0 can't be ruled out; give (m0, k, a, b), for "
+                "example GaussianModel(prior=(0, 0.01, 2, 1)), or sd"
+            )
+        if self.prior is not None:
+            names = ("m0", "s0") if self.sd is not None else ("m0", "k", "a", "b")
+            object.__setattr__(self, "prior", checked_prior(self.prior, names))
+        if self.statistic not in ("mean", "sum"):
+            raise InvalidInput(f"statistic is {self.statistic!r}; it must be 'mean' or 'sum'")
+        if self.n is not None:
+            check_at_least_one("n", self.n, "or None if the release says it")
+
+    def posterior(self, release: Releases) -> Posterior:
+        """The exact posterior of mu, or of mu and sigma.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            For groups, take one: `posterior(release["a"])`.
+
+        Raises
+        ------
+        InvalidInput
+            If the release has groups, or the model doesn't fit it.
+        """
+        for each in releases_of(release):
+            _ = each.mechanism  # which refuses groups
+        return self._posteriors(release)[0].mixture
+
+    def log_evidence(self, release: Releases) -> float:
+        """log of the outputs' probability, or density, under the model; summed over groups.
+
+        Raises
+        ------
+        InvalidInput
+            If the prior is flat: there is none.
+        """
+        if self.prior is None:
+            raise InvalidInput(
+                "the prior is flat, under which outputs have no probability; give a prior, as "
+                "GaussianModel(prior=(0, 10), sd=1)"
+            )
+        return sum(each.log_evidence for each in self._posteriors(release))
+
+    def naive_posterior(self, release: Release) -> Posterior:
+        """The posterior that takes the copies, pooled, for real data, or noisy numbers for true.
+
+        Wrong, and shown beside the right one, as what one gets by analysing what was released.
+        """
+        _ = release.mechanism
+        return self._naive_posteriors(release)[0]
+
+    def _posteriors(self, release: Releases) -> Sequence[MeanPosterior | PairPosterior]:
+        found: list[MeanPosterior | PairPosterior] = []
+        for parts in parts_of(release):
+            n, exact = agreed_size(parts, self.n), [p for p in parts if is_exact(p.mechanism)]
+            each = seen_pair if self.sd is None else seen_mean
+            seen: list[Any] = [each(p, n, self.statistic) for p in parts if p not in exact]
+            if exact:
+                model = n, self.statistic, self.sd, self.prior
+                found.append(posterior_given(exact, seen, *model))
+            elif self.sd is None:
+                pair = gaussian_pair.seen_together(seen)
+                found.append(posterior_of_pair(pair, self.prior or ()))
+            else:
+                mean = gaussian_mean.seen_together(seen)
+                found.append(posterior_of_mean(mean, self.sd, self._normal_prior))
+        return found
+
+    def _naive_posteriors(self, release: Release) -> list[Posterior]:
+        if self.sd is None:
+            pairs = [naive_pair(part, self.n, self.statistic) for part in release.parts]
+            return [known_pair(*pair, self.prior or ()) for pair in pairs]
+        means = [naive_mean(part, self.n, self.statistic) for part in release.parts]
+        return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
+
+    def pymc_model(self, release: Release) -> pm.Model:
+        """The model as a pm.Model, with what lies between it and the release as latent variables.
+
+        Raises
+        ------
+        InvalidInput
+            If the release is of integers, or conjugate: NUTS has no gradient, or no need of one;
+            or, with sd unknown, has truncated sums or a copy with all its records at a bound.
+        """
+        from bayesdp.engines.pymc_gaussian import gaussian
+        from bayesdp.inference.gaussian.nuts import observed
+
+        known = self.sd is not None
+        parts = [observed(part, self.n, self.statistic, known=known) for part in release.parts]
+        return gaussian(parts, self.sd, self.prior)
+
+    @property
+    def _normal_prior(self) -> tuple[float, float] | None:
+        return None if self.prior is None else (self.prior[0], self.prior[1])
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Engine = "auto",
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior given the release.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            What was released; its manifest says how. Several are of the same records.
+        engine : {"auto", "exact", "pymc"}
+            "auto" takes the exact one, which is always possible here. "pymc" samples the same
+            posterior with NUTS, together with the latent statistic and what lies between it and
+            the copies.
+        draws, chains : int
+            Draws per chain. The exact engine's are all independent.
+        warmup : int
+            Adaptation draws of NUTS.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Whether to show the engine's own progress.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables "mu" and, where sd is unknown, "sigma" (with a dimension "group"
+            where there are groups), sample_stats, observed_data (the outputs), constant_data (the
+            mechanism's public parameters), and attrs: engine and why, versions, guarantee,
+            "verdict", and for public bounds "expected_share_outside_bounds".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+        EngineFailed
+            If an engine stops.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
+        """
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
+        reason = "asked for"
+        if engine in ("auto", "exact"):
+            if engine == "auto":
+                reason = "the latent statistic can be integrated out, so independent draws exist"
+            mixtures = [each.mixture for each in self._posteriors(release)]
+            scalar = releases_of(release)[0].by is None
+            drawn = exact.sample_mixtures(mixtures, scalar=scalar, **options)
+        elif engine == "pymc":
+            from bayesdp.engines import pymc
+
+            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress}
+            nuts["variables"] = ["mu"] if self.sd is not None else ["mu", "sigma"]
+            one = only_one(release, engine)
+            drawn = pymc.sample(self.pymc_model(one), **options, **nuts)
+        else:
+            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")
+        return self._result(drawn, release, reason)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 4000,
+        chains: int = 4,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
+        check_seed(seed)
+        drawn = exact.sample_mixtures(
+            self._naive_posteriors(release),
+            draws=draws,
+            chains=chains,
+            seed=seed,
+            scalar=release.by is None,
+        )
+        return self._result(drawn, release, "naive: takes the copies for real data")
+
+    def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
+        about = {
+            "family": self.family,
+            "prior": json.dumps(self.prior),
+            "sd": json.dumps(self.sd),
+            "verdict": verdict_on(drawn),
+        }
+        sigma = drawn.posterior.get("sigma", self.sd or 0.0)
+        releases = releases_of(release)
+        found = [share_outside(each, drawn.posterior["mu"], sigma) for each in releases]
+        if shares := [share for share in found if share is not None]:
+            about["expected_share_outside_bounds"] = repr(max(shares))
+        return inference_data(drawn, *releases, reason=reason, model=about)

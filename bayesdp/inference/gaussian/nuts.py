@@ -1,0 +1,64 @@
+"""What NUTS takes of a release for a Gaussian model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesdp.engines.pymc_gaussian import Observed
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.release import Part
+
+
+def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Observed:
+    """A release, checked as for the exact engine.
+
+    Parameters
+    ----------
+    part : Part
+    n : int or None
+        What the analyst says of it.
+    statistic : {"mean", "sum"}
+        What noise was added to.
+    known : bool
+        Whether sd is.
+
+    Raises
+    ------
+    InvalidInput
+        If the model doesn't fit the release, or its law is one that NUTS can't sample from.
+    """
+    mechanism: Any = part.mechanism
+    if known:
+        seen = seen_mean(part, n, statistic)
+        size, means, variances = seen.n, seen.ends, None
+    else:
+        pair = seen_pair(part, n, statistic)
+        size, means = pair.n, pair.means
+        variances = max(pair.variances[0], 0.0), pair.variances[1]
+    if not is_smooth(mechanism):
+        raise InvalidInput(
+            f"engine is 'pymc', which samples from noise on real numbers and from modips copies, "
+            f"but this release is by {mechanism.name!r}; use engine='exact'"
+        )
+    sums = statistic == "sum"
+    if isinstance(mechanism, ModipsSBS):
+        y, (low, high) = np.array(part.outputs), mechanism.family.bounds  # type: ignore[attr-defined]
+        at_bound = (np.ptp(y, axis=1) == 0) & ((y[:, 0] <= low) | (y[:, 0] >= high))
+        if not known and np.any(at_bound):
+            raise InvalidInput(
+                "engine is 'pymc', but a copy has all its records at a bound, for either of two "
+                "reasons, which NUTS doesn't sum over; use engine='exact'"
+            )
+        return Observed(part, size, False, means, variances)
+    if mechanism.bounding != "truncated":
+        return Observed(part, size, sums)
+    if sums and not known:
+        raise InvalidInput(
+            "engine is 'pymc', but the sum of squares was kept in a range, which ties the mean to "
+            "the variance; use engine='exact'"
+        )
+    return Observed(part, size, sums, means, variances)

@@ -1,0 +1,79 @@
+"""What noisy moments say of the mean and the variance of normal records."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian.pair import SeenPair
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+
+_FAR = 60.0  # scales of noise
+_COARSEST = 100  # steps of the lattice to a scale of integer noise, at least
+
+
+def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) -> SeenPair:
+    """From noisy (mean, variance) or (sum, sum of squares), each with the noise of `cell`."""
+    if cell.scale < _COARSEST * cell.step:
+        raise InvalidInput(
+            f"the noise has scale {cell.scale!r} on a lattice of step {cell.step!r}, too coarse "
+            "for the quadrature over a mean and a variance; give sd, if it is known"
+        )
+    outputs = np.array(part.outputs, dtype=np.float64)
+    reach = _FAR * cell.scale
+    low, high = (None if end is None else end * cell.step for end in cell.ends)
+
+    def ends(column: Floats) -> tuple[float, float]:
+        first, last = float(column.min()) - reach, float(column.max()) + reach
+        if cell.bounding == "truncated":
+            first = first if low is None else max(first, low)
+            last = last if high is None else min(last, high)
+        elif high is not None and np.all(column == high):
+            last = math.inf
+        elif low is not None and np.all(column == low):
+            first = -math.inf
+        return first, last
+
+    def law(column: Floats, values: Floats) -> Floats:
+        inside = np.ones(values.shape, dtype=bool)
+        if cell.bounding == "truncated":
+            inside = (values >= (-math.inf if low is None else low)) & (
+                values <= (math.inf if high is None else high)
+            )
+        values = np.where(inside, values, np.clip(values, low, high))
+        # Further away an output at an inflated end has probability 1, and no other any.
+        values = np.clip(values, column.min() - reach, column.max() + reach)
+        values = np.floor(values + 0.5) if cell.whole else values
+        found = cell.logp(column.reshape(-1, *[1] * values.ndim), values).sum(axis=0)
+        return np.where(inside, found, -np.inf)
+
+    first, second = ends(outputs[:, 0]), ends(outputs[:, 1])
+    if statistic == "mean":
+        return SeenPair(
+            n,
+            first,
+            second,
+            (cell.scale, cell.scale),
+            (outputs[:, 0], outputs[:, 1]),
+            lambda s, v: law(outputs[:, 0], s)[:, None] + law(outputs[:, 1], v),
+        )
+
+    def of_squares(s: Floats, v: Floats) -> Floats:
+        squares = (n - 1) * v + n * s[:, None] ** 2
+        return law(outputs[:, 0], n * s)[:, None] + law(outputs[:, 1], squares)
+
+    return SeenPair(
+        n,
+        (first[0] / n, first[1] / n),
+        (0.0, second[1] / (n - 1)),
+        (cell.scale / n, cell.scale / (n - 1)),
+        (outputs[:, 0] / n, np.empty(0)),
+        of_squares,
+        lambda s: (outputs[:, 1] - n * s[:, None] ** 2) / (n - 1),
+    )

@@ -1,0 +1,267 @@
+"""What a Gaussian model reads from a release: which mechanisms it takes, and what of each."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.exact_release import checked_value, is_exact
+from bayesdp.inference.gaussian.mean import (
+    Seen,
+    seen_through_cells,
+    seen_through_conjugate,
+    seen_through_copies,
+    seen_through_noise,
+)
+from bayesdp.inference.gaussian.pair import SeenPair
+from bayesdp.inference.gaussian.pair_copies import pair_through_copies
+from bayesdp.inference.gaussian.pair_noise import pair_through_noise
+from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.readers import instead
+from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.mechanisms.families.gaussian import Gaussian
+from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.release import Part, Release
+
+Floats = NDArray[np.float64]
+
+_WARN_OUTSIDE = 0.01
+
+TAKES = (
+    "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian, by "
+    "'sbs' or 'sdd'), "
+    "Gaussian ConjugateRelease, and a noisy mean or sum, or with sd unknown mean and variance or "
+    "sum and sum of squares, by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
+    "DiscreteGaussianMechanism, or such numbers exactly by bdp.distributional.ExactStatistic"
+)
+
+
+def size_of(part: Part, n: int | None) -> int:
+    """The number of records, as the release or the analyst says it.
+
+    Raises
+    ------
+    InvalidInput
+        If neither does, or they differ.
+    """
+    public = part.mechanism.n
+    if public is None and n is None:
+        raise InvalidInput(
+            "n isn't in this release; give the model the number of records that was released "
+            "elsewhere, as GaussianModel(sd=1, n=1000)"
+        )
+    if public is not None and n is not None and public != n:
+        raise InvalidInput(
+            f"the model has n = {n}, but the release says n = {public}; leave n out of the model"
+        )
+    return int(public if public is not None else n)  # type: ignore[arg-type]
+
+
+def family_of(mechanism: ModipsSBS | ModipsGrid) -> Gaussian:
+    """The family of modips copies, if this package has the law of their statistic."""
+    if not isinstance(mechanism.family, Gaussian):
+        raise unlike(mechanism)
+    if mechanism.n is None:
+        raise InvalidInput(
+            "the copies are of records whose number is confidential, and the law of such copies "
+            "is intractable; analyse each copy as data and combine the results with bdp.combine"
+        )
+    return mechanism.family
+
+
+def unlike(mechanism: Any) -> InvalidInput:
+    """That the model has no law for a mechanism."""
+    return InvalidInput(
+        f"the release's mechanism {mechanism.name!r} doesn't randomise what a GaussianModel can "
+        f"read; it takes {TAKES}; {instead(mechanism)}"
+    )
+
+
+def is_noise(mechanism: Any) -> bool:
+    """Whether it adds noise to numbers that may be of normal records."""
+    return isinstance(mechanism, AdditiveNoise) and not isinstance(mechanism, PerturbedHistogram)
+
+
+def is_smooth(mechanism: Any) -> bool:
+    """Whether its law has a gradient in the statistic, nearly everywhere."""
+    return isinstance(mechanism, ModipsSBS) or (is_noise(mechanism) and not mechanism.whole)
+
+
+def is_conjugate(mechanism: Any) -> bool:
+    """Whether it is a conjugate release of normal records."""
+    return isinstance(mechanism, ConjugateRelease) and mechanism.family == "gaussian"
+
+
+def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
+    """What is seen of the mean, where sd is known.
+
+    Parameters
+    ----------
+    part : Part
+    n : int or None
+        What the analyst says of it.
+    statistic : {"mean", "sum"}
+        What noise was added to.
+    """
+    mechanism = part.mechanism
+    size = size_of(part, n) if is_noise(mechanism) or is_conjugate(mechanism) else 0
+    if is_conjugate(mechanism):
+        return seen_through_conjugate(part, mechanism)  # type: ignore[arg-type]
+    if is_noise(mechanism):
+        if mechanism.dimension is not None:  # type: ignore[attr-defined]
+            raise InvalidInput(
+                "the release is of a vector, but with sd known a Gaussian model reads one number; "
+                "leave sd out of the model if the numbers are a mean and a variance"
+            )
+        return seen_through_noise(part, mechanism, size, size if statistic == "sum" else 1.0)  # type: ignore[arg-type]
+    if isinstance(mechanism, ModipsGrid):
+        if mechanism.method != "sdd":
+            raise InvalidInput(
+                f"the copies are by {mechanism.method!r}, whose law is intractable; analyse each "
+                "copy as data and combine the results with bdp.combine"
+            )
+        size_of(part, n)
+        return seen_through_cells(part, mechanism, family_of(mechanism))
+    if isinstance(mechanism, ModipsSBS):
+        family = family_of(mechanism)
+        size_of(part, n)
+        if family.sd is None:
+            raise InvalidInput(
+                "the copies are of records whose standard deviation was unknown, but the model "
+                "has sd; leave it out of the model"
+            )
+        return seen_through_copies(part, mechanism, family)
+    raise unlike(mechanism)
+
+
+def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
+    """The same of the mean and the variance, where sd is unknown."""
+    mechanism: Any = part.mechanism
+    if isinstance(mechanism, ModipsSBS):
+        family = family_of(mechanism)
+        size_of(part, n)
+        if family.sd is not None:
+            raise InvalidInput(
+                f"the copies are of records whose standard deviation was known, {family.sd!r}, and "
+                "tell nothing of it; give the model sd"
+            )
+        return pair_through_copies(part, mechanism, family)
+    if not is_noise(mechanism):
+        raise unlike(mechanism)
+    size = size_of(part, n)
+    if mechanism.dimension != 2 or size < 2:
+        raise InvalidInput(
+            "with sd unknown, a Gaussian model reads two numbers of 2 records or more: mean and "
+            "variance, or sum and sum of squares; give the model sd if it is known"
+        )
+    return pair_through_noise(part, one_cell(mechanism), size, statistic)
+
+
+def bounds_of(part: Part) -> tuple[float, float] | None:
+    """Public bounds of the records, where the release says them."""
+    mechanism = part.mechanism
+    if isinstance(mechanism, ModipsSBS):
+        return family_of(mechanism).bounds
+    if isinstance(mechanism, ConjugateRelease):
+        return -float(mechanism.R or 0), float(mechanism.R or 0)
+    return None
+
+
+def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
+    """Number of records and their mean, if the copies' records, or the numbers, were the real."""
+    if is_exact(part.mechanism):
+        size = size_of(part, n)
+        return size, float(checked_value(part, None)) / (size if statistic == "sum" else 1)
+    seen = seen_mean(part, n, statistic)
+    if getattr(part.mechanism, "size", None):
+        records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+        return int(records.size), float(records.mean())
+    unit = seen.n if is_noise(part.mechanism) and statistic == "sum" else 1
+    return seen.n, float(np.mean(part.outputs)) / unit
+
+
+def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, float]:
+    """The same with the variance.
+
+    Raises
+    ------
+    InvalidInput
+        If noise has left a variance that isn't positive.
+    """
+    if is_exact(part.mechanism):
+        size = size_of(part, n)
+        checked_value(part, 2)
+    else:
+        size = seen_pair(part, n, statistic).n
+    if isinstance(part.mechanism, ModipsSBS):
+        records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
+        return int(records.size), float(records.mean()), float(records.var(ddof=1))
+    mean, variance = np.mean(part.outputs, axis=0).tolist()
+    if statistic == "sum":
+        mean, squares = mean / size, variance
+        variance = (squares - size * mean**2) / (size - 1)
+    if variance <= 0:
+        raise InvalidInput(
+            "the noisy numbers are those of no records: their variance isn't positive, so there "
+            "is no naive posterior"
+        )
+    return size, mean, variance
+
+
+def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:
+    """The expected share of normal records beyond their public bounds; the largest of the groups'.
+
+    Parameters
+    ----------
+    release : Release
+    mu, sd : ndarray, shape (chains, draws) or (chains, draws, groups), or float
+        Draws from the posterior.
+
+    Returns
+    -------
+    float, or None where no bounds are in the release
+
+    Warns
+    -----
+    UserWarning
+        If it is above 1%.
+    """
+    shape, shares = (-1, len(release.parts)), []
+    spread = np.broadcast_to(sd, mu.shape).reshape(shape)
+    for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
+        bounds = bounds_of(part)
+        if bounds is not None:
+            low, high = (np.asarray(end - centre) / width for end in bounds)
+            shares.append(float(np.mean(special.ndtr(low) + special.ndtr(-high))))
+    if shares and max(shares) > _WARN_OUTSIDE:
+        warnings.warn(
+            f"under this posterior {max(shares):.1%} of normal records would be beyond the public "
+            "bounds, so the confidential ones, which aren't, weren't normal, and the model is "
+            "doubtful; take bounds further apart in the next release",
+            UserWarning,
+            stacklevel=4,
+        )
+    return max(shares, default=None)
+
+
+def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
+    """The prior as floats, or InvalidInput that names its numbers."""
+    good = isinstance(prior, Sequence) and len(prior) == len(names)
+    good = good and all(is_number(v) and math.isfinite(v) for v in prior)
+    if not good or min(prior[1:]) <= 0:
+        raise InvalidInput(
+            f"prior is {prior!r}; it must be ({', '.join(names)}), all finite and all but m0 "
+            "positive"
+        )
+    return tuple(map(float, prior))

@@ -1,0 +1,280 @@
+r"""Exponential random graph models of a graph that was released with noise.
+
+    theta ~ Normal,    Pr[x | theta] = exp(theta . s(x)) / Z(theta),    z ~ mechanism(x).
+
+Only z is seen. Where the terms make no dyad depend on another and the mechanism randomises each on
+its own, x sums out and NUTS samples the posterior of theta (`bayesdp.inference.graphs.ergm_dyads`).
+Elsewhere the sampler is a joint one of theta and the hidden graph (`bayesdp.networks.hidden`): Z
+cancels by the exchange algorithm, and the mechanism's law is part of each tie's log-odds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.graphs import ergm_dyads
+from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
+from bayesdp.inference.result import network_inference_data
+from bayesdp.networks.dyad_table import DyadTable, hidden_table
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.formula import bind, parse
+from bayesdp.networks.network import Network
+from bayesdp.networks.prior import Normal
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+    import pymc as pm
+
+Engine = Literal["auto", "exchange", "pymc", "stan"]
+
+
+@dataclass(frozen=True)
+class ErgmModel:
+    """Inference about an exponential random graph model from a released graph or its statistics.
+
+    Parameters
+    ----------
+    formula : str
+        As "edges + nodematch('grade') + gwesp(0.5)".
+    prior : Normal
+        Of the coefficients.
+    attributes : mapping of str to array_like, shape (n,)
+        Of nodes, in the release's order, that the analyst knows beside those it holds.
+    dyad_attributes : mapping of str to array_like, shape (n, n)
+        For edgecov.
+
+    Raises
+    ------
+    InvalidInput
+        If the formula can't be read or the prior isn't one.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, networkx as nx
+    >>> release = bdp.EdgeFlip(epsilon=3.0).release(nx.karate_club_graph())
+    >>> model = bdp.ErgmModel("edges + gwesp(0.5)", prior=bdp.Normal(0, [5, 3]))
+    >>> idata = model.fit(release, chains=4, seed=1)  # doctest: +SKIP
+    """
+
+    formula: str
+    prior: Normal = field(default_factory=Normal)
+    attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    dyad_attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    family: ClassVar[str] = "ergm"
+
+    def __post_init__(self) -> None:
+        parse(self.formula)
+        if not isinstance(self.prior, Normal):
+            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+
+    def fit(
+        self,
+        release: Release,
+        *,
+        engine: Engine = "auto",
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        auxiliary: int | Literal["exact"] | None = None,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior of the coefficients given the release.
+
+        Parameters
+        ----------
+        release : Release
+            Of a graph, its degrees or its statistics. Several copies are used together.
+        engine : {"auto", "exchange", "pymc", "stan"}
+            "auto" takes PyMC where the hidden graph sums out, and else "exchange", the joint
+            sampler, which is always possible.
+        draws, chains, warmup : int
+            Kept draws of each chain, after `warmup` draws of adaptation.
+        auxiliary : int, "exact" or None
+            Proposals of each auxiliary graph of the exchange; too few bias the answer. None for
+            twice the number of dyads; "exact" draws them exactly, on very few nodes.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Whether to show PyMC's or Stan's own progress.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variable "theta" with dimension "term"; by the exchange also "statistics",
+            those of the hidden graph. sample_stats, observed_data (the outputs), constant_data
+            (the mechanism's parameters), and attrs: engine and why, versions, guarantee, and
+            "verdict", which says in words whether the chains mixed.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+        MissingDependency, EngineFailed
+            If an engine isn't installed or stops.
+
+        Warns
+        -----
+        UserWarning
+            If the chains haven't mixed, or ran to graphs without ties or with all.
+        """
+        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
+            check_at_least_one(name, value)
+        check_seed(seed)
+        nodes, evidence = self._hidden(release)
+        closed = ergm_dyads.is_closed(bind(self.formula, nodes), evidence)
+        reason = "asked for"
+        if engine == "auto":
+            engine = "pymc" if closed else "exchange"
+            reason = (
+                "no dyad depends on another, so the hidden graph sums out"
+                if closed
+                else "dyads depend on each other, so the hidden graph is sampled with theta"
+            )
+        common: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
+        if engine == "exchange":
+            drawn = self._exchange(nodes, evidence, auxiliary=auxiliary, tune=warmup, **common)
+        elif engine in ("pymc", "stan"):
+            if not closed:
+                raise InvalidInput(
+                    f"engine is {engine!r}, but with {self.formula!r} from this release the hidden "
+                    "graph doesn't sum out; use engine='exchange', or 'auto'"
+                )
+            drawn = ergm_dyads.sample_dyads(
+                self.formula, nodes, evidence, self.prior,
+                engine=engine, warmup=warmup, progress=progress, **common,
+            )  # fmt: skip
+        else:
+            raise InvalidInput(
+                f"engine is {engine!r}; it must be 'auto', 'exchange', 'pymc' or 'stan'"
+            )
+        return self._result(drawn, nodes, release, reason)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        copy: int = 0,
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """The posterior that takes a released graph for the real one.
+
+        Wrong, and shown beside the right one because it is what one gets by analysing the
+        released graph as if it were the confidential one.
+
+        Raises
+        ------
+        InvalidInput
+            If the release isn't of graphs.
+        """
+        from bayesdp.networks.bayesian import BayesianERGM
+
+        check_seed(seed)
+        graphs = graphs_in(release)
+        if not 0 <= copy < release.copies:
+            raise InvalidInput(f"copy is {copy}; the release has {release.copies}, from 0")
+        nodes = self._with_covariates(graphs[copy])
+        idata = BayesianERGM(self.formula, self.prior).fit(
+            nodes, draws=draws, tune=warmup, chains=chains, seed=seed
+        )
+        drawn = Draws(
+            {"theta": idata.posterior["theta"].to_numpy()},
+            {name: idata.sample_stats[name].to_numpy() for name in idata.sample_stats},
+            "exchange",
+            _versions(),
+        )
+        return self._result(drawn, nodes, release, "naive: takes the released graph for the real")
+
+    def log_likelihood(self, release: Release, theta: Any) -> NDArray[np.float64]:
+        """log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
+
+        Parameters
+        ----------
+        release : Release
+        theta : array_like, shape (..., terms)
+
+        Raises
+        ------
+        InvalidInput
+            Where it doesn't.
+        """
+        return self._table(release).log_likelihood(theta)
+
+    def pymc_model(self, release: Release) -> pm.Model:
+        """The model as a pm.Model, where the hidden graph sums out."""
+        return ergm_dyads.pymc_model(self._table(release), self.prior)
+
+    def stan_data(self, release: Release) -> dict[str, Any]:
+        """Data of the Stan program `ergm_dyads`, where the hidden graph sums out."""
+        return ergm_dyads.stan_data(self._table(release), self.prior)
+
+    def _table(self, release: Release) -> DyadTable:
+        nodes, evidence = self._hidden(release)
+        return hidden_table(bind(self.formula, nodes), nodes, evidence)
+
+    def _hidden(self, release: Release) -> tuple[Network, Evidence]:
+        """The nodes, and what the copies together say of the hidden graph."""
+        evidence = evidence_in(release)
+        return self._with_covariates(evidence.nodes), evidence
+
+    def _with_covariates(self, nodes: Network) -> Network:
+        return Network(
+            nodes.nodes,
+            nodes.edges,
+            nodes.directed,
+            {**nodes.attributes, **self.attributes},
+            {**nodes.dyad_attributes, **self.dyad_attributes},
+        )
+
+    def _exchange(self, nodes: Network, evidence: Evidence, **options: Any) -> Draws:
+        from bayesdp.networks.hidden import sample_hidden
+
+        drawn = sample_hidden(self.formula, nodes, evidence, prior=self.prior, **options)
+        return Draws(
+            {"theta": drawn.theta, "statistics": drawn.statistics},
+            {
+                "acceptance_rate": drawn.accepted,
+                "hidden_density": drawn.density,
+                "auxiliary_density": drawn.auxiliary_density,
+            },
+            "exchange",
+            _versions(),
+        )
+
+    def _result(
+        self, drawn: Draws, nodes: Network, release: Release, reason: str
+    ) -> az.InferenceData:
+        names = bind(self.formula, nodes).names
+        return network_inference_data(
+            drawn,
+            release,
+            of="terms",
+            dims={name: ["term"] for name in drawn.posterior},
+            coords={"term": list(names)},
+            attrs={
+                "family": self.family,
+                "formula": self.formula,
+                "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
+                "engine_reason": reason,
+            },
+        )
+
+
+def _versions() -> dict[str, str]:
+    import numba
+
+    return {"numba": numba.__version__, "numpy": np.__version__}

@@ -1,0 +1,137 @@
+r"""The design of a log-linear model: contrasts that sum to zero, one block of columns a term.
+
+A column with k categories has the k x (k - 1) matrix Q with orthogonal columns that sum to 0 and
+Q Q' = k / (k - 1) (I - 1 1' / k), so that independent standard normal coordinates u give every
+category's effect Q u the same variance, 1, and all pairs the same correlation. An interaction has
+the Kronecker product of its columns' matrices. With two categories the effects are u and -u.
+
+So a term's effects, one a combination of categories, have prior Normal(0, tau^2) each, whichever
+category is listed last. They sum to zero over each of the term's columns, and those of all
+categories but the last, the coefficients that are shown, determine the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear.formula import Term, name_of_term
+from bayesdp.mechanisms.counts.cells import Axis, shape_of
+
+Floats = NDArray[np.float64]
+
+INTERCEPT = "Intercept"
+_MOST_NUMBERS = 100_000_000
+
+
+@dataclass(frozen=True)
+class Design:
+    """The columns of a model of a table's cells.
+
+    Attributes
+    ----------
+    terms : tuple of tuple of str
+        Each term's columns of the table.
+    columns : ndarray, shape (cells, coordinates)
+        A cell's row gives its log rate, but for the intercept, from the coordinates u. Without the
+        structural zeros.
+    owners : ndarray of int, shape (coordinates,)
+        Each coordinate's term, by its number.
+    shown : ndarray, shape (coefficients, coordinates)
+        Takes the coordinates to the coefficients that are shown.
+    labels : tuple of str
+        Of these, as "sex[f]:job[clerk]".
+    """
+
+    terms: tuple[Term, ...]
+    columns: Floats
+    owners: NDArray[np.int64]
+    shown: Floats
+    labels: tuple[str, ...]
+
+
+def contrasts(k: int) -> Floats:
+    """Q of the module's docstring, shape (k, k - 1), by Helmert's contrasts."""
+    found = np.zeros((k, k - 1))
+    for j in range(1, k):
+        found[:j, j - 1] = 1.0
+        found[j, j - 1] = -j
+    return np.asarray(found / np.linalg.norm(found, axis=0) * np.sqrt(k / max(k - 1, 1)))
+
+
+def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.bool_]) -> Design:
+    """The design of these terms over a table's possible cells.
+
+    Raises
+    ------
+    InvalidInput
+        If it has more numbers than memory is meant to hold.
+    """
+    names = [axis.name for axis in axes]
+    bins = np.unravel_index(np.flatnonzero(possible.ravel()), shape_of(axes))
+    sizes = [int(np.prod([axes[names.index(c)].size - 1 for c in term])) for term in terms]
+    numbers = bins[0].size * sum(sizes)
+    if numbers > _MOST_NUMBERS:
+        raise InvalidInput(
+            f"the formula has {sum(sizes):,} coefficients over {bins[0].size:,} cells, "
+            f"{numbers:,} numbers, more than the {_MOST_NUMBERS:,} that a model may hold; leave "
+            "out interactions, or merge categories"
+        )
+    blocks, shown, labels = [np.zeros((bins[0].size, 0))], [], []
+    for term in terms:
+        places = [names.index(column) for column in term]
+        each = [contrasts(axes[k].size) for k in places]
+        rows = [matrix[bins[k]] for k, matrix in zip(places, each, strict=True)]
+        blocks.append(functools.reduce(beside, rows))
+        shown.append(functools.reduce(_kron, [matrix[:-1] for matrix in each]))
+        labels += [
+            name_of_term(tuple(f"{c}[{label}]" for c, label in zip(term, levels, strict=True)))
+            for levels in itertools.product(*(_labels(axes[k])[:-1] for k in places))
+        ]
+    columns = np.concatenate(blocks, axis=1)
+    return Design(tuple(terms), columns, np.repeat(np.arange(len(terms)), sizes),
+                  _diagonal(shown), tuple(labels))  # fmt: skip
+
+
+def cell_labels(axes: Sequence[Axis], possible: NDArray[np.bool_]) -> list[str]:
+    """Each possible cell's categories, as "f, clerk"."""
+    each = [_labels(axis) for axis in axes]
+    return [", ".join(each[k][b] for k, b in enumerate(cell)) for cell in np.argwhere(possible)]
+
+
+def not_identified(terms: Sequence[Term], marginals: Sequence[Sequence[str]]) -> list[Term]:
+    """The terms whose columns aren't together in any marginal.
+
+    The marginals' expectations don't depend on such a term to first order about a table without
+    effects, so that it has hardly more than its prior.
+    """
+    return [term for term in terms if not any(set(term) <= set(part) for part in marginals)]
+
+
+def _labels(axis: Axis) -> list[str]:
+    shown = axis.shown(np.arange(axis.size))
+    return ["-".join(str(column[k]) for column in shown) for k in range(axis.size)]
+
+
+def beside(one: Floats, other: Floats) -> Floats:
+    """The row-wise Kronecker product."""
+    return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
+
+
+def _kron(one: Floats, other: Floats) -> Floats:
+    return np.asarray(np.kron(one, other), dtype=np.float64)
+
+
+def _diagonal(blocks: Sequence[Floats]) -> Floats:
+    made = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)))
+    row = column = 0
+    for block in blocks:
+        made[row : row + block.shape[0], column : column + block.shape[1]] = block
+        row, column = row + block.shape[0], column + block.shape[1]
+    return made

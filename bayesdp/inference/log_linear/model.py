@@ -1,0 +1,263 @@
+r"""The log-linear model: a contingency table's cells from noisy cells or noisy marginals.
+
+    log rate of cell c = intercept + its effect in every term of the formula,
+    counts x_c ~ Poisson(rate_c), or Multinomial(n, rates / their sum) where n is known,
+    released z | x ~ mechanism.
+
+Only z is seen. A term's effects, one a combination of categories, sum to zero over each of its
+columns and have prior Normal(0, tau^2) (`bayesdp.inference.log_linear.design`), with tau given, or
+tau ~ HalfNormal(scale) of its own. Several overlapping marginals are of one latent table, so they
+share one posterior. See `bayesdp.engines.log_linear_chain` for how it is sampled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from bayesdp.checks import is_number
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear import fit as fits
+from bayesdp.inference.log_linear.formula import terms_of
+from bayesdp.inference.several import Releases
+from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+    import xarray as xr
+
+Engine = Literal["auto", "hmc", "gibbs"]
+
+
+@dataclass(frozen=True)
+class LogLinearModel:
+    """Inference about a contingency table by a log-linear model.
+
+    Parameters
+    ----------
+    formula : str
+        Terms in Wilkinson's notation: "age + sex + age:sex", "age*sex", "(age + sex + job)^2", or
+        "(.)^2" for all columns. Each column has its own term, and an interaction those within it.
+    prior : float or mapping of str to float, optional
+        Standard deviation tau of a term's effects, for all terms or by term, ``{"age:sex": 0.5}``.
+        A term without one has its own tau ~ HalfNormal(scale), so that terms which the release
+        doesn't need shrink.
+    scale : float
+        Of the half-normal priors.
+    intercept : tuple of two floats
+        Mean and standard deviation of the normal prior of the intercept, the mean log rate of the
+        cells, where the number of records is Poisson.
+    n : int, range or array_like of float, optional
+        Where the release doesn't say the number of records: the number, a range of equally likely
+        ones, or an array whose element k is Pr[n = k]. Without, counts are Poisson.
+    categories : mapping of str to sequence, optional
+        The columns' categories where the release doesn't say them, in the order of its cells, the
+        last column moving fastest.
+    zeros : array of bool, optional
+        Structural zeros where the release doesn't say them: True where no record can be.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or the formula isn't one.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> columns = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
+    >>> made = bdp.LogLinearSynthesizer(2.0, marginals=[("a", "b"), ("b", "c")], categories=columns)
+    >>> release = made.release(counts=[10, 2, 3, 5, 1, 8, 2, 9])
+    >>> idata = bdp.LogLinearModel("a*b + b*c").fit(release, draws=200, seed=1)
+    >>> idata.posterior["beta"].dims
+    ('chain', 'draw', 'term')
+    """
+
+    formula: str
+    prior: float | Mapping[str, float] | None = field(default=None, compare=False)
+    scale: float = 1.0
+    intercept: tuple[float, float] = (0.0, 10.0)
+    n: Any = field(default=None, compare=False)
+    categories: Mapping[str, Sequence[Any]] | None = field(default=None, compare=False)
+    zeros: Any = field(default=None, compare=False)
+
+    family: ClassVar[str] = "log_linear"
+
+    def __post_init__(self) -> None:
+        terms_of(self.formula)
+        given = self.prior
+        if isinstance(given, Mapping):
+            for name, sd in given.items():
+                _check_positive(f"prior[{name!r}]", sd)
+        elif given is not None:
+            _check_positive("prior", given)
+        _check_positive("scale", self.scale)
+        pair = self.intercept
+        good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
+        if not good or not is_number(pair[0]) or not math.isfinite(pair[0]):
+            raise InvalidInput(
+                f"intercept is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
+            )
+        _check_positive("intercept[1]", pair[1])
+        if self.n is not None:
+            object.__setattr__(self, "n", sizes_of_prior(self.n))
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Engine = "auto",
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 1000,
+        thin: int = 2,
+        seed: int | None = None,
+        progress: bool = False,
+        cells: bool | None = None,
+    ) -> az.InferenceData:
+        """Draw from the posterior given the release.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            Of noisy marginals or cells of one table, without groups; several of the same records.
+        engine : {"auto", "hmc", "gibbs"}
+            "hmc" sums the latent counts out, where each cell has noise of its own and the number of
+            records is Poisson; "gibbs" samples the latent table. "auto" takes the first if it can.
+        draws, chains : int
+            Draws per chain.
+        warmup : int
+            Iterations that each chain leaves out first.
+        thin : int
+            Iterations a draw.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Nothing is shown.
+        cells : bool, optional
+            Whether to keep "probability", each cell's. By default where there are at most 4,096.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables "beta", the effects of all combinations of categories but each
+            column's last, with the dimension "term" ("sex[f]:job[clerk]", and "Intercept" where
+            counts are Poisson); "tau" with the dimension "scale" (terms as in the formula) where
+            not all are given; "probability" with the dimension "cell". A last category's effect is
+            minus the sum of the others'. Also sample_stats, observed_data (the outputs),
+            constant_data (the mechanism's parameters), and attrs, with a "verdict".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range, the model doesn't fit the release, or the engine can't
+            sample it.
+        EngineFailed
+            If a chain fails.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed; or if a term's columns are in no released marginal together,
+            so that hardly more than its prior is known of it.
+        """
+        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
+        setting = fits.setting_of(self, release)
+        run, reason = fits.chosen(engine, setting)
+        if setting.unseen:
+            warnings.warn(
+                f"the released marginals tell hardly anything of {', '.join(setting.unseen)}, "
+                "whose columns are in none of them together: their posterior is nearly their "
+                "prior. Leave them out of the formula, or release such a marginal",
+                UserWarning,
+                stacklevel=2,
+            )
+        from bayesdp.engines.log_linear import sample
+
+        drawn = sample(setting.problem, summed=run == "hmc", **given)
+        return self._result(drawn, release, setting, reason, cells)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 1000,
+        thin: int = 2,
+        seed: int | None = None,
+        cells: bool | None = None,
+    ) -> az.InferenceData:
+        """The posterior that takes noisy cells for real counts, for comparison; shaped as `fit`'s.
+
+        The average over copies, rounded, is taken for the true table, and its sum for n.
+
+        Raises
+        ------
+        InvalidInput
+            If a count is below 0 or in a structural zero, which nobody can take for real, or
+            overlapping marginals were released, which are no table.
+        """
+        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
+        setting = fits.setting_of(self, release)
+        counts = fits.naive_counts(setting.noisy)
+        plain = fits.known_table(setting, counts)
+        from bayesdp.engines.log_linear import sample
+
+        drawn = sample(plain.problem, summed=False, known=counts, **given)
+        reason = "naive: takes the noisy counts for real ones"
+        return self._result(drawn, release, plain, reason, cells)
+
+    def marginal(
+        self, idata: az.InferenceData, release: Release, columns: Sequence[str]
+    ) -> xr.DataArray:
+        """The posterior of a marginal's probabilities; an odds ratio is a ratio of its products.
+
+        Parameters
+        ----------
+        idata : arviz.InferenceData
+            Of `fit`, with "probability".
+        release : Release
+            What was fitted, or one of several.
+        columns : sequence of str
+            The marginal's, in the order of the dimensions that come back.
+
+        Returns
+        -------
+        xarray.DataArray
+            Dimensions chain, draw and the columns, with their categories.
+
+        Raises
+        ------
+        InvalidInput
+            If `idata` has no "probability", or the table no such column.
+        """
+        return fits.marginal(idata, fits.setting_of(self, release), columns)
+
+    def _result(
+        self, drawn: Draws, release: Releases, setting: Any, reason: str, cells: bool | None
+    ) -> az.InferenceData:
+        prior = dict(self.prior) if isinstance(self.prior, Mapping) else self.prior
+        about = {
+            "family": self.family,
+            "formula": self.formula,
+            "prior": json.dumps(prior),
+            "scale": json.dumps(self.scale),
+            "intercept": json.dumps(list(self.intercept)),
+        }
+        return fits.named(drawn, release, setting, reason, about, cells)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not is_number(value) or not 0 < value < math.inf:
+        raise InvalidInput(
+            f"{name} is {value!r}; it must be positive and finite, as noisy counts can fit an "
+            "infinite effect"
+        )

@@ -1,0 +1,260 @@
+"""What a log-linear model reads from a release: which cells each number counts, and its law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.log_linear_moves import NUMBERS, Released
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts.multinomial_release import is_noise
+from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.readers import instead
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
+from bayesdp.release import Part
+
+TAKES = (
+    "NoisyMarginals (bdp.LogLinearSynthesizer), and counts with noise on every cell of a table "
+    "(PerturbedHistogram, or a Laplace or Gaussian mechanism with a dimension)"
+)
+_ROWS = ("observed", "rate", "gaussian", "first", "table")
+_MOST_CELLS = 1 << 22
+_MOST_TABLED = 20_000_000
+
+
+@dataclass(frozen=True)
+class NoisyTable:
+    """A release of a table, as the model sees it.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+    possible : ndarray of bool
+        Which cells aren't structural zeros; the table's shape.
+    marginals : tuple of tuple of str
+        The released ones' columns; all columns where cells were released.
+    released : Released
+    centre : ndarray
+        Of each number the average of its copies.
+    noise : float
+        Variance of that, by noise, nearly.
+    information : float
+        The mean squared slope of its copies' log law, nearly.
+    independent : bool
+        Whether each cell has noise of its own, whose law is log-concave.
+    """
+
+    axes: tuple[Axis, ...]
+    possible: NDArray[np.bool_]
+    marginals: tuple[tuple[str, ...], ...]
+    released: Released
+    centre: NDArray[np.float64]
+    noise: float
+    information: float
+    independent: bool
+
+
+def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) -> NoisyTable:
+    """Read a release.
+
+    Parameters
+    ----------
+    part : Part
+    categories : mapping of str to sequence, or None
+        The table's columns, where the release doesn't say them.
+    zeros : array_like of bool, or None
+        Structural zeros, where the release doesn't say them.
+    largest : int or None
+        The largest possible number of records, if any is.
+
+    Raises
+    ------
+    InvalidInput
+        If the release isn't of a table's counts with noise, or doesn't say what its cells are.
+    """
+    mechanism: Any = part.mechanism
+    if isinstance(mechanism, NoisyMarginals):
+        return _of_marginals(mechanism, part, categories, zeros)
+    if not is_noise(mechanism):
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't add noise to a table's counts; a "
+            f"LogLinearModel takes {TAKES}; {instead(mechanism)}. For other synthetic tables, fit "
+            "your own estimator to each copy and combine the results by bdp.combine"
+        )
+    axes = axes_of(mechanism, categories, mechanism.dimension)
+    possible = _check_zeros(zeros, axes)
+    cell = one_cell(mechanism)
+    kept = np.flatnonzero(possible.ravel())
+    observed = np.array(part.outputs, dtype=np.float64).T[kept]
+    law = _law_of_cells(cell, observed, largest)
+    released = released_of(axes, possible, [tuple(range(len(axes)))], law)
+    every = (tuple(axis.name for axis in axes),)
+    centre, variance = observed.mean(axis=1), _variance(cell, observed.shape[1])
+    return NoisyTable(axes, possible, every, released, centre, *variance, cell.log_concave)
+
+
+def _of_marginals(made: NoisyMarginals, part: Part, categories: Any, zeros: Any) -> NoisyTable:
+    for name, given in (("categories", categories), ("zeros", zeros)):
+        if given is not None:
+            raise InvalidInput(f"{name} is given, but the release says its own; leave it out")
+    _check_cells(made.axes)
+    laplace = made.noise == "laplace"
+    rate = 1 / made.scale if laplace else 0.5 / made.scale**2
+    law = closed(np.array(part.outputs, dtype=np.float64).T, rate, laplace=laplace)
+    released = released_of(made.axes, made.possible, made.places, law)
+    moving = np.zeros(len(released.observed), dtype=bool)
+    moving[released.places] = True
+    if not moving.all():  # counts of structural zeros alone say nothing
+        kept = {name: getattr(released, name)[moving] for name in _ROWS}
+        places = (np.cumsum(moving) - 1)[released.places]
+        released = released._replace(places=places, **kept)
+    centre = released.observed.mean(axis=1)
+    variance = _variance_of(laplace, made.scale, released.observed.shape[1])
+    columns = {frozenset(part) for part in made.marginals}
+    whole = columns == {frozenset(axis.name for axis in made.axes)}
+    return NoisyTable(made.axes, made.possible, made.marginals, released, centre, *variance, whole)
+
+
+def axes_of(mechanism: Any, categories: Any, cells: int) -> tuple[Axis, ...]:
+    """What the release's cells are, by itself or by `categories`, or InvalidInput."""
+    own = getattr(mechanism, "axes", None)
+    if own is not None:
+        if categories is not None:
+            raise InvalidInput("categories is given, but the release says its own; leave it out")
+        _check_cells(own)
+        return tuple(own)
+    if not isinstance(categories, Mapping) or not categories:
+        raise InvalidInput(
+            f"categories is {categories!r}, and the release doesn't say what its "
+            f"{cells} cells are; give each column's, in the order of the cells with "
+            'the last moving fastest, for example {"age": ["young", "old"], "sex": ["f", "m"]}'
+        )
+    axes = tuple(Axis(name, categories=given) for name, given in categories.items())
+    _check_cells(axes)
+    checked = check_axes(axes, cells)
+    return checked or axes
+
+
+def _check_cells(axes: tuple[Axis, ...]) -> None:
+    cells = math.prod(shape_of(axes))
+    if cells > _MOST_CELLS:
+        raise InvalidInput(
+            f"the table has {cells:,} cells, more than the {_MOST_CELLS:,} that a model may hold; "
+            "merge categories, or model some of the columns"
+        )
+
+
+def _check_zeros(zeros: Any, axes: tuple[Axis, ...]) -> NDArray[np.bool_]:
+    shape = shape_of(axes)
+    if zeros is None:
+        return np.ones(shape, dtype=bool)
+    mask = np.asarray(zeros)
+    if mask.dtype.kind != "b" or mask.shape not in (shape, (math.prod(shape),)):
+        raise InvalidInput(
+            f"zeros has type {mask.dtype} and shape {mask.shape}; it must be an array of booleans "
+            f"of shape {shape}, True where no record can be"
+        )
+    if np.sum(~mask) < 2:
+        raise InvalidInput("zeros leaves fewer than 2 possible cells")
+    return ~mask.reshape(shape)
+
+
+def released_of(
+    axes: tuple[Axis, ...], possible: NDArray[np.bool_], places: Any, law: Mapping[str, Any]
+) -> Released:
+    """Each possible cell's place in each marginal, and what `law` says of these."""
+    shape = shape_of(axes)
+    levels = np.argwhere(possible)
+    columns, start = [], 0
+    for part in places:
+        sizes = [shape[k] for k in part]
+        whole = len(places) == 1 and tuple(part) == tuple(range(len(axes)))
+        if whole and len(law["observed"]) == len(levels):  # one a possible cell, in its order
+            columns.append(np.arange(len(levels)))
+        else:
+            columns.append(start + np.ravel_multi_index([levels[:, k] for k in part], sizes))
+        start += math.prod(sizes)
+    numbers = np.full(possible.size, -1)
+    numbers[possible.ravel()] = np.arange(len(levels))
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    count = len(law["observed"])
+    return Released(
+        places=np.ascontiguousarray(np.stack(columns, axis=1).astype(np.int64)),
+        within=np.array([[k in part for k in range(len(axes))] for part in places]),
+        levels=np.ascontiguousarray(levels.astype(np.int64)),
+        sizes=np.array(shape, dtype=np.int64),
+        strides=np.array(strides, dtype=np.int64),
+        numbers=numbers.astype(np.int64),
+        observed=np.ascontiguousarray(law["observed"]),
+        rate=law["rate"],
+        gaussian=law["gaussian"],
+        first=law.get("first", np.zeros(count, dtype=np.int64)),
+        table=law.get("table", np.zeros((count, 0))),
+        kind=law.get("kind", NUMBERS),
+    )
+
+
+def _law_of_cells(
+    cell: AdditiveNoise, observed: NDArray[np.float64], largest: int | None
+) -> dict[str, Any]:
+    """The law of each cell's noisy counts, in closed form where it has one.
+
+    Laplace noise whose values below 0 are released as 0 has Pr[0 | x] in proportion to
+    exp(-x / t), as Pr[z = 0 | x] without the bound, since no count x is below 0.
+    """
+    laplace = isinstance(cell.noise, LaplaceNoise)
+    zero_only = laplace and cell.bounding == "inflated" and cell.ends == (0, None)
+    if (cell.bounds is None or zero_only) and cell.step <= 1:
+        rate = 1 / cell.scale if laplace else 0.5 / cell.scale**2
+        return closed(observed, rate, laplace=laplace)
+    if largest is None:
+        raise InvalidInput(
+            "the release's noise is bounded or rounded, and any number of records is possible; "
+            "give the model n, or a prior on it, as n=range(500, 1501)"
+        )
+    if len(observed) * (largest + 1) > _MOST_TABLED:
+        raise InvalidInput(
+            f"the law of {len(observed)} cells with up to {largest:,} records has more than "
+            f"{_MOST_TABLED:,} values, since the noise is bounded or rounded; narrow n, or merge "
+            "categories"
+        )
+    x = np.arange(largest + 1)
+    if cell.bounding == "truncated":
+        low, high = (None if end is None else end * cell.step for end in cell.ends)
+        x = x[(x >= (0 if low is None else low)) & (x <= (largest if high is None else high))]
+        if not x.size:
+            raise InvalidInput("the outputs have probability zero under the model's n")
+    table = np.stack([cell.logp(row[:, None], x).sum(axis=0) for row in observed])
+    if not np.all(np.any(table > -np.inf, axis=1)):
+        raise InvalidInput("the outputs have probability zero under the model's n")
+    first = np.full(len(observed), x[0], dtype=np.int64)
+    return {**closed(observed[:, :0], 0.0, laplace=laplace), "table": table, "first": first}
+
+
+def closed(observed: NDArray[np.float64], rate: float, *, laplace: bool) -> dict[str, Any]:
+    """Laws of noisy numbers, shape (K, copies), as `released_of` takes them."""
+    observed = np.ascontiguousarray(observed)
+    rates, gaussian = np.full(observed.shape, rate), np.full(observed.shape, not laplace)
+    return {"observed": observed, "rate": rates, "gaussian": gaussian}
+
+
+def _variance(cell: AdditiveNoise, copies: int) -> tuple[float, float]:
+    return _variance_of(isinstance(cell.noise, LaplaceNoise), cell.scale, copies)
+
+
+def _variance_of(laplace: bool, scale: float, copies: int) -> tuple[float, float]:
+    """The variance of the copies' average, and all copies' information: Laplace's is twice as much.
+
+    The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (cosh(1 / scale) - 1).
+    """
+    variance = 1 / (math.cosh(min(1 / scale, 500.0)) - 1) if laplace else scale**2
+    variance = max(variance, 1e-2)
+    return variance / copies, copies * (2 if laplace else 1) / variance

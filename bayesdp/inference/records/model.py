@@ -1,0 +1,285 @@
+r"""Any model of independent records, given as compiled functions, from record-additive releases.
+
+    theta ~ prior,    x_1, ..., x_n | theta ~ f(. | theta),    z | sum_i t(x_i) ~ mechanism.
+
+Only z is seen. The caller says how to draw theta given the records and a record given theta, and
+what a record adds to the statistic; the mechanism's law comes from the release, and chains over
+theta and the records do the rest (Ju, Awan, Gong and Rao 2022): see
+`bayesdp.engines.augmentation_records`. Where records have few values, their counts are enough, and
+the cost doesn't grow with n: `bayesdp.engines.augmentation_counts`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts.multinomial_response import Responses
+from bayesdp.inference.records import chains as record_chains
+from bayesdp.inference.records.functions import (
+    call,
+    check_compiled,
+    checked_shapes,
+    checked_support,
+    try_out,
+)
+from bayesdp.inference.records.release import AdditiveLaw, law_of
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Floats = NDArray[np.float64]
+
+_REASON = (
+    "the model is given as draws of records, whose statistic has no law to sum them out by, so "
+    "chains go over the records"
+)
+
+
+@dataclass(frozen=True)
+class RecordModel:
+    """Inference about the parameters of any model of independent records.
+
+    The functions are compiled (`@numba.njit`), and write what they find into their last argument,
+    an array of floats. Those that draw get a numpy Generator, whose seed `fit` sets.
+
+    Parameters
+    ----------
+    parameters : mapping of str to tuple of int
+        Names and shapes of what theta holds, in order, flat: {"mu": (), "weights": (3,)}.
+    start : callable, (rng, theta)
+        Draws a theta for a chain to start from. It should be spread more widely than the
+        posterior: the prior's own sampler, if the prior is proper.
+    posterior : callable, (rng, records, theta)
+        Draws theta given the records, shape (n, record_size), or, with a support, their counts,
+        shape (k,). theta holds its current value, so a step of a Markov chain that leaves
+        p(theta | records) as it is will do. n may be 0 if its prior says so.
+    statistic : callable, (record, out)
+        What a record adds to the statistic that the mechanism randomised; for a randomized
+        response, the record's category.
+    record : callable, (rng, theta, out), optional
+        Draws one record from f(. | theta).
+    support : array_like, shape (k,) or (k, record_size), optional
+        All values that a record may have, where they are few. Records are then counted.
+    probabilities : callable, (theta, out), optional
+        With a support, in place of `record`: f of its k values.
+    record_size : int
+        Numbers in a record; a support says it itself.
+    n : int, range or array_like of float, optional
+        Where the release doesn't say the number of records: the number, a range of equally likely
+        ones, or an array whose element k is Pr[n = k].
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or a function isn't compiled, takes other arguments,
+        or doesn't write what it should.
+
+    Examples
+    --------
+    The mean of normal records under a N(0, 1) prior, from a noisy sum of clamped ones:
+
+    >>> import bayesdp as bdp, numba, numpy as np
+    >>> @numba.njit
+    ... def start(rng, theta):
+    ...     theta[0] = rng.normal(0, 1)
+    >>> @numba.njit
+    ... def posterior(rng, records, theta):
+    ...     weight = 1 + len(records)
+    ...     theta[0] = rng.normal(records.sum() / weight, weight**-0.5)
+    >>> @numba.njit
+    ... def record(rng, theta, out):
+    ...     out[0] = rng.normal(theta[0], 1)
+    >>> @numba.njit
+    ... def statistic(record, out):
+    ...     out[0] = min(max(record[0], -3.0), 3.0)
+    >>> model = bdp.RecordModel({"mu": ()}, start, posterior, statistic, record, n=200)
+    >>> noise = bdp.LaplaceMechanism.calibrate(epsilon=1.0, sensitivity=3.0)
+    >>> idata = model.fit(bdp.Release.of(noise, [95.0]), draws=5000, seed=1)
+    >>> low, high = np.quantile(idata.posterior["mu"], [0.025, 0.975])
+    """
+
+    parameters: Mapping[str, tuple[int, ...]]
+    start: Any
+    posterior: Any
+    statistic: Any
+    record: Any = None
+    support: Any = field(default=None, compare=False)
+    probabilities: Any = None
+    record_size: int = 1
+    n: Any = field(default=None, compare=False)
+
+    family: ClassVar[str] = "records"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", checked_shapes(self.parameters))
+        check_at_least_one("record_size", self.record_size)
+        check_compiled("start", self.start, "rng", "theta")
+        counted = self.support is not None
+        check_compiled(
+            "posterior", self.posterior, "rng", "counts" if counted else "records", "theta"
+        )
+        check_compiled("statistic", self.statistic, "record", "out")
+        given, needed = ("record", "probabilities") if counted else ("probabilities", "record")
+        if getattr(self, given) is not None or getattr(self, needed) is None:
+            raise InvalidInput(
+                f"{needed} is {getattr(self, needed)!r} and {given} is {getattr(self, given)!r}; "
+                f"{'with' if counted else 'without'} a support the model takes `{needed}` and not "
+                f"`{given}`"
+            )
+        check_compiled(
+            needed, getattr(self, needed), *(() if counted else ("rng",)), "theta", "out"
+        )
+        if counted:
+            support = checked_support(self.support)
+            object.__setattr__(self, "support", support)
+            object.__setattr__(self, "record_size", support.shape[1])
+        if self.n is not None:
+            object.__setattr__(self, "n", sizes_of_prior(self.n))
+
+    @property
+    def _numbers(self) -> int:
+        return sum(math.prod(shape) for shape in self.parameters.values())
+
+    def fit(
+        self,
+        release: Release,
+        *,
+        engine: Literal["auto", "augmentation"] = "auto",
+        draws: int = 4000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """Draw from the posterior of the parameters given the release.
+
+        Parameters
+        ----------
+        release : Release
+            What was released; its manifest says how. Without groups.
+        engine : {"auto", "augmentation"}
+            There is one.
+        draws, chains : int
+            Sweeps that each chain keeps.
+        warmup : int
+            Sweeps that each chain leaves out first.
+        seed : int, optional
+            For reproducible draws.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables as `parameters` names them, and "n" where it is unknown;
+            sample_stats "acceptance_rate", the share of a sweep's proposals that were accepted
+            (one by one, of a mechanism whose law one record changes by at most exp(epsilon), at
+            least exp(-epsilon) on average), and "log_law", log Pr[outputs | records];
+            observed_data (the outputs), constant_data (the mechanism's public parameters), and
+            attrs: engine and why, versions, guarantee, "verdict".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range, the model doesn't fit the release, or a function
+            doesn't compile or writes what it shouldn't.
+        EngineFailed
+            If a function stops, or gives NaN.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        if engine not in ("auto", "augmentation"):
+            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'augmentation'")
+        mechanism = release.mechanism
+        sizes = self._sizes_of(mechanism)
+        run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)
+        drawn = record_chains.sample(
+            run, self._started, draws=draws, chains=chains, warmup=warmup, seed=seed
+        )
+        return self._result(drawn, release, _REASON if engine == "auto" else "asked for", sizes)
+
+    def _started(self, rng: np.random.Generator) -> Floats:
+        theta = np.empty(self._numbers)
+        call("start", self.start, rng, theta)
+        return theta
+
+    def _run(self, law: AdditiveLaw | Responses, sizes: record_chains.Sizes) -> record_chains.Run:
+        size = 1 if isinstance(law, Responses) else law.size
+        lengths = {"statistic": "that of the release's statistic", "record": "the record's size"}
+        lengths |= {"probabilities": "that of the support"}
+        rng = np.random.Generator(np.random.SFC64(0))
+
+        def tried(name: str, given: tuple[Any, ...], length: int, held: Any = None) -> Floats:
+            of = lengths.get(name, "that of all parameters together")
+            return try_out(name, getattr(self, name), given, length, of=of, held=held)
+
+        theta = tried("start", (rng,), self._numbers)
+        if self.support is None:
+            one = tried("record", (rng, theta), self.record_size)
+            tried("statistic", (one,), size)
+            tried("posterior", (rng, one[None].repeat(2, axis=0)), theta.size, theta)
+            of_each = (self.posterior, self.record, self.statistic)
+            return record_chains.of_records(of_each, law, sizes, self.record_size)
+        table = np.array([tried("statistic", (value,), size) for value in self.support])
+        if not np.all(np.isfinite(table)):
+            raise InvalidInput("statistic gives NaN or infinity for a value of the support")
+        tried("probabilities", (theta,), len(table))
+        tried("posterior", (rng, np.ones(len(table), dtype=np.int64)), theta.size, theta)
+        return record_chains.of_counts((self.posterior, self.probabilities), table, law, sizes)
+
+    def _sizes_of(self, mechanism: Mechanism) -> record_chains.Sizes:
+        if mechanism.n is not None:
+            if self.n is not None:
+                raise InvalidInput(
+                    f"the model has n, but the release says n = {mechanism.n}; leave n out of the "
+                    "model"
+                )
+            return [(mechanism.n, 1.0)]
+        if self.n is None:
+            raise InvalidInput(
+                "n is confidential in this release; give the model a prior on it, for example "
+                "n=range(500, 1501), or n itself if you know it"
+            )
+        sizes: record_chains.Sizes = self.n
+        return sizes
+
+    def _result(
+        self, drawn: record_chains.Chains, release: Release, reason: str, sizes: record_chains.Sizes
+    ) -> az.InferenceData:
+        import numba
+
+        posterior: dict[str, Any] = {}
+        at = 0
+        for name, shape in self.parameters.items():
+            end = at + math.prod(shape)
+            posterior[name] = drawn.theta[..., at:end].reshape(*drawn.n.shape, *shape)
+            at = end
+        if len(sizes) > 1:
+            posterior["n"] = drawn.n
+        statistics = {"acceptance_rate": drawn.acceptance_rate, "log_law": drawn.log_law}
+        found = Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
+        about = {
+            "family": self.family,
+            "records": "one by one" if self.support is None else "counted",
+            "verdict": verdict_on(found),
+        }
+        dims = {
+            name: [f"{name}_dim_{i}" for i in range(len(shape))]
+            for name, shape in self.parameters.items()
+        }
+        return inference_data(found, release, reason=reason, model=about, dims=dims)

@@ -1,0 +1,203 @@
+"""Hamiltonian Monte Carlo of regression moments: chains that are compiled as a whole.
+
+A density of Laplace noise has a kink in every number, and needs many short steps. They are cheap
+here: a step costs some microseconds, as long as no Python is run between.
+
+The coordinates are first whitened by the curvature at a mode (`start`); then, during
+warm-up, by the covariance of all chains' draws.
+Trajectories have a random length, uniform between a half and three halves of `_LENGTH`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.inference.regression.coordinates import Space, read_moments, sampled_density
+from bayesdp.inference.regression.moments import Floats
+from bayesdp.inference.regression.start import Hidden, first_point, white_space
+from bayesdp.networks.compiling import kernel
+
+_LENGTH = 2.4  # of a trajectory: with a random length, near the best for a normal density
+_ACCEPTED = {False: 0.75, True: 0.9}  # aimed at, by whether all noise is Gaussian
+_ACCEPTED_OF_COEFFICIENTS = 0.99  # which leave curved ridges of moments
+_MOST = 1023  # steps of a trajectory
+_WARMUP = ((0.05, 0.1), (0.05, 0.15), (0.1, 0.35))  # shares: for the step, for the covariance
+_FEWEST = 20  # draws that a covariance is taken from
+_PADDING = 5  # draws a coordinate that a diagonal covariance counts for, beside a whole one
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Draws of the moments, shape (chains, draws, ...).
+
+    Attributes
+    ----------
+    n, mean : ndarray
+    rows : ndarray
+        A' of the covariance A A', so that the scatter is n A A'.
+    sample_stats : dict of str to ndarray
+    """
+
+    n: Floats
+    mean: Floats
+    rows: Floats
+    sample_stats: dict[str, NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]]
+
+
+def sample_moments(
+    hidden: Hidden,
+    *,
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Moments:
+    """Draws of the moments given what was released of them.
+
+    Raises
+    ------
+    EngineFailed
+        If no point with a density is found.
+    """
+    generators = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(chains)]
+    space, kept, stats = sample_coordinates(hidden, generators, draws, warmup, progress)
+    uniform = np.stack([rng.random(draws) for rng in generators])
+    read = [read_moments(q, each, space) for q, each in zip(kept, uniform, strict=True)]
+    n, mean, rows = (np.stack(each) for each in zip(*read, strict=True))
+    return Moments(
+        n,
+        mean,
+        rows,
+        {
+            "lp": stats[..., 0],
+            "acceptance_rate": stats[..., 1],
+            "step_size": stats[..., 2],
+            "n_steps": stats[..., 3].astype(np.int64),
+            "diverging": stats[..., 4] > 0,
+        },
+    )
+
+
+def sample_coordinates(
+    hidden: Hidden,
+    generators: Sequence[np.random.Generator],
+    draws: int,
+    warmup: int,
+    progress: Callable[[float], None] = lambda done: None,
+) -> tuple[Space, Floats, Floats]:
+    """The coordinates that chains run in, draws of them, and statistics; a generator a chain."""
+    space, chains = white_space(hidden), len(generators)
+    gaussian, penalty = hidden.seen[2:]
+    target = _ACCEPTED_OF_COEFFICIENTS if penalty else _ACCEPTED[bool(gaussian.all())]
+    points = [first_point(space, rng) for rng in generators]
+    steps = [0.1] * chains
+    with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
+
+        def run(adapting: int, keeping: int) -> list[tuple[Floats, ...]]:
+            seeds = [int(rng.integers(2**31)) for rng in generators]
+            found = [
+                pool.submit(_chain, q, step, adapting, keeping, target, child, space)
+                for q, step, child in zip(points, steps, seeds, strict=True)
+            ]
+            return [each.result() for each in found]
+
+        spent = 0
+        for for_step, for_covariance in _WARMUP:
+            adapting, keeping = math.ceil(for_step * warmup), math.ceil(for_covariance * warmup)
+            made = run(adapting, keeping)
+            space, points = _whitened(space, [each[0] for each in made])
+            steps = [float(each[1][-1, 2]) for each in made]
+            spent += adapting + keeping
+            progress(spent / (warmup + draws))
+        made = run(max(warmup - spent, 1), draws)
+        progress(1.0)
+    return space, np.stack([each[0] for each in made]), np.stack([each[1] for each in made])
+
+
+def _whitened(space: Space, kept: list[Floats]) -> tuple[Space, list[Floats]]:
+    """Coordinates in which the draws have mean 0 and covariance 1, and each chain's last."""
+    origin, rotation, *rest = space
+    q = np.concatenate(kept)
+    if len(q) < _FEWEST:
+        return space, [each[-1] for each in kept]
+    share = len(q) / (len(q) + _PADDING * q.shape[1])
+    covariance = np.atleast_2d(np.cov(q.T))
+    variances = np.maximum(np.diag(covariance), 1e-6)
+    covariance = share * covariance + np.diag(variances - share * np.diag(covariance))
+    root = np.linalg.cholesky(covariance)
+    centre = q.mean(axis=0)
+    points = [np.linalg.solve(root, each[-1] - centre) for each in kept]
+    moved = origin + centre @ rotation, np.ascontiguousarray(root.T @ rotation)
+    return (*moved, *rest), points
+
+
+@kernel
+def _chain(
+    start: Floats,
+    step: float,
+    warmup: int,
+    draws: int,
+    target: float,
+    seed: int,
+    space: Space,
+) -> tuple[Floats, Floats]:
+    """Draws after `warmup` draws that adapt the step (Nesterov's dual averaging), and statistics.
+
+    They are log density, acceptance probability, step, number of steps, and whether it diverged.
+    """
+    np.random.seed(seed)
+    size = start.size
+    q, slope = start.copy(), np.empty(size)
+    kept, stats = np.empty((draws, size)), np.empty((draws, 5))
+    value = sampled_density(q, slope, space)
+    most, average, error = math.log(10 * step), math.log(step), 0.0
+    p, there, at = np.empty(size), np.empty(size), np.empty(size)
+    for t in range(warmup + draws):
+        energy = -value
+        for i in range(size):
+            p[i] = np.random.normal()
+            there[i], at[i] = q[i], slope[i]
+            energy += p[i] * p[i] / 2
+        count = min(math.ceil(_LENGTH * (0.5 + np.random.random()) / step), _MOST)
+        reached, done = value, 0
+        while done < count:
+            for i in range(size):
+                p[i] += step / 2 * at[i]
+                there[i] += step * p[i]
+            reached = sampled_density(there, at, space)
+            done += 1
+            if not reached > -np.inf:
+                break
+            for i in range(size):
+                p[i] += step / 2 * at[i]
+        change = energy + reached
+        for i in range(size):
+            change -= p[i] * p[i] / 2
+        diverged = not change > -1000.0  # NaN too
+        accepted = 0.0 if diverged else math.exp(min(change, 0.0))
+        if np.random.random() < accepted:
+            for i in range(size):
+                q[i], slope[i] = there[i], at[i]
+            value = reached
+        if t < warmup:
+            past = t + 1.0
+            error += (target - accepted - error) / (past + 10)
+            step = math.exp(most - math.sqrt(past) / 0.05 * error)
+            average += past**-0.75 * (math.log(step) - average)
+            if t == warmup - 1:
+                step = math.exp(average)
+            continue
+        for i in range(size):
+            kept[t - warmup, i] = q[i]
+        stats[t - warmup, 0], stats[t - warmup, 1] = value, accepted
+        stats[t - warmup, 2], stats[t - warmup, 3] = step, done
+        stats[t - warmup, 4] = 1.0 if diverged else 0.0
+    return kept, stats

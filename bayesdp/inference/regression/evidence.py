@@ -1,0 +1,40 @@
+"""The log evidence of a linear regression: a bridge over the moments' own coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesdp.engines.bridge import Integral, log_integral
+from bayesdp.inference.regression.chain import sample_coordinates
+from bayesdp.inference.regression.coordinates import Space, sampled_density
+from bayesdp.inference.regression.moments import Floats
+from bayesdp.inference.regression.start import Hidden
+from bayesdp.networks.compiling import kernel
+
+
+@kernel
+def _densities(points: Floats, space: Space) -> Floats:
+    found, slope = np.empty(points.shape[0]), np.empty(points.shape[1])
+    for s in range(points.shape[0]):
+        value = sampled_density(points[s], slope, space)
+        found[s] = value if value == value else -np.inf  # overflow, far from any moments
+    return found
+
+
+def log_evidence_of_moments(
+    hidden: Hidden, *, draws: int, chains: int, warmup: int, seed: int | None
+) -> Integral:
+    """log of the integral over all moments of their density and the noise's, without its constant.
+
+    The density of n is taken as 1 a number.
+    """
+    *seeds, last = np.random.SeedSequence(seed).spawn(chains + 1)
+    generators = [np.random.default_rng(child) for child in seeds]
+    space, kept, _ = sample_coordinates(hidden, generators, draws, warmup)
+    found = log_integral(
+        lambda points: _densities(np.ascontiguousarray(points), space),
+        kept,
+        generator=np.random.default_rng(last),
+    )
+    stretch = float(np.linalg.slogdet(space[1])[1])
+    return Integral(found.log_value + stretch, found.standard_error, found.problems)

@@ -1,0 +1,265 @@
+r"""Linear regression from noisy moments of bounded columns, or from perturbed coefficients.
+
+    x ~ N(mu, Sigma),    y | x ~ N(c_0 + c'x, sigma^2),    z_k | records ~ mechanism, k = 1..M,
+
+of columns rescaled by their public bounds to [-1, 1]. Only z is seen, and it depends on the records
+through s, the sums of columns, of their squares and of their products. With conjugate priors the
+parameters integrate out, and what is left is p(s), in closed form, times the mechanism's law:
+Hamiltonian Monte Carlo draws s (and n, where it is confidential), and the coefficients given s are
+drawn exactly, each draw by itself (`bayesdp.inference.regression.moments`, `chain`).
+Bernstein and Sheldon (2019) approximate the same posterior by a normal law of s.
+
+Given s the posterior of the regression doesn't depend on the law of the predictors. That they are
+normal, with a vague prior, says which s are likely where noise leaves it open, and no more: with
+predictors of two values, say, little is lost.
+
+Perturbed coefficients of the ridge regression depend on the records through the same moments, so
+they have the same chain (`bayesdp.inference.regression.coefficients_law`). They say less: of the
+predictors' spread and of sigma hardly anything, so those priors matter.
+
+Predictors that are left out are left out with their moments: the posterior is that given the
+noisy numbers of the chosen columns alone. What the others' numbers would say of the true moments of
+the chosen ones is lost; a regression on all columns uses all numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numba
+import numpy as np
+
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.regression.chain import sample_moments
+from bayesdp.inference.regression.linear_read import Read, known_moments
+from bayesdp.inference.regression.linear_release import read
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Engine = Literal["auto", "hmc"]
+_REASON = (
+    "the parameters can be integrated out, so the moments alone are sampled, by compiled "
+    "Hamiltonian Monte Carlo, and exact draws of the coefficients given them exist"
+)
+
+
+@dataclass(frozen=True)
+class LinearRegression:
+    """Inference about a linear regression from noisy moments or perturbed coefficients.
+
+    Parameters
+    ----------
+    response : str
+        Which column of the release is regressed on the others.
+    prior : tuple (m0, k, a, b)
+        sigma^2 ~ InverseGamma(a, b) and coefficients ~ N(m0, sigma^2 / k), of columns rescaled to
+        [-1, 1]: m0 and k one number for all, or one for the intercept and for each predictor.
+        Priors must be proper: noisy moments don't rule out those of no spread.
+    predictors : sequence of str, optional
+        Default: all other columns, in their order.
+    predictors_prior : tuple (m, r, nu, psi), optional
+        Of the rescaled predictors: Sigma ~ InverseWishart(nu, diag(psi)), mu ~ N(m, Sigma / r).
+        m and psi one number, or one for each. Default: (0, 0.1, p + 2, 0.1).
+    n : range, optional
+        Numbers of records that there may be where the release doesn't say n, all as probable,
+        none below p + 2, the fewest whose moments have a density. Default: from p + 2 to 2^29.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp, numpy as np, pandas as pd
+    >>> age = np.random.default_rng(1).uniform(18, 90, size=2000)
+    >>> table = pd.DataFrame({"age": age, "pressure": 100 + 0.5 * age})
+    >>> declared = bdp.NoisyMoments({"age": (18, 90), "pressure": (70, 250)}, epsilon=1.0)
+    >>> idata = bdp.LinearRegression("pressure").fit(declared.release(table))
+    >>> slope = idata.posterior["beta"].sel(coefficient="age")
+    """
+
+    response: str
+    prior: tuple[Any, ...] = (0.0, 0.1, 1.0, 0.1)
+    predictors: Sequence[str] | None = None
+    predictors_prior: tuple[Any, ...] | None = None
+    n: range | None = None
+
+    family: ClassVar[str] = "linear_regression"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.response, str) or not self.response:
+            raise InvalidInput(f"response is {self.response!r}; it must be the name of a column")
+        if self.predictors is not None:
+            names = self.predictors
+            good = isinstance(names, Sequence) and not isinstance(names, str) and len(names) > 0
+            good = good and all(isinstance(name, str) for name in names)
+            if not good or len(set(names)) < len(names) or self.response in names:
+                raise InvalidInput(
+                    f"predictors is {names!r}; it must be names of columns, each once and not the "
+                    "response's, or None for all others"
+                )
+            object.__setattr__(self, "predictors", tuple(names))
+        sizes = self.n
+        if sizes is not None and not (
+            isinstance(sizes, range) and sizes and sizes.step == 1 and sizes[0] >= 1
+        ):
+            raise InvalidInput(
+                f"n is {sizes!r}; it must be a range of whole numbers from 1, as range(500, 1501), "
+                "or None"
+            )
+        check_prior(self.prior, self._count(self.prior, 1))
+        check_predictors_prior(self.predictors_prior, self._count(self.predictors_prior or (), 0))
+
+    def _count(self, prior: Any, more: int) -> int:
+        """Predictors: as listed, or else as a prior has numbers for each."""
+        if self.predictors is not None:
+            return len(self.predictors)
+        each = prior if isinstance(prior, Sequence) else ()
+        lengths = [len(x) - more for x in each if isinstance(x, Sequence | np.ndarray)]
+        return max(lengths, default=1)
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Engine = "auto",
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 600,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior given the release.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            Of `bdp.NoisyMoments`, any number of copies; its manifest says how. Several are of the
+            same records, by the same bounds. Or one of `bdp.PerturbedCoefficients`.
+        engine : {"auto", "hmc"}
+            There is one: Hamiltonian Monte Carlo of the moments. The first fit on a machine
+            compiles it, in about 15 seconds, and keeps it.
+        draws, chains : int
+            Draws per chain.
+        warmup : int
+            Adaptation draws of each chain.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables "beta", with dimension "coefficient" ("intercept" and the
+            predictors' names), and "sigma", in the columns' own units, and where n is confidential
+            "n"; sample_stats, observed_data (the outputs), constant_data (the mechanism's public
+            parameters), and attrs: engine and why, versions, guarantee, "verdict".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range or the model doesn't fit the release.
+        EngineFailed
+            If no moments have a density.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        if engine not in ("auto", "hmc"):
+            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'hmc'")
+        given = self.read(release)
+        with _bar(progress) as step:
+            found = sample_moments(
+                given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed, progress=step
+            )
+        rng = np.random.default_rng(None if seed is None else [seed, 1])
+        rows = found.rows * np.sqrt(found.n)[..., None, None]
+        posterior = given.coefficients(found.n, found.mean, rows, rng)
+        if given.hidden.first < given.hidden.last:
+            posterior["n"] = found.n
+        versions = {"numba": numba.__version__, "numpy": np.__version__}
+        drawn = Draws(posterior, found.sample_stats, "hmc", versions)
+        return self._result(drawn, release, given, "asked for" if engine == "hmc" else _REASON)
+
+    def fit_naive(
+        self, release: Release, *, draws: int = 1000, chains: int = 4, seed: int | None = None
+    ) -> az.InferenceData:
+        """Draw from the posterior that takes the noisy moments for true; the shape of `fit`'s.
+
+        Wrong, and shown beside the right one, as what one gets by analysing what was released.
+
+        Raises
+        ------
+        InvalidInput
+            As `fit`; or if the noisy moments are those of no records, which is common, or
+            coefficients alone were released.
+        """
+        check_sampling(seed, draws=draws, chains=chains)
+        given = self.read(release)
+        moments = known_moments(given.hidden)
+        n, mean, rows = (np.broadcast_to(x, (chains, draws, *x.shape)) for x in moments)
+        posterior = given.coefficients(n, mean, rows, np.random.default_rng(seed))
+        if given.hidden.first < given.hidden.last:
+            posterior["n"] = n
+        stats = {"lp": np.zeros((chains, draws))}
+        drawn = Draws(posterior, stats, "exact", {"numpy": np.__version__})
+        return self._result(drawn, release, given, "naive: takes the noisy moments for true")
+
+    def read(self, release: Releases) -> Read:
+        """What the model reads of a release, checked."""
+        return read(
+            release,
+            response=self.response,
+            predictors=self.predictors,
+            prior=self.prior,
+            predictors_prior=self.predictors_prior,
+            sizes=self.n,
+        )
+
+    def _result(
+        self, drawn: Draws, release: Releases, given: Read, reason: str
+    ) -> az.InferenceData:
+        about = {
+            "family": self.family,
+            "response": self.response,
+            "prior": json.dumps(self.prior),
+            "predictors_prior": json.dumps(self.predictors_prior),
+            "verdict": verdict_on(drawn),
+        }
+        return inference_data(
+            drawn,
+            *releases_of(release),
+            reason=reason,
+            model=about,
+            coords={"coefficient": list(given.names)},
+            dims={name: [] for name in drawn.posterior if name != "beta"},
+        )
+
+
+@contextmanager
+def _bar(shown: bool) -> Iterator[Callable[[float], None]]:
+    """A function that takes what share of the work is done."""
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as bar:
+        task = bar.add_task("sampling", total=1.0)
+        yield lambda done: bar.update(task, completed=done)

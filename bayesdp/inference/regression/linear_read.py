@@ -1,0 +1,139 @@
+"""What a linear regression takes from a release, and how draws get the columns' own units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.regression.moments import Floats, Prior
+from bayesdp.inference.regression.start import Hidden
+from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression
+from bayesdp.mechanisms.families.moments import MOST
+from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
+from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
+from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
+
+INTERCEPT = "intercept"
+_FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continuous
+
+
+@dataclass(frozen=True)
+class Read:
+    """The noisy moments of the columns that a regression is of, the response last.
+
+    Attributes
+    ----------
+    hidden : Hidden
+    prior : tuple
+        (m0, k, a, b) in its standard form.
+    names : tuple of str
+        Of the coefficients.
+    ends : ndarray, shape (columns, 2)
+        The columns' bounds.
+    log_constant : float
+        What the moments' density lacks to be that of them, n and the noisy numbers' probabilities.
+    """
+
+    hidden: Hidden
+    prior: tuple[Any, ...]
+    names: tuple[str, ...]
+    ends: Floats
+    log_constant: float
+
+    def coefficients(
+        self, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
+    ) -> dict[str, Floats]:
+        """A draw of "beta" and "sigma" for each moments of records, in the columns' own units.
+
+        `rows` are those of a matrix S whose S'S is the scatter.
+        """
+        y = len(self.ends) - 1
+        c0, c, sd = drawn_regression(self.prior, n, mean, rows, y, list(range(y)), rng)
+        middle, half = self.ends.mean(axis=1), (self.ends[:, 1] - self.ends[:, 0]) / 2
+        slopes = half[-1] * c / half[:-1]
+        intercept = middle[-1] + half[-1] * c0 - slopes @ middle[:-1]
+        beta = np.concatenate([intercept[..., None], slopes], axis=-1)
+        return {"beta": beta, "sigma": half[-1] * sd}
+
+
+def check_fine(mechanism: NoisyMomentsMechanism | PerturbedCoefficientsMechanism) -> None:
+    """Raise InvalidInput where the noise isn't as good as continuous."""
+    if mechanism.granularity > mechanism.scale * _FINE:
+        raise InvalidInput(
+            f"the release's granularity {mechanism.granularity!r} is coarser than scale 2^-16, "
+            f"and its law is taken as continuous here; release with granularity=None"
+        )
+
+
+def priors_of(prior: Any, predictors_prior: Any, p: int) -> tuple[tuple[Any, ...], Prior]:
+    """That of the regression in its standard form, and all as the density takes them."""
+    checked = check_prior(prior, p)
+    m, r, nu, psi = check_predictors_prior(predictors_prior, p)
+    m0, k, a, b = checked
+    return checked, (
+        np.full(p + 1, m0),
+        np.full(p + 1, k),
+        np.array([a, b]),
+        np.full(p, m),
+        np.array([r, nu]),
+        np.full(p, psi),
+    )
+
+
+def possible_sizes(public: int | None, sizes: range | None, least: int) -> tuple[int, int]:
+    """The smallest and the largest number of records that there may be."""
+    if public is not None:
+        if sizes is not None:
+            raise InvalidInput(
+                f"the model has n = {sizes!r}, but the release says n = {public}; leave n out of "
+                "the model"
+            )
+        if public < least:
+            raise InvalidInput(
+                f"the release has n = {public} records, fewer than the {least} that moments of "
+                f"{least - 1} columns have a density for; take fewer predictors"
+            )
+        return public, public
+    if sizes is None:
+        return least, MOST
+    if sizes[0] < least:
+        raise InvalidInput(
+            f"n is {sizes!r}; moments of {least - 1} columns have a density for {least} records or "
+            "more: take larger numbers or fewer predictors"
+        )
+    return sizes[0], sizes[-1]
+
+
+def known_moments(hidden: Hidden) -> tuple[Floats, Floats, Floats]:
+    """n, the mean and rows of the noisy moments, as if they were the records' own.
+
+    Raises
+    ------
+    InvalidInput
+        If no records have such moments.
+    """
+    noisy, d = hidden.seen[0].mean(axis=1), hidden.columns
+    if hidden.seen[3]:
+        raise InvalidInput(
+            "the release is of coefficients, without the moments that a posterior needs, so there "
+            "is no naive one"
+        )
+    n = float(hidden.first)
+    if hidden.first < hidden.last:
+        n = float(np.rint(hidden.noisy_n.mean()))
+    second = np.diag(noisy[d : 2 * d])
+    j, k = np.triu_indices(d, 1)
+    second[j, k] = second[k, j] = noisy[2 * d :]
+    try:
+        if not hidden.first <= n <= hidden.last:
+            raise np.linalg.LinAlgError
+        root = np.linalg.cholesky(second - np.outer(noisy[:d], noisy[:d]) / n)
+    except np.linalg.LinAlgError as error:
+        raise InvalidInput(
+            "the noisy numbers are those of no records: n or the matrix of moments isn't "
+            "positive, so there is no naive posterior"
+        ) from error
+    return np.array(n), noisy[:d] / n, np.array(root.T, dtype=np.float64)

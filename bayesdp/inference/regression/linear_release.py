@@ -1,0 +1,167 @@
+"""What a linear regression reads from noisy moments, of one release or several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations, repeat
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.readers import instead
+from bayesdp.inference.regression.linear_coefficients import is_of_coefficients, of_coefficients
+from bayesdp.inference.regression.linear_read import (
+    INTERCEPT,
+    Read,
+    check_fine,
+    possible_sizes,
+    priors_of,
+)
+from bayesdp.inference.regression.moments import Floats
+from bayesdp.inference.regression.start import Hidden
+from bayesdp.inference.several import Releases, agreed_size, releases_of
+from bayesdp.mechanisms.families.linear_regression import LinearRegression as Family
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
+
+
+def read(
+    release: Releases,
+    *,
+    response: str,
+    predictors: Sequence[str] | None,
+    prior: Any,
+    predictors_prior: Any,
+    sizes: range | None,
+) -> Read:
+    """What is known of the moments, checked; several releases are of the same records.
+
+    Raises
+    ------
+    InvalidInput
+        If a release isn't of noisy moments, or of other columns, or its n, its lattice or the
+        priors don't fit; or if several differ in n or in a column's bounds.
+    """
+    releases = releases_of(release)
+    if coefficients := [each for each in releases if is_of_coefficients(each.mechanism)]:
+        if len(releases) > 1:
+            raise InvalidInput(
+                f"there are {len(releases)} releases, and one is of coefficients, which are fitted "
+                "by themselves; give that one alone"
+            )
+        return of_coefficients(
+            coefficients[0], response, predictors, prior, predictors_prior, sizes
+        )
+    mechanisms = [_check_mechanism(each.mechanism) for each in releases]
+    chosen = [*_predictors(mechanisms, response, predictors), response]
+    ends = _common_bounds(mechanisms, chosen)
+    p = len(chosen) - 1
+    public = agreed_size([each.parts[0] for each in releases], None)
+    first, last = possible_sizes(public, sizes, p + 2)
+    outputs, noisy_n = [], []
+    for each, made in zip(releases, mechanisms, strict=True):
+        table = np.array(each.outputs, dtype=np.float64).T
+        values = dict(zip(_keys(made.columns, made.n is not None), table, strict=True))
+        outputs.append([values[key] for key in _keys(chosen, True)])
+        noisy_n.append(values.get(()))
+    copies = [len(each.outputs) for each in releases]
+    checked, arrays = priors_of(prior, predictors_prior, p)
+    hidden = Hidden(
+        seen=(
+            np.ascontiguousarray(np.concatenate(outputs, axis=1)),
+            np.repeat([made.scale for made in mechanisms], copies),
+            np.repeat([made.noise == "gaussian" for made in mechanisms], copies),
+            0.0,
+        ),
+        prior=arrays,
+        noisy_n=np.zeros(sum(copies)) if public is not None else np.concatenate(noisy_n),  # type: ignore[arg-type]
+        first=first,
+        last=last,
+    )
+    constant = sum(map(_log_constant, mechanisms, copies, noisy_n, repeat(hidden)))
+    constant -= math.log(last - first + 1)
+    return Read(hidden, checked, (INTERCEPT, *chosen[:-1]), ends, constant)
+
+
+def _check_mechanism(mechanism: Any) -> NoisyMomentsMechanism:
+    if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Family):
+        raise InvalidInput(
+            "the release is of modips copies of regression records, whose law is intractable: a "
+            "noisy matrix is projected and integrated over; analyse each copy as data and combine "
+            "the results with bdp.combine, or release bdp.NoisyMoments"
+        )
+    if not isinstance(mechanism, NoisyMomentsMechanism):
+        raise InvalidInput(
+            f"the release's mechanism {mechanism.name!r} doesn't randomise what a LinearRegression "
+            f"can read; it takes noisy moments, as bdp.NoisyMoments releases them, and perturbed "
+            f"coefficients, as bdp.PerturbedCoefficients does; {instead(mechanism)}"
+        )
+    check_fine(mechanism)
+    return mechanism
+
+
+def _predictors(
+    mechanisms: Sequence[NoisyMomentsMechanism], response: str, predictors: Sequence[str] | None
+) -> tuple[str, ...]:
+    for made in mechanisms:
+        columns = made.columns
+        if response not in columns:
+            raise InvalidInput(
+                f"response is {response!r}; the release's columns are {list(columns)}"
+            )
+        if predictors is None and set(columns) != set(mechanisms[0].columns):
+            raise InvalidInput(
+                f"the releases have the columns {list(mechanisms[0].columns)} and {list(columns)}; "
+                "say which predictors to take of those that all have"
+            )
+        unknown = [name for name in predictors or () if name not in columns]
+        if unknown:
+            raise InvalidInput(
+                f"predictors has {unknown}; the release's columns are {list(columns)}"
+            )
+    if predictors is None:
+        predictors = [name for name in mechanisms[0].columns if name != response]
+    if INTERCEPT in predictors:
+        raise InvalidInput(
+            f"a predictor is called {INTERCEPT!r}, as the regression's constant is; release it "
+            "under another name"
+        )
+    return tuple(predictors)
+
+
+def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence[str]) -> Floats:
+    """Of the chosen columns: moments are of columns rescaled by them."""
+    first, *others = [dict(made.bounds) for made in mechanisms]
+    for ends in others:
+        if wrong := [name for name in chosen if ends[name] != first[name]]:
+            name = wrong[0]
+            raise InvalidInput(
+                f"the releases bound {name!r} by {first[name]} and {ends[name]}, so that their "
+                "moments are of different numbers; fit one of them"
+            )
+    return np.array([first[name] for name in chosen])
+
+
+def _log_constant(
+    mechanism: NoisyMomentsMechanism, copies: int, noisy_n: Floats | None, hidden: Hidden
+) -> float:
+    """The noise's, on its lattice; and of a noisy n, where n is known, its law."""
+    numbers = hidden.seen[0].shape[0]
+    found = numbers * copies * float(mechanism.parts[-1].noise.log_pmf(0))
+    if noisy_n is None:
+        return float(found)
+    at = np.zeros(copies) if hidden.first < hidden.last else noisy_n - hidden.first
+    return float(found + mechanism.parts[0].noise.log_pmf(at).sum())
+
+
+def _keys(names: Sequence[str], public_n: bool) -> list[Any]:
+    """What each number is a sum of: of nothing, of one column, of two or of one twice."""
+    first: list[Any] = [] if public_n else [()]
+    first += [(name,) for name in names]
+    return [*first, *((x, x) for x in names), *map(_pair, combinations(names, 2))]
+
+
+def _pair(names: tuple[str, str]) -> frozenset[str]:
+    return frozenset(names)

@@ -1,0 +1,254 @@
+r"""Logistic regression on predictors of finitely many values, from a noisy or randomised release.
+
+    log odds of the response = beta_0 + (design of the predictors) . beta,
+    released z | the records ~ mechanism.
+
+Only z is seen. It is of a table of counts, response by predictors, or each record's answer; what
+was true is summed out, exactly, where that can be done, and else sampled with the coefficients
+(`bayesdp.inference.regression.logistic_release`). A logistic regression is a log-linear model in
+which how frequent each combination of predictors is has a parameter of its own, and the engine is
+that model's (`bayesdp.engines.log_linear_chain`); those parameters' prior doesn't depend on beta,
+so that beta's is as declared and, were the records known, how many have which predictors would
+tell nothing of it, as should be.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from bayesdp.checks import is_number
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.regression.logistic_design import split
+from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
+from bayesdp.inference.regression.logistic_problem import Setting
+from bayesdp.inference.regression.logistic_release import setting_of
+from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.sizes import sizes_of_prior
+from bayesdp.inference.verdict import verdict_on
+from bayesdp.release import Release
+
+if TYPE_CHECKING:
+    import arviz as az
+
+Engine = Literal["auto", "hmc", "gibbs"]
+
+
+@dataclass(frozen=True)
+class LogisticRegression:
+    """Inference about a logistic regression from a private release of a table or of answers.
+
+    Parameters
+    ----------
+    formula : str
+        The response, of two categories, and the predictors in Wilkinson's notation:
+        "smokes ~ age + sex", "smokes ~ age*sex", "smokes ~ ." for all columns, "smokes ~ 1" for
+        none. Columns whose categories are all numbers enter as numbers, others, and intervals, by
+        an indicator of each category but the first.
+    prior : tuple (mean, sd)
+        Of the normal priors of the intercept and the coefficients, where columns of numbers are
+        rescaled to [-1, 1] by their smallest and largest value: one number for all, or one for
+        each.
+    success : optional
+        Which category of the response counts as 1. Default: its last.
+    factors : sequence of str
+        Columns of numbers whose categories are labels all the same.
+    spread : float
+        Where predictors are confidential: sd of the normal prior of the log frequencies of their
+        combinations, about a common number.
+    rate : tuple of two floats
+        Mean and sd of the normal prior of that number, the log expected number of records of a
+        combination, where n isn't known.
+    n : int, range or array_like of float, optional
+        Where the release doesn't say the number of records: the number, a range of equally likely
+        ones, or an array whose element k is Pr[n = k]. Without, counts are Poisson.
+    categories : mapping of str to sequence, optional
+        The columns' categories where the release doesn't say them, in the order of its cells, the
+        last column moving fastest.
+    zeros : array of bool, optional
+        Structural zeros where the release doesn't say them: True where no record can be.
+    data : DataFrame or mapping of str to array_like, optional
+        Predictors, of any values, where they are public: the release is then of each record's
+        response, by randomized response, in the same order.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or the formula isn't one.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> columns = {"age": [30, 50, 70], "ill": ["no", "yes"]}
+    >>> made = bdp.DirichletMultinomialSynthesizer(2.0, categories=columns)
+    >>> release = made.release(counts=[90, 10, 80, 20, 60, 40])
+    >>> idata = bdp.LogisticRegression("ill ~ age").fit(release, draws=500, seed=1)
+    >>> idata.posterior["coefficient"].to_numpy().tolist()
+    ['intercept', 'age']
+    """
+
+    formula: str
+    prior: tuple[Any, Any] = (0.0, 2.5)
+    success: Any = None
+    factors: Sequence[str] = ()
+    spread: float = 1.0
+    rate: tuple[float, float] = (0.0, 10.0)
+    n: Any = field(default=None, compare=False)
+    categories: Mapping[str, Sequence[Any]] | None = field(default=None, compare=False)
+    zeros: Any = field(default=None, compare=False)
+    data: Any = field(default=None, compare=False)
+
+    family: ClassVar[str] = "logistic_regression"
+
+    def __post_init__(self) -> None:
+        split(self.formula)
+        object.__setattr__(self, "prior", _check_prior(self.prior))
+        pair = self.rate
+        good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
+        if not good or not all(map(_is_finite, pair)) or pair[1] <= 0:
+            raise InvalidInput(
+                f"rate is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
+            )
+        if not _is_finite(self.spread) or self.spread <= 0:
+            raise InvalidInput(f"spread is {self.spread!r}; it must be positive and finite")
+        names = self.factors
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput(f"factors is {names!r}; it must be a sequence of columns' names")
+        if self.n is not None:
+            object.__setattr__(self, "n", sizes_of_prior(self.n))
+
+    def fit(
+        self,
+        release: Releases,
+        *,
+        engine: Engine = "auto",
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 1000,
+        thin: int = 2,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> az.InferenceData:
+        """Draw from the posterior given the release.
+
+        Parameters
+        ----------
+        release : Release, or several in a list
+            Of a table's counts or of answers, without groups, any number of copies; several are of
+            the counts of one table.
+        engine : {"auto", "hmc", "gibbs"}
+            "hmc" sums out what was true: of answers always, of a table where each cell has noise
+            of its own and the number of records is Poisson. "gibbs" samples the latent table.
+            "auto" takes the first if it can.
+        draws, chains : int
+            Draws per chain.
+        warmup : int
+            Iterations that each chain leaves out first.
+        thin : int
+            Iterations a draw.
+        seed : int, optional
+            For reproducible draws.
+        progress : bool
+            Nothing is shown yet.
+
+        Returns
+        -------
+        arviz.InferenceData
+            posterior variables "beta", with the dimension "coefficient" ("intercept", "age",
+            "sex[f]", "age:sex[f]") and in the columns' own units, and "n" where it has a prior.
+            Also sample_stats, observed_data (the outputs), constant_data (the mechanism's public
+            parameters), and attrs: engine and why, versions, guarantee, "verdict".
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range, the model doesn't fit the release, or the engine can't
+            sample it.
+        EngineFailed
+            If a chain fails.
+
+        Warns
+        -----
+        UserWarning
+            If chains haven't mixed.
+        """
+        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
+        setting = setting_of(self, release)
+        run, reason = chosen(engine, setting)
+        drawn = sampled(setting, summed=run == "hmc", **given)
+        return self._result(drawn, release, setting, reason)
+
+    def fit_naive(
+        self,
+        release: Release,
+        *,
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 1000,
+        thin: int = 2,
+        seed: int | None = None,
+    ) -> az.InferenceData:
+        """The posterior that takes what was released for true, for comparison; shaped as `fit`'s.
+
+        Answers, and synthetic tables, are pooled over copies as so many records; of noisy cells
+        the average over copies, rounded, is the table.
+
+        Raises
+        ------
+        InvalidInput
+            As `fit`; or if a count is below 0, which nobody can take for real, or overlapping
+            marginals were released, which are no table.
+        """
+        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
+        setting, table = naive_setting(self, release)
+        drawn = sampled(setting, summed=table is None, known=table, **given)
+        return self._result(drawn, release, setting, "naive: takes what was released for true")
+
+    def _result(
+        self, drawn: Draws, release: Releases, setting: Setting, reason: str
+    ) -> az.InferenceData:
+        about = {
+            "family": self.family,
+            "formula": self.formula,
+            "prior": json.dumps(self.prior),
+            "spread": json.dumps(self.spread),
+            "rate": json.dumps(list(self.rate)),
+            "verdict": verdict_on(drawn),
+        }
+        return inference_data(
+            drawn,
+            *releases_of(release),
+            reason=reason,
+            model=about,
+            coords={"coefficient": list(setting.design.labels)},
+            dims={name: [] for name in drawn.posterior if name != "beta"},
+        )
+
+
+def _is_finite(value: Any) -> bool:
+    return is_number(value) and math.isfinite(value)
+
+
+def _check_prior(prior: Any) -> tuple[Any, Any]:
+    """As a pair of floats or tuples of floats."""
+    made: list[Any] = []
+    pair: list[Any] = list(prior) if isinstance(prior, Sequence) and len(prior) == 2 else []
+    for each in pair:
+        several = isinstance(each, Sequence | np.ndarray) and not isinstance(each, str)
+        values: list[Any] = list(each) if several else [each]
+        if values and all(map(_is_finite, values)):
+            made.append(tuple(map(float, values)) if several else float(each))
+    if len(made) < 2 or np.min(made[1]) <= 0:
+        raise InvalidInput(
+            f"prior is {prior!r}; it must be the means and standard deviations of normal priors, "
+            "as (0, 2.5), each one number for all coefficients or one for each; sds are positive "
+            "and finite, since noisy counts can fit an infinite coefficient"
+        )
+    return made[0], made[1]

@@ -1,0 +1,124 @@
+"""What a logistic regression reads from answers: records whose true categories are summed out.
+
+A record of cell c gives the answers j_1..j_M with probability K[c, j_1] ... K[c, j_M], so records
+of like answers, and like public predictors, count together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.log_linear import Problem
+from bayesdp.engines.log_linear_moves import ANSWERS, Released
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear.release import axes_of
+from bayesdp.inference.regression.logistic_design import logit_design, predictors_of_data, split
+from bayesdp.inference.regression.logistic_problem import (
+    Setting,
+    paired,
+    prior_of,
+    problem_of,
+    success_of,
+)
+from bayesdp.mechanisms.counts.cells import Axis, shape_of
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def setting_of_answers(model: Any, made: RandomizedResponse, part: Part, naive: bool) -> Setting:
+    """Read a randomized response's release; with `naive`, each answer as a record's truth.
+
+    Raises
+    ------
+    InvalidInput
+        If it and the model don't fit together.
+    """
+    if model.zeros is not None:
+        raise InvalidInput("zeros is given, but the release is of answers; leave it out")
+    answers, matrix = np.array(part.outputs, dtype=np.int64), made.matrix
+    if naive:
+        matrix = np.eye(made.k)
+    if model.data is not None:
+        return _of_public_predictors(model, made, answers, matrix, naive)
+    axes = axes_of(made, model.categories, made.k)
+    design, pairs = paired(model, axes, np.ones(shape_of(axes), dtype=bool))
+    patterns, counts = _patterns(answers, naive)
+    weights = matrix[:, patterns].prod(axis=1).T  # of a pattern, one a cell
+    released = _answered(counts, np.tile(np.arange(made.k), len(counts)), weights)
+    nothing = np.zeros(0)
+    problem = problem_of(model, design, pairs, released, [(1, 1.0)], nothing, 1.0, 1.0)
+    return Setting(design, problem, None)
+
+
+def _patterns(answers: Integers, naive: bool) -> tuple[Integers, Integers]:
+    """Different columns of answers, shape (copies, patterns), and how often each is."""
+    if naive:  # each answer a record
+        answers = answers.reshape(1, -1)
+    patterns, counts = np.unique(answers, axis=1, return_counts=True)
+    return patterns, counts
+
+
+def _of_public_predictors(
+    model: Any, made: RandomizedResponse, answers: Integers, matrix: Floats, naive: bool
+) -> Setting:
+    response, formula = split(model.formula)
+    labels = (model.categories or {}).get(response, (0, 1))
+    if model.categories is not None and list(model.categories) != [response]:
+        raise InvalidInput(
+            f"categories is of {list(model.categories)}; where data holds public predictors, it "
+            f"says those of the response {response!r} alone, by default (0, 1)"
+        )
+    axis = Axis(response, categories=tuple(labels))
+    one = success_of(axis, model.success)
+    predictors, where = predictors_of_data(model.data, response, model.factors)
+    if made.k != 2 or len(where) != made.n:
+        raise InvalidInput(
+            f"data has {len(where)} records, and the release is of {made.n} answers of {made.k} "
+            "categories; give the predictors of each record, in the order of the answers, of which "
+            "there must be two"
+        )
+    design = logit_design(formula, predictors, model.factors, len(predictors[0].bins))
+    if naive:
+        where, answers = np.tile(where, len(answers)), answers.reshape(1, -1)
+    patterns, counts = np.unique(np.vstack([where, answers]), axis=1, return_counts=True)
+    weights = matrix[:, patterns[1:]].prod(axis=1).T
+    pairs = np.arange(2 * len(design.columns)).reshape(-1, 2)
+    cells = pairs[patterns[0]]
+    released = _answered(counts, cells.ravel(), weights[:, [1 - one, one]])
+    rates = np.zeros((pairs.size, len(design.labels)))
+    rates[pairs[:, 1]] = design.columns
+    none = np.full(len(design.labels), -1)
+    prior = prior_of(model, design)
+    nothing = np.zeros(0)
+    problem = Problem(rates, *prior, none, nothing, None, released, nothing, 1.0, 1.0, pairs)
+    return Setting(design, problem, None)
+
+
+def _answered(counts: Integers, cells: Integers, weights: Floats) -> Released:
+    """With a row of `weights` a pattern of answers, for as many cells each."""
+    if np.any(weights.max(axis=1) == 0):
+        raise InvalidInput("the outputs have probability zero under the model")
+    whole = int(cells.max()) + 1
+    return Released(
+        places=np.zeros((whole, 0), dtype=np.int64),
+        within=np.zeros((0, 1), dtype=np.bool_),
+        levels=np.zeros((whole, 1), dtype=np.int64),
+        sizes=np.ones(1, dtype=np.int64),
+        strides=np.ones(1, dtype=np.int64),
+        numbers=np.zeros(1, dtype=np.int64),
+        observed=counts[:, None].astype(np.float64),
+        rate=np.zeros((len(counts), 1)),
+        gaussian=np.zeros((len(counts), 1), dtype=bool),
+        first=np.zeros(0, dtype=np.int64),
+        table=np.zeros((0, 0)),
+        kind=ANSWERS,
+        starts=np.arange(len(counts) + 1) * weights.shape[1],
+        cells=np.ascontiguousarray(cells, dtype=np.int64),
+        weights=np.ascontiguousarray(weights.ravel()),
+    )

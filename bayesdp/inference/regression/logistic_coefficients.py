@@ -1,0 +1,109 @@
+"""What a logistic regression reads from perturbed coefficients: a latent table that they are of.
+
+Predictors of finitely many values make a table of the records, and the coefficients are a function
+of it; the table is sampled, and its coefficients found anew for every change of it
+(`bayesdp.engines.log_linear_coefficients`). What the mechanism's solver leaves to be desired is
+below 2^-15 of the noise for epsilon of 1 or less, and taken as nothing, as is the lattice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bayesdp.engines.log_linear_moves import COEFFICIENTS
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear.release import NoisyTable, closed, released_of
+from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
+from bayesdp.mechanisms.counts.cells import Axis, shape_of
+from bayesdp.mechanisms.families.moments import STEPS, in_steps
+from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
+from bayesdp.release import Part
+
+_FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continuous
+_MOST_CELLS = 2048
+
+
+def setting_of_coefficients(
+    model: Any, made: PerturbedCoefficientsMechanism, part: Part
+) -> Setting:
+    """Read a release of a logistic regression's coefficients.
+
+    Raises
+    ------
+    InvalidInput
+        If it and the model don't fit together.
+    """
+    if made.loss != "logistic":
+        raise InvalidInput(
+            "the release is of a linear regression's coefficients; take bdp.LinearRegression"
+        )
+    if model.zeros is not None:
+        raise InvalidInput("zeros is given, but the release is of coefficients; leave it out")
+    if made.granularity > made.scale * _FINE:
+        raise InvalidInput(
+            f"the release's granularity {made.granularity!r} is coarser than scale 2^-16, and its "
+            "law is taken as continuous here; release with granularity=None"
+        )
+    axes = _axes(model.categories, made)
+    possible = np.ones(shape_of(axes), dtype=bool)
+    if possible.size > _MOST_CELLS:
+        raise InvalidInput(
+            f"the predictors' values make a table of {possible.size:,} cells, more than the "
+            f"{_MOST_CELLS:,} whose counts can be sampled; merge values"
+        )
+    design, pairs = paired(model, axes, possible)
+    cells = np.argwhere(possible)
+    columns = [np.ones(len(cells))]
+    for k, axis in enumerate(axes):
+        ends = np.array([dict(made.bounds)[axis.name]])
+        steps = in_steps(np.array(axis.categories, dtype=np.float64)[:, None], ends)[:, 0] / STEPS
+        columns.append(steps[cells[:, k]])
+    signed = np.stack(columns[:-1], axis=1) * columns[-1][:, None]
+    z = np.array(part.outputs, dtype=np.float64)
+    none = closed(np.zeros((len(cells), 0)), 0.0, laplace=True)
+    law = {**none, "kind": COEFFICIENTS, "table": z}
+    released = released_of(axes, possible, [tuple(range(len(axes)))], law)
+    released = released._replace(
+        design=np.ascontiguousarray(signed), penalty=made.penalty, precision=1 / made.scale**2
+    )
+    # How many records of a cell move the coefficients by about the noise.
+    noise = (made.scale * made.penalty) ** 2 / len(columns) / len(z)
+    sizes = [(made.n, 1.0)]
+    names = (tuple(axis.name for axis in axes),)
+    centre = np.zeros(len(cells))
+    noisy = NoisyTable(axes, possible, names, released, centre, noise, 1 / noise, False)
+    problem = problem_of(model, design, pairs, released, sizes, centre, noise, 1.0)
+    return Setting(design, problem, noisy)
+
+
+def _axes(categories: Any, made: PerturbedCoefficientsMechanism) -> tuple[Axis, ...]:
+    """The predictors' values and then the response's."""
+    given, ends = dict(categories or {}), dict(made.bounds)
+    given.setdefault(made.response, ends[made.response])
+    if set(given) != set(ends):
+        raise InvalidInput(
+            f"categories is of {list(given)}; it must list all values that each of the predictors "
+            f"{list(made.predictors)} may have. Those of a continuous one can't be listed: for "
+            "such, combine estimates by bdp.combine, or see bdp.RecordModel"
+        )
+    axes = []
+    for name in (*made.predictors, made.response):
+        axis, (low, high) = Axis(name, categories=tuple(given[name])), ends[name]
+        values = axis.categories or ()
+        if not all(
+            isinstance(v, int | float) and math.isfinite(v) and low <= v <= high for v in values
+        ):
+            raise InvalidInput(
+                f"categories of column {name!r} are {values}; they must be numbers within its "
+                f"bounds [{low}, {high}], as the release is of coefficients of such"
+            )
+        axes.append(axis)
+    if axes[-1].categories != ends[made.response]:
+        raise InvalidInput(
+            f"categories of the response {made.response!r} are {axes[-1].categories}; they are its "
+            f"bounds, {ends[made.response]}: leave them out"
+        )
+    return tuple(axes)

@@ -1,0 +1,73 @@
+"""What a logistic regression's fit is made of: the engine chosen, draws named."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.engines.draws import Draws
+from bayesdp.engines.log_linear import sample
+from bayesdp.engines.log_linear_moves import COEFFICIENTS, NUMBERS
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.log_linear.fit import engine_for, naive_counts, obstacle_of
+from bayesdp.inference.log_linear.release import closed
+from bayesdp.inference.regression.logistic_problem import Setting
+from bayesdp.inference.regression.logistic_release import setting_of
+from bayesdp.release import Release
+
+_ANSWERS = (
+    "the records' true categories are summed out, pattern by pattern of answers, and Hamiltonian "
+    "Monte Carlo samples what is left"
+)
+
+
+def chosen(engine: str, setting: Setting) -> tuple[str, str]:
+    """The engine and why, or InvalidInput if it can't sample this posterior."""
+    if setting.noisy is None:
+        if engine == "gibbs":
+            raise InvalidInput(
+                "engine is 'gibbs', but the release is of answers, whose records sum out; use "
+                "engine='auto' or 'hmc'"
+            )
+        return ("hmc", _ANSWERS) if engine == "auto" else engine_for(engine, "")
+    if setting.copies is not None:
+        return engine_for(engine, "synthetic tables are drawn given all of them")
+    return engine_for(engine, obstacle_of(setting.problem, setting.noisy))
+
+
+def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any) -> Draws:
+    """Draws of "beta", in the columns' own units, and of "n" where it has a prior."""
+    drawn = sample(setting.problem, summed=summed, seed=seed, **options)
+    u = drawn.posterior["u"][..., -len(setting.design.labels) :]
+    posterior = {"beta": u @ setting.design.shown.T}
+    if "n" in drawn.posterior:
+        posterior["n"] = drawn.posterior["n"]
+    return dataclasses.replace(drawn, posterior=posterior)
+
+
+def naive_setting(model: Any, release: Any) -> tuple[Setting, NDArray[np.int64] | None]:
+    """A release read as if it were of the truth; the table, or None where records answered."""
+    if not isinstance(release, Release):
+        raise InvalidInput(
+            f"release is a {type(release).__name__}; a naive fit takes one bdp.Release at a time"
+        )
+    setting = setting_of(model, release, naive=True)
+    if setting.noisy is None:
+        return setting, None
+    if setting.problem.released.kind == COEFFICIENTS:
+        raise InvalidInput(
+            "the release is of coefficients, without the table that a posterior needs, so there "
+            "is no naive one"
+        )
+    copies = setting.copies
+    counts = naive_counts(setting.noisy) if copies is None else copies.sum(axis=0)
+    sizes = None if setting.problem.sizes is None else [(int(counts.sum()), 1.0)]
+    # Given the table, what was released of it doesn't matter, and may have no law at its size.
+    told = setting.problem.released
+    none = closed(np.zeros((len(told.first), 0)), 0.0, laplace=True)
+    released = told._replace(kind=NUMBERS, table=np.zeros((len(told.first), 0)), **none)
+    problem = dataclasses.replace(setting.problem, sizes=sizes, released=released)
+    return dataclasses.replace(setting, problem=problem), counts

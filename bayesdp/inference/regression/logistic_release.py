@@ -1,0 +1,166 @@
+r"""What a logistic regression reads from a release: a table's cells in pairs, or records' answers.
+
+    log Pr[response 1 | pattern] / Pr[response 0 | pattern] = design row of the pattern . beta
+
+A table has a pair of cells for each combination of predictors, its pattern. How frequent patterns
+are is no matter of the regression, but noisy counts don't say it exactly: log frequency = e + a
+common number, e ~ Normal(0, spread^2), whichever the odds. Where predictors are public, each
+record's pattern is known.
+
+Dirichlet-multinomial copies z of a table x have, given n, a law that is a product over cells,
+prod_c Gamma(alpha_c + x_c + z_c) / Gamma(alpha_c + x_c), times Gamma(A + n) / Gamma(A + n + size).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.counts.multinomial_release import is_noise
+from bayesdp.inference.log_linear.fit import sizes_of
+from bayesdp.inference.log_linear.release import (
+    NoisyTable,
+    axes_of,
+    closed,
+    noisy_table,
+    released_of,
+)
+from bayesdp.inference.log_linear.several import together
+from bayesdp.inference.readers import instead
+from bayesdp.inference.regression.logistic_answers import setting_of_answers
+from bayesdp.inference.regression.logistic_coefficients import setting_of_coefficients
+from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
+from bayesdp.inference.several import Releases, parts_of, releases_of
+from bayesdp.mechanisms.counts.cells import shape_of
+from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
+from bayesdp.release import Part
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Sizes = Sequence[tuple[int, float]] | None
+
+TAKES = (
+    "tables of counts with noise on every cell (bdp.PerturbedHistogramSynthesizer, or a Laplace or "
+    "Gaussian mechanism with a dimension), noisy marginals (bdp.LogLinearSynthesizer), "
+    "Dirichlet-multinomial copies of a table, and bdp.RandomizedResponse of records' combined "
+    "categories, or of the response with public predictors, and a logistic regression's "
+    "bdp.PerturbedCoefficients"
+)
+_MOST_TABLED = 20_000_000
+_ALONE = (RandomizedResponse, PerturbedCoefficientsMechanism)
+
+
+def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting:
+    """Read releases for a model; with `naive`, as if answers were true.
+
+    Raises
+    ------
+    InvalidInput
+        If they don't fit together.
+    """
+    releases = releases_of(release)
+    mechanisms: list[Any] = [each.mechanism for each in releases]  # which refuses groups
+    parts = parts_of(release)[0]
+    for mechanism in mechanisms:
+        if len(parts) > 1 and isinstance(mechanism, _ALONE):
+            raise InvalidInput(
+                f"one of the {len(parts)} releases is by {mechanism.name!r}; several at once are "
+                "noisy cells, noisy marginals and Dirichlet-multinomial copies of one table"
+            )
+    sizes = sizes_of(model, parts)
+    if isinstance(mechanisms[0], RandomizedResponse):
+        return setting_of_answers(model, mechanisms[0], parts[0], naive)
+    if model.data is not None:
+        raise InvalidInput(
+            f"data is given, but the release's mechanism is {mechanisms[0].name!r}; public "
+            "predictors go with a randomized response of each record's response"
+        )
+    if isinstance(mechanisms[0], PerturbedCoefficientsMechanism):
+        return setting_of_coefficients(model, mechanisms[0], parts[0])
+    tables, copies = [], None
+    for part in parts:
+        table, copies, sizes = _table_of(model, part, sizes)
+        tables.append(table)
+    noisy = together(tables, None if sizes is None else max(n for n, _ in sizes))
+    design, pairs = paired(model, noisy.axes, noisy.possible)
+    seen = noisy.centre, noisy.noise, noisy.information
+    problem = problem_of(model, design, pairs, noisy.released, sizes, *seen)
+    return Setting(design, problem, noisy, copies)
+
+
+def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integers | None, Sizes]:
+    """What one release says of a table; its copies, if they are synthetic; what n may be."""
+    mechanism: Any = part.mechanism
+    if isinstance(mechanism, DirichletMultinomialMechanism):
+        return _of_copies(model, mechanism, part, sizes)
+    if isinstance(mechanism, NoisyMarginals) or is_noise(mechanism):
+        largest = None if sizes is None else max(n for n, _ in sizes)
+        return noisy_table(part, model.categories, model.zeros, largest), None, sizes
+    raise InvalidInput(
+        f"the release's mechanism {mechanism.name!r} doesn't randomise what a "
+        f"LogisticRegression can read; it takes {TAKES}; {instead(mechanism)}. "
+        f"{_instead(mechanism.name)}"
+    )
+
+
+def _instead(name: str) -> str:
+    if name in ("noisy_moments", "noisy_statistics"):
+        return (
+            "Noisy sums and products of records are the concern of bdp.RecordModel, with a "
+            "logistic record model of your own"
+        )
+    return (
+        "For synthetic records, fit your own estimator to each copy and combine the results by "
+        "bdp.combine; for other statistics of records there is bdp.RecordModel"
+    )
+
+
+def _of_copies(
+    model: Any, made: DirichletMultinomialMechanism, part: Part, sizes: Any
+) -> tuple[NoisyTable, Integers, Sequence[tuple[int, float]]]:
+    """Synthetic tables, and what they and the prior say of n."""
+    if model.zeros is not None:
+        raise InvalidInput("zeros is given, but the release says its own; leave it out")
+    if sizes is None:
+        raise InvalidInput(
+            "n is confidential in this release; give the model a prior on it, as "
+            "n=range(500, 1501), or n itself if you know it"
+        )
+    axes = axes_of(made, model.categories, made.cells)
+    possible = np.ones(made.cells, dtype=bool)
+    possible[list(made.zeros)] = False
+    alpha, z = made.alpha, np.array(part.outputs, dtype=np.int64)[:, made.support]
+    largest, size = max(n for n, _ in sizes), made.size
+    if alpha.size * (largest + 1) > _MOST_TABLED:
+        raise InvalidInput(
+            f"the law of {alpha.size} cells with up to {largest:,} records has more than "
+            f"{_MOST_TABLED:,} values; narrow n, or merge categories"
+        )
+    x = np.arange(largest + 1)
+    table = np.zeros((alpha.size, x.size))
+    for copy in z:
+        table += special.gammaln((alpha + copy)[:, None] + x)
+    table -= len(z) * special.gammaln(alpha[:, None] + x)
+    whole = alpha.sum()
+    n = np.array([each for each, _ in sizes])
+    law = len(z) * (special.gammaln(whole + n) - special.gammaln(whole + n + size))
+    law += np.log([p for _, p in sizes])
+    weights = np.exp(law - law.max())
+    known = [(int(k), float(w)) for k, w in zip(n, weights, strict=True) if w > 0]
+    middle = float(weights @ n / weights.sum())
+    share = z.mean(axis=0) / size
+    each = {**closed(np.zeros((alpha.size, 0)), 0.0, laplace=True), "table": table}
+    possible = possible.reshape(shape_of(axes))
+    released = released_of(axes, possible, [tuple(range(len(axes)))], each)
+    noise = max((whole + middle) ** 2 / size * float(np.mean(share * (1 - share))), 1e-2)
+    names = (tuple(axis.name for axis in axes),)
+    centre, noise = share * (whole + middle) - alpha, noise / len(z)
+    return NoisyTable(axes, possible, names, released, centre, noise, 1 / noise, False), z, known

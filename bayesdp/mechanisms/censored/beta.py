@@ -1,0 +1,297 @@
+r"""The censored beta synthesizer's mechanism: records from one draw of a clipped posterior.
+
+Records y in (0, 1) are modelled as Beta(lambda phi, lambda (1 - phi)). Each record's log density,
+times its weight, is clipped to a public interval [low, high], and one (phi, lambda) is drawn with
+
+    Pr[cell j] = pi_j exp(S_j) / sum_k pi_k exp(S_k),    S_j = sum_i f_j(y_i),
+
+over the cells of one fixed public grid, with pi_j > 0 public; then a point uniform in the cell,
+and synthetic records given it. Hu, Williams and Savitsky (2025) clip the log-likelihood so
+and draw by MCMC.
+
+Privacy
+-------
+Suppose that f_j(y) is a function of j and y alone (y is a record and, if it has one, its weight),
+and lies in [low - eta, high + eta] for every cell and record. Write w = high - low + 2 eta.
+
+*Add/remove-one.* With a record y more, Pr'[j] / Pr[j] = exp(f_j(y)) / E[exp(f_k(y))], k drawn by
+Pr. The expectation lies between the least and the largest exp(f_k(y)), so the ratio is in
+[exp(-w), exp(w)]: only the width counts, and w is enough for the term and the normalising constant
+together.
+
+*Replace-one.* With y' in the place of y, Pr'[j] / Pr[j] = exp(d_j) / E[exp(d_k)] for
+d_j = f_j(y') - f_j(y), which lies in [-w, w]: within 2 w.
+
+Both are approached: where nearly all the mass has f = low, a cell with f = high gains w. What
+follows the cell, its jitter and the synthetic records, sees nothing else of the data, so any number
+of records costs nothing more. M copies draw M cells and cost M times as much.
+
+Rounding
+--------
+The law above is the code's own, with these f_j, not an approximation to it:
+
+* A cell's A, B, C (`bayesdp.mechanisms.censored.kernels`) are floating-point numbers that
+  depend on the cell alone. f_j(y) is low, high or A t1(y) + B t2(y) - C, without rounding, t1 and
+  t2 as there: functions of y alone.
+* Which of the three is decided by cutoffs in y, found by bisection over the floats from A, B,
+  C and the interval alone, so by j and y alone, whatever the other records are.
+* S_j is an exact sum, and the cell an exact draw (`bayesdp.mechanisms.censored.grid`): nothing
+  is left to delta.
+
+So only eta remains, and `bayesdp.mechanisms.censored.kernels` proves that
+eta = 2^-40 (largest lambda + 2) is enough. Weighted f_j and their eta are in
+`bayesdp.mechanisms.censored.sums`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.censored import synthetic_column
+from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
+from bayesdp.mechanisms.censored.inputs import (
+    check_bits,
+    check_interval,
+    check_largest,
+    check_moderate_prior,
+    check_prior_lambda,
+    of_records,
+    risky_pairs,
+)
+from bayesdp.mechanisms.censored.records import check_statistic, in_order, with_weights
+from bayesdp.mechanisms.censored.weights import (
+    ATTACHED,
+    PublicWeights,
+    check_weighting,
+    unit_scale,
+)
+from bayesdp.mechanisms.public_n import PUBLIC_N
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours
+
+Floats = NDArray[np.float64]
+_SAFE = 1 + 2.0**-50  # covers the rounding of the width and of the products below
+_ATTACHED = (
+    "A record's weight doesn't depend on other records: neighbours add, remove or replace a record "
+    "together with its weight."
+)
+_TIMES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}  # widths that a neighbour costs
+
+
+@dataclass(frozen=True, slots=True)
+class CensoredBetaMechanism:
+    """Release `size` records of Beta(lambda phi, lambda (1 - phi)), (phi, lambda) one draw.
+
+    Parameters
+    ----------
+    interval : tuple of two floats
+        (low, high): each record's log density is clipped to it. Public.
+    size : int
+        Number of synthetic records in a copy. Public.
+    neighbours : {"add_remove", "replace_one"}
+        The relation that the promise is stated under where none is asked for.
+    prior_phi : tuple of two floats
+        (p, q): phi ~ Beta(p, q), each at most 1e6. Public.
+    prior_lambda : tuple of two floats
+        (smallest, shape): lambda ~ Pareto(smallest, shape), smallest at least 1e-6. Public.
+    largest : float
+        Where the grid, and so the prior of lambda, ends; at most 1e6. Public.
+    grid : tuple of two ints
+        log2 of the numbers of cells along phi, over (0, 1), and along log lambda; each from 0 to
+        32. A finer grid costs no time. By default a cell is 10^-9 wide in phi and in log lambda:
+        less than half of the posterior's standard deviation for up to 10^11 records with
+        phi (1 - phi) / (lambda + 1) at least 10^-6, as it is about sqrt(phi (1 - phi) /
+        (n (lambda + 1))) in phi and sqrt(1 / n) in log lambda.
+    n : int or None
+        Number of confidential records where it is public, which only replace-one allows.
+    weights : None, "attached" or PublicWeights
+        What multiplies log densities before they are clipped: nothing; a weight attached to each
+        record, the statistic then being a pair, records and weights; or a public function.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    What is protected is what is released; how long drawing it takes depends on the records. The
+    module's docstring proves the epsilon. The law of the records is an integral over all
+    (phi, lambda) that `logp` doesn't offer: infer by combining rules (`bayesdp.combine`).
+    """
+
+    interval: tuple[float, float]
+    size: int
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    prior_phi: tuple[float, float] = (1.0, 1.0)
+    prior_lambda: tuple[float, float] = (0.1, 1.5)
+    largest: float = 1000.0
+    grid: tuple[int, int] = (30, 30)
+    n: int | None = None
+    weights: PublicWeights | str | None = None
+
+    name: ClassVar[str] = "censored_beta"
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        made: dict[str, Any] = {
+            "interval": check_interval(self.interval),
+            "size": check_at_least_one("size", self.size),
+            "neighbours": of_records(self.neighbours),
+            "prior_phi": check_moderate_prior(self.prior_phi, "prior_phi"),
+            "prior_lambda": check_prior_lambda(self.prior_lambda),
+            "grid": check_bits(self.grid),
+            "weights": check_weighting(self.weights),
+        }
+        made["largest"] = check_largest(self.largest, made["prior_lambda"][0])
+        if self.n is not None:
+            made["n"] = check_at_least_one("n", self.n, "or None if confidential")
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+        self.epsilon()
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        epsilon: float,
+        copies: int = 1,
+        neighbours: str = "add_remove",
+        center: float = 0.0,
+        **other: Any,
+    ) -> CensoredBetaMechanism:
+        """The mechanism with the widest interval around `center` whose copies cost `epsilon`.
+
+        The width is epsilon / copies under add/remove-one and half of it under replace-one,
+        less what rounding costs. InvalidInput is raised if that would leave nothing.
+        """
+        share = check_epsilon(epsilon) / check_at_least_one("copies", copies)
+        if not (is_number(center) and math.isfinite(center)):
+            raise InvalidInput(f"center is {center!r}; it must be a finite number")
+        relation = of_records(neighbours)
+        half = share / _TIMES[relation] / 2
+        while True:
+            interval = (float(center) - half, float(center) + half)
+            if not interval[0] < interval[1]:
+                raise InvalidInput(
+                    f"epsilon is {epsilon!r} for {copies} copies; rounding alone costs more around "
+                    f"center = {center!r}; enlarge epsilon, or lessen largest or center"
+                )
+            made = cls(interval, neighbours=relation, **other)
+            over = made.epsilon(copies=copies) - epsilon
+            if over <= 0:
+                return made
+            half -= max(over / (_TIMES[relation] * copies * 2), math.ulp(abs(center) + half))
+
+    @property
+    def excess(self) -> float:
+        """eta: how far rounding may carry a record's term beyond the interval."""
+        if self.weights is None:
+            return 2.0**-40 * (self.largest + 2)
+        return 1 / unit_scale(*self.interval)
+
+    def epsilon(self, *, copies: int = 1, neighbours: str | None = None) -> float:
+        """Epsilon of `copies` copies; under add/remove-one, a copy's is the interval's width.
+
+        Twice that under replace-one; rounding is included. InvalidInput is raised under
+        add/remove-one if n is public.
+        """
+        relation = of_records(self.neighbours if neighbours is None else neighbours)
+        if relation == Neighbours.ADD_REMOVE and self.n is not None:
+            raise InvalidInput(
+                "neighbours is 'add_remove', but n is public, so a record added or removed "
+                "shows; keep n confidential (n=None) for an add/remove promise"
+            )
+        width = (self.interval[1] - self.interval[0]) + 2 * self.excess
+        return check_at_least_one("copies", copies) * _TIMES[relation] * width * _SAFE
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
+        check_delta(delta)
+        relation = self.neighbours if neighbours is None else neighbours
+        return Guarantee(
+            epsilon=self.epsilon(copies=copies, neighbours=relation),
+            delta=0.0,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=(
+                "The interval, the prior, the grid and the size of a copy were chosen without "
+                "the data.",
+                *((_ATTACHED,) if self.weights == ATTACHED else ()),
+                *((PUBLIC_N,) if self.n is not None else ()),
+                COMPUTATIONAL,
+            ),
+            source="bayesdp.mechanisms.censored.beta; Hu, Williams and Savitsky (2025)",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """What holds when a record is removed: as much as when one is added."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def posterior(self, statistic: Any) -> ClippedPosterior:
+        """The law of (phi, lambda) given the confidential records; for the curator alone."""
+        records, weights = with_weights(statistic, self.weights)
+        if self.n is not None and records.size != self.n:
+            raise InvalidInput(
+                f"the statistic has another number of records than the mechanism's n = {self.n}"
+            )
+        grid = Grid(self.grid, self.prior_phi, self.prior_lambda, self.largest)
+        return ClippedPosterior(grid, *self.interval, *in_order(records, weights))
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if all of it is in range, else raise without showing any."""
+        return check_statistic(statistic, self.weights)
+
+    def release(self, statistic: Any, copies: int = 1) -> Floats:
+        """Draw copies from the secure generator.
+
+        The statistic is the confidential records, in (0, 1), any number, in any order, or a
+        pair of them and their weights. Returns synthetic records, sorted, shape (copies, size),
+        each copy from its own (phi, lambda), none rounded to 0 or 1.
+        """
+        drawn = self.posterior(statistic).drawn(check_at_least_one("copies", copies))
+        return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """Not offered: the law of the records is intractable. Raises InvalidInput."""
+        raise InvalidInput(
+            "the law of censored_beta's records is intractable; analyse each copy as if it were "
+            "real and join the results by bdp.combine"
+        )
+
+    def pairs(self) -> Sequence[tuple[Any, ...]]:
+        """Neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
+        pairs = risky_pairs(self.neighbours, self.n)
+        if self.weights == ATTACHED:
+            return [tuple((y, np.ones(y.size)) for y in pair) for pair in pairs]
+        return pairs
+
+    def outputs(self) -> None:
+        """None: the outputs can't be listed."""
+
+    def check_output(self, output: Any) -> tuple[float, ...]:
+        """Return `output` as a sorted tuple if this mechanism can release it, else raise."""
+        return synthetic_column.check(output, self.size)
+
+    def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
+        """One row a synthetic record: its copy and its value."""
+        return synthetic_column.encode(outputs, self.size)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[tuple[float, ...]]:
+        """The copies, in their order."""
+        return synthetic_column.decode(columns, self.size)
+
+    def records(self, output: Sequence[float]) -> Floats:
+        """The synthetic records; shape (size,)."""
+        return np.asarray(output, dtype=np.float64)

@@ -1,0 +1,132 @@
+"""Checks of what the censored beta mechanism is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+_LARGEST_BITS = 32
+_MOST_RECORDS = 1 << 33  # up to which the prefix sums are exact
+
+
+def check_records(data: Any) -> NDArray[np.float64]:
+    """Return records as an array of floats if all are strictly between 0 and 1, else raise."""
+    values = np.asarray(data)
+    if np.ma.is_masked(data):
+        raise InvalidInput("data has masked records; drop or impute them by a public rule")
+    if values.ndim != 1 or values.dtype.kind not in "fiub":
+        raise InvalidInput("data must be one column of numbers between 0 and 1")
+    check_number(values.size)
+    values = values.astype(np.float64)
+    if not np.all((values > 0) & (values < 1)):
+        raise InvalidInput(
+            "data has records that are missing, at 0 or 1, or outside; a beta density needs them "
+            "strictly between: rescale them by a public rule, such as (y + 0.005) / 1.01"
+        )
+    return values
+
+
+def check_number(n: int) -> int:
+    """Return the number of records if it is not too large, else raise; none is as good as one."""
+    if n > _MOST_RECORDS:
+        raise InvalidInput(
+            f"data has more than {_MOST_RECORDS} records, up to which sums are exact; release "
+            "parts that were chosen without looking at the records"
+        )
+    return n
+
+
+def check_some(data: Any) -> NDArray[np.float64]:
+    """`check_records` for what doesn't promise the same without a record, or conditionally."""
+    records = check_records(data)
+    if records.size == 0:
+        raise InvalidInput("data is empty; there is nothing to release")
+    return records
+
+
+def of_records(neighbours: str) -> Neighbours:
+    """Return the relation of that name if it is one of records, else raise InvalidInput."""
+    relation = check_neighbours(neighbours)
+    if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
+        raise InvalidInput(
+            f"neighbours is {relation.value!r}; records have 'add_remove' and 'replace_one'"
+        )
+    return relation
+
+
+def check_interval(interval: Any) -> tuple[float, float]:
+    """Return two floats if they are finite and in order, else raise InvalidInput."""
+    try:
+        low, high = (float(v) if is_number(v) else math.nan for v in interval)
+    except (TypeError, ValueError):  # not a pair
+        low = high = math.nan
+    if not (low < high and math.isfinite(high - low)):
+        raise InvalidInput(
+            f"interval is {interval!r}; it must be two finite numbers, the lower first, "
+            "for example (-2, 2)"
+        )
+    return low, high
+
+
+def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
+    """Return two positive numbers if the prior's logs stay moderate with them, else raise."""
+    first, second = check_prior(prior, name)
+    if max(first, second) > 1e6:
+        raise InvalidInput(f"{name} is {prior!r}; its numbers must be at most 1e6")
+    return first, second
+
+
+def check_prior_lambda(prior: Any) -> tuple[float, float]:
+    """Return (smallest, shape) of a Pareto prior if the grid can start there, else raise."""
+    smallest, shape = check_moderate_prior(prior, "prior_lambda")
+    if smallest < 1e-6:
+        raise InvalidInput(
+            f"prior_lambda is {prior!r}; its first number, the smallest lambda, must be at least "
+            "1e-6"
+        )
+    return smallest, shape
+
+
+def check_largest(largest: Any, smallest: float) -> float:
+    """Return the end of the grid as a float if it is after its start, else raise."""
+    if not (is_number(largest) and smallest < largest <= 1e6):
+        raise InvalidInput(
+            f"largest is {largest!r}; it must be a number above the smallest lambda, {smallest}, "
+            "and at most 1e6"
+        )
+    return float(largest)
+
+
+def check_bits(grid: Any) -> tuple[int, int]:
+    """Return the log2 of a grid's numbers of cells as two ints, or raise InvalidInput."""
+    allowed = range(_LARGEST_BITS + 1)
+    if (
+        not isinstance(grid, Sequence)
+        or len(grid) != 2
+        or any(isinstance(v, bool) or v not in allowed for v in grid)
+    ):
+        raise InvalidInput(
+            f"grid is {grid!r}; it must be two whole numbers from 0 to {_LARGEST_BITS}, the "
+            "log2 of the numbers of cells along phi and log lambda"
+        )
+    return int(grid[0]), int(grid[1])
+
+
+def risky_pairs(
+    neighbours: Neighbours, n: int | None
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
+    usual = np.full(4 if n is None else max(n - 1, 0), 0.3)
+    some = [np.append(usual, y) for y in (1e-9, 1 - 1e-9, 0.5)]
+    if neighbours == Neighbours.ADD_REMOVE:
+        return [(usual, each) for each in some]
+    return [(some[0], some[1]), (some[1], some[2]), (some[2], some[0])]

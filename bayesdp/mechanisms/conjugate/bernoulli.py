@@ -1,0 +1,174 @@
+"""Privacy profiles of conjugate releases of binary records, under a beta prior.
+
+The posterior given x ones among n is Beta(a + x, b + n - x); its mode is the MAP,
+(a + x - 1) / (a + b + n - 2), or 0 where a + x <= 1, or 1 where b + n - x <= 1.
+
+Pure epsilon of m synthetic records, with w = min(a, b), exactly and for every n >= 1:
+
+- `synthetic_one` (all from one posterior draw): log(1 + m / w), proved in
+  `bayesdp.mechanisms.counts.beta_binomial`;
+- `synthetic_many` (each from its own draw, so independent, a one with probability
+  (a + x) / (a + b + n)): the log ratio of x + 1 to x ones is linear in z, so it is largest or
+  smallest where all records are alike: m log(1 + 1 / (a + x)) or m log(1 + 1 / (b + n - x - 1)),
+  at most m log(1 + 1 / w), attained at x = 0 or x = n - 1;
+- `synthetic_map`: the same with w - 1 for w, if w > 1. Else the MAP can be 0 or 1, the
+  neighbour gives outputs that it can't, and no epsilon is enough.
+
+Zheng (2015) prints thresholds on the prior larger by one (Theorems 6.9, 6.11 and 6.13): her
+maxima sit at data sets that have no such neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.conjugate.beta_pairs import worst_beta_divergence
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
+from bayesdp.mechanisms.counts.count_pairs import (
+    worst_beta_binomial_divergence,
+    worst_binomial_divergence,
+)
+from bayesdp.privacy.profile import Profile, of_a_function
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+
+Floats = NDArray[np.float64]
+
+PARAMETERS: tuple[str, ...] = ()
+_LEAST, _MOST = 1e-300, 1e100  # of a prior: inverses and products stay floats
+_SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
+
+
+def check(release: ConjugateRelease) -> dict[str, Any]:
+    """The release's parameters, validated."""
+    return {"prior": check_range(check_prior(release.prior))}
+
+
+def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
+    """The prior, if the arithmetic of a profile has digits for it, else raise."""
+    if not _LEAST <= min(prior) <= max(prior) <= _MOST:
+        raise InvalidInput(
+            f"prior is {prior!r}; each number must be from {_LEAST} to {_MOST}, for which "
+            "delta(epsilon) is known"
+        )
+    return prior
+
+
+def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
+    """The symmetric prior; a larger strength never costs more."""
+    return strength, strength
+
+
+def least_strength(method: str) -> float:
+    """The weakest symmetric prior that calibration considers.
+
+    Below 1 the mode sticks to 0 and 1, and the delta of `synthetic_map` can fall as the prior
+    weakens: Beta(0.5, 0.5) has a delta(1) of 1/4 at n = 3, size = 1, and Beta(1, 1) of 1/3.
+    """
+    return 1.0 if method == "synthetic_map" else 1e-100
+
+
+def map_sensitivity(release: ConjugateRelease) -> float:
+    """Largest distance between the posterior modes of neighbours, rounded up.
+
+    1 / (a + b + n - 2) for a, b >= 1. (Zheng 2015, Corollary 6.2, has 1 / (a + b + n), with a mode
+    of (a + x) / (a + b + n): smaller than is true.) Below 1 all neighbours are tried.
+    """
+    ones, zeros, _ = _mode_weights(release)
+    mode = ones / (ones + zeros)
+    (a, b), n = release.prior, release.n
+    if min(a, b) >= 1:
+        return 1 / (a + b + n - 2) * _SAFE
+    return min(1.0, float(np.diff(mode).max()) * (1 + 2.0**-40))
+
+
+def parameter_map(release: ConjugateRelease) -> Profile:
+    """The posterior mode itself: no promise at all."""
+    return of_a_function("posterior mode")
+
+
+def parameter_draw(release: ConjugateRelease) -> Profile:
+    """One posterior draw; `bayesdp.mechanisms.conjugate.beta_pairs` proves the worst neighbours."""
+    (a, b), n = release.prior, release.n
+    return Profile(
+        lambda epsilon: worst_beta_divergence(n, (a, b), epsilon),
+        math.inf,
+        why="The likelihood ratio of two neighbours is unbounded where the draw is near 0 or 1, "
+        "so no pure epsilon holds.",
+    )
+
+
+def synthetic_one(release: ConjugateRelease) -> Profile:
+    """`size` records from one posterior draw: the beta-binomial mechanism."""
+    (a, b), n = release.prior, release.n
+    mechanism = BetaBinomialMechanism(n, release.synthetic_size, (a, b))
+    return Profile(
+        lambda epsilon: worst_beta_binomial_divergence(mechanism, n, epsilon),
+        mechanism.epsilon(),
+    )
+
+
+def synthetic_many(release: ConjugateRelease) -> Profile:
+    """`size` records, each from its own posterior draw."""
+    (a, b), n, size = release.prior, release.n, release.synthetic_size
+    x, step = np.arange(n + 1.0), np.ones(n)
+    return Profile(
+        lambda epsilon: worst_binomial_divergence(size, a + x, b + x[::-1], step, epsilon),
+        size * math.log1p(1 / min(a, b)) * _SAFE,
+    )
+
+
+def synthetic_map(release: ConjugateRelease) -> Profile:
+    """`size` records with the posterior mode as their probability of a one."""
+    (a, b), size = release.prior, release.synthetic_size
+    ones, zeros, total = _mode_weights(release)
+    at_zero, at_one = ones <= 0, zeros <= 0
+    edge = at_zero | at_one
+    step = np.where(at_one[1:], zeros[:-1], np.where(at_zero[:-1], ones[1:], 1.0))
+    if not edge.any():
+        pure, limit, why = size * math.log1p(1 / (min(a, b) - 1)) * _SAFE, 0.0, ""
+    else:
+        # Pr[not all alike] by the neighbour of a data set whose synthetic records are.
+        nearest = [ones[1] / total if at_zero[0] else 0.0, zeros[-2] / total if at_one[-1] else 0.0]
+        limit = max(-math.expm1(size * math.log1p(-p)) if p < 1 else 1.0 for p in nearest)
+        pure = math.inf
+        why = (
+            f"The prior {release.prior} has a parameter of 1 or less, so the mode is 0 or 1 for "
+            "some data sets, and a neighbour gives outputs that they can't."
+        )
+    return Profile(
+        lambda epsilon: worst_binomial_divergence(size, ones, zeros, step, epsilon),
+        pure,
+        limit=limit,
+        why=why,
+    )
+
+
+METHODS = {
+    "parameter_map": parameter_map,
+    "parameter_draw": parameter_draw,
+    "synthetic_map": synthetic_map,
+    "synthetic_one": synthetic_one,
+    "synthetic_many": synthetic_many,
+}
+
+
+def _mode_weights(release: ConjugateRelease) -> tuple[Floats, Floats, float]:
+    """The mode and 1 - mode for x = 0..n, each times a common total; and that total."""
+    (a, b), n = release.prior, release.n
+    x = np.arange(n + 1.0)
+    # a + (x - 1), positive for x >= 1 however small a is.
+    ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)
+    at_zero, at_one = ones <= 0, zeros <= 0
+    inside = ~at_zero & ~at_one
+    # a + b + n - 2, of positive terms: with n = 2, small priors are all there is.
+    total = float((ones + zeros)[inside][0]) if inside.any() else 1.0
+    ones = np.where(at_zero, 0.0, np.where(at_one, total, ones))
+    zeros = np.where(at_one, 0.0, np.where(at_zero, total, zeros))
+    return ones, zeros, total

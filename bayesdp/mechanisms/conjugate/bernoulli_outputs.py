@@ -1,0 +1,119 @@
+"""Conjugate releases of binary records: how they are drawn, and their laws.
+
+The statistic is a `Count`. A released parameter is the probability of a one, synthetic records
+are their number of ones. Zeros and ones are two categories, so all but `synthetic_one`, which
+is the beta-binomial mechanism, is what `categorical_outputs` does with two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.conjugate import categorical_outputs as two_categories
+from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.laws import beta_logpdf
+from bayesdp.mechanisms.randomness import generator
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+
+
+def statistic_of(release: ConjugateRelease, data: Any) -> Count:
+    """The number of ones among 0/1 records."""
+    return Count.of(data)
+
+
+def check_statistic(release: ConjugateRelease, statistic: Any) -> Count:
+    """The statistic if it is a count of n records, else raise."""
+    if not isinstance(statistic, Count):
+        raise InvalidInput(
+            f"the statistic is of type {type(statistic).__name__}; it must be a Count of the "
+            "ones, which release.statistic(data) makes"
+        )
+    if np.any(np.asarray(statistic.n) != release.n):
+        raise InvalidInput(
+            f"the statistic counts another number of records than the mechanism's n = {release.n}"
+        )
+    return statistic
+
+
+def one_statistic(release: ConjugateRelease, statistic: Any) -> Count:
+    """The same, and of one release alone."""
+    checked = check_statistic(release, statistic)
+    if np.ndim(checked.successes) or np.ndim(checked.n):
+        raise InvalidInput("the statistic is an array of several; release one at a time")
+    return checked
+
+
+def draw(release: ConjugateRelease, statistic: Count, copies: int) -> NDArray[Any]:
+    """Outputs, shape (copies, *shape of the statistic)."""
+    if release.method == "synthetic_one":
+        return _beta_binomial(release).release(statistic, copies)
+    if release.method == "parameter_draw":
+        (a, b), counts = release.prior, _counts(statistic)
+        shape = (copies, *counts.shape[:-1])
+        return generator().beta(a + counts[..., 0], b + counts[..., 1], size=shape)
+    return two_categories.draw(release, _counts(statistic), copies)[..., 0]
+
+
+def logp(release: ConjugateRelease, output: Any, statistic: Count) -> NDArray[np.float64]:
+    """The law of the number of ones, or the density of their probability."""
+    (a, b), value = release.prior, np.asarray(output)
+    if release.method == "synthetic_one":
+        return _beta_binomial(release).logp(value, statistic)
+    if release.method == "parameter_draw":
+        return beta_logpdf(value, a + statistic.successes, b + statistic.failures)
+    both = np.stack([value, (release.size or 1) - value], axis=-1)
+    if release.method == "parameter_map":  # 1 - p may be rounded: only p is compared
+        mode = two_categories.mode(release, _counts(statistic))[..., 0]
+        return np.where(value == mode, 0.0, -np.inf)
+    return two_categories.logp(release, both, _counts(statistic))
+
+
+def pairs(release: ConjugateRelease) -> list[tuple[Count, Count]]:
+    """The first, the middle and the last replacement.
+
+    The ends are worst for pure epsilon, and for a draw at every epsilon; at other points of a
+    profile the worst neighbours may lie between them.
+    """
+    n = release.n
+    return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, (n - 1) // 2, n - 1})]
+
+
+def outputs(release: ConjugateRelease) -> NDArray[np.int64] | None:
+    """All numbers of ones, where they are at most a million."""
+    return _beta_binomial(release).outputs() if release.size else None
+
+
+def check_output(release: ConjugateRelease, output: Any) -> int | float:
+    """The output as a Python number, or raise."""
+    if release.size:
+        return _beta_binomial(release).check_output(output)
+    value = output.item() if isinstance(output, np.generic) else output
+    if not is_number(value) or not 0 <= value <= 1:
+        raise InvalidInput(
+            f"output is {output!r}; this mechanism releases a probability, a number from 0 to 1"
+        )
+    return float(value)
+
+
+def records(release: ConjugateRelease, output: int | float) -> NDArray[Any]:
+    """The synthetic records, ones first, or the probability."""
+    if release.size:
+        return _beta_binomial(release).records(int(output))
+    return np.array([output], dtype=np.float64)
+
+
+def _beta_binomial(release: ConjugateRelease) -> BetaBinomialMechanism:
+    a, b = release.prior
+    return BetaBinomialMechanism(release.n, release.synthetic_size, (a, b))
+
+
+def _counts(statistic: Count) -> NDArray[np.int64]:
+    return np.stack(np.broadcast_arrays(statistic.successes, statistic.failures), axis=-1)

@@ -1,0 +1,206 @@
+"""Conjugate releases of categorical records: how they are drawn, and their laws.
+
+The statistic is the counts of the k categories, integers of shape (..., k) with sum n. A
+released parameter is k probabilities, synthetic records are k counts with sum `size`; the
+counts are drawn in integer arithmetic, exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.category_laws import (
+    accumulated,
+    dirichlet_logpdf,
+    dirichlet_multinomial_logpmf,
+    mode_weights,
+    multinomial_logpmf,
+)
+from bayesdp.mechanisms.counts.count import column_of
+from bayesdp.mechanisms.draws.categories import multinomial_draws
+from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_draws
+from bayesdp.mechanisms.randomness import generator
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+
+_MOST_OUTPUTS = 100_000
+_ROUNDING = 1e-9  # of the sum of probabilities that another program has printed
+
+
+def statistic_of(release: ConjugateRelease, data: Any) -> tuple[int, ...]:
+    """Counts of the records, labelled 0 to k - 1."""
+    k = len(release.prior)
+    labels = column_of(data, f"labels from 0 to {k - 1}")
+    if not np.all((labels >= 0) & (labels < k) & (labels == np.floor(labels))):
+        raise InvalidInput(
+            f"data has values other than the labels 0 to {k - 1} of the prior's {k} categories; "
+            "recode the column, for example with pandas' Categorical(column, categories).codes"
+        )
+    return tuple(np.bincount(labels.astype(np.int64), minlength=k).tolist())
+
+
+def check_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
+    """The counts as an array if they are integers of n records, else raise."""
+    counts, k = np.asarray(statistic), len(release.prior)
+    if counts.dtype.kind not in "iu" or counts.shape[-1:] != (k,):
+        raise InvalidInput(
+            f"the statistic has type {counts.dtype} and shape {counts.shape}; it must be the "
+            f"counts of the {k} categories, integers of shape (..., {k}); "
+            "release.statistic(data) makes them"
+        )
+    if np.any(counts < 0) or np.any(counts.sum(axis=-1) != release.n):
+        raise InvalidInput(
+            "the statistic must be counts, at least 0, whose sum is the mechanism's "
+            f"n = {release.n}"
+        )
+    return counts.astype(np.int64)
+
+
+def one_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
+    """The same, and of one release alone."""
+    checked = check_statistic(release, statistic)
+    if checked.ndim > 1:
+        raise InvalidInput("the statistic is an array of several; release one at a time")
+    return checked
+
+
+def draw(release: ConjugateRelease, counts: NDArray[np.int64], copies: int) -> NDArray[Any]:
+    """Outputs, shape (copies, *shape of the counts)."""
+    return DRAWS[release.method](release, np.broadcast_to(counts, (copies, *counts.shape)))
+
+
+def logp(release: ConjugateRelease, output: Any, counts: NDArray[np.int64]) -> NDArray[Any]:
+    """The law of counts, or density of probabilities in all coordinates but one."""
+    return LAWS[release.method](release, np.asarray(output), counts)
+
+
+def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
+    """The two smallest priors' categories exchange a record; the others are all in one place.
+
+    Outside of both categories, which is worst, and in the second of them; with two categories in
+    the second and in the first.
+    """
+    n, k = release.n, len(release.prior)
+    order = np.argsort(release.prior, kind="stable")
+    places = dict.fromkeys([order[-1], order[1], *order[: 2 if k == 2 else 0]])
+    found = []
+    for place in list(places)[: 1 if n == 1 else None]:
+        shared = np.zeros(k, dtype=np.int64)
+        shared[place] = n - 1
+        one, other = (shared + (np.arange(k) == order[i]) for i in (0, 1))
+        found.append((tuple(one.tolist()), tuple(other.tolist())))
+    return found
+
+
+def outputs(release: ConjugateRelease) -> NDArray[Any] | None:
+    """All counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    size = release.synthetic_size
+    return all_counts(size, len(release.prior)) if size else None
+
+
+def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
+    """All k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
+        return None
+    rows = np.zeros((1, 0), dtype=np.int64)
+    for _ in range(k - 1):
+        left = size - rows.sum(axis=1)
+        last = np.concatenate([np.arange(most + 1) for most in left])
+        rows = np.column_stack([np.repeat(rows, left + 1, axis=0), last])
+    return np.column_stack([rows, size - rows.sum(axis=1)])
+
+
+def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:
+    """The output as a tuple of k Python numbers, or raise."""
+    size, k = release.synthetic_size, len(release.prior)
+    kind: Any = Integral if size else Real
+    try:
+        values = tuple(v for v in output if isinstance(v, kind) and not isinstance(v, bool))
+        right = len(values) == len(output) == k and all(v >= 0 for v in values)
+    except TypeError:  # not a sequence
+        values, right = (), False
+    if size:
+        if right and sum(map(int, values)) == size:
+            return tuple(int(v) for v in values)
+        raise InvalidInput(
+            f"output is {output!r}; this mechanism releases {k} counts, integers whose sum is "
+            f"size = {size}"
+        )
+    if right and max(values) < 2 and abs(math.fsum(values) - 1) <= _ROUNDING:
+        return tuple(float(v) for v in values)
+    raise InvalidInput(
+        f"output is {output!r}; this mechanism releases the probabilities of {k} categories, "
+        "whose sum is 1"
+    )
+
+
+def records(release: ConjugateRelease, output: tuple[Any, ...]) -> NDArray[Any]:
+    """Labels of the synthetic records in order, or the probabilities."""
+    if release.synthetic_size:
+        return np.repeat(np.arange(len(output)), output)
+    return np.array(output, dtype=np.float64)
+
+
+def mode(release: ConjugateRelease, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The posterior mode; see `mode_weights` for where it is on the boundary."""
+    weights = mode_weights(counts, release.prior)
+    return np.asarray(weights / accumulated(weights))
+
+
+def _posterior(release: ConjugateRelease, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray(np.array(release.prior) + counts)
+
+
+def _draw_parameter(release: ConjugateRelease, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    # Gamma variables over their sum, which is positive: some shape is at least 1.
+    gammas = generator().standard_gamma(_posterior(release, counts))
+    return np.asarray(gammas / gammas.sum(axis=-1, keepdims=True))
+
+
+def _independent(
+    release: ConjugateRelease, counts: NDArray[np.int64], less: int
+) -> NDArray[np.int64]:
+    prior = [Fraction(value) - less for value in release.prior]
+    return multinomial_draws(counts, prior, release.synthetic_size)
+
+
+DRAWS: dict[str, Callable[[ConjugateRelease, NDArray[np.int64]], NDArray[Any]]] = {
+    "parameter_map": mode,
+    "parameter_draw": _draw_parameter,
+    "synthetic_map": lambda release, counts: _independent(release, counts, less=1),
+    "synthetic_one": lambda release, counts: dirichlet_multinomial_draws(
+        counts, release.prior, release.synthetic_size
+    ),
+    "synthetic_many": lambda release, counts: _independent(release, counts, less=0),
+}
+"""How each method draws, for counts of shape (..., k); outputs have the same shape."""
+
+LAWS: dict[
+    str, Callable[[ConjugateRelease, NDArray[Any], NDArray[np.int64]], NDArray[np.float64]]
+] = {
+    "parameter_map": lambda release, output, counts: np.where(
+        np.all(output == mode(release, counts), axis=-1), 0.0, -np.inf
+    ),
+    "parameter_draw": lambda release, output, counts: dirichlet_logpdf(
+        output, _posterior(release, counts)
+    ),
+    "synthetic_map": lambda release, output, counts: multinomial_logpmf(
+        output, release.synthetic_size, mode_weights(counts, release.prior)
+    ),
+    "synthetic_one": lambda release, output, counts: dirichlet_multinomial_logpmf(
+        output, release.synthetic_size, _posterior(release, counts)
+    ),
+    "synthetic_many": lambda release, output, counts: multinomial_logpmf(
+        output, release.synthetic_size, _posterior(release, counts)
+    ),
+}
+"""Each method's law."""

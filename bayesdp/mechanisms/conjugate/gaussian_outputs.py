@@ -1,0 +1,186 @@
+r"""Conjugate releases of real records: how they are drawn, and their laws.
+
+The statistic is the sum of the n records. Given it the posterior mean of theta is mu and its
+variance tau^2 (`gaussian`). What is released is
+
+- a parameter: mu, or one draw from N(mu, tau^2);
+- m records y in the order drawn. They are exchangeable normal, and with mean y0 and sum of
+  squares S around it their log density is
+
+      -(m log 2 pi + (m - 1) log w + log v + S / w + m (y0 - mu)^2 / v) / 2,
+
+  where w is the variance of a record around the others' common mean and v is m times the
+  variance of y0: w = v = sigma^2 (`synthetic_map`), w = v = sigma^2 + tau^2
+  (`synthetic_many`), or w = sigma^2 and v = sigma^2 + m tau^2 (`synthetic_one`).
+
+Where `bounded`, the parameter is conditioned to [-R, R], and so is each record given its mean:
+the density is divided by the probability of [-R, R], which depends on that mean. For
+`synthetic_one` the mean, theta, is itself drawn, conditioned, and integrated out
+(`truncated_normal`).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.conjugate.truncated_normal import (
+    log_common_mean,
+    log_mass,
+    truncated_normal,
+)
+from bayesdp.mechanisms.counts.count import column_of
+from bayesdp.mechanisms.randomness import generator
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+
+Floats = NDArray[np.float64]
+
+
+def statistic_of(release: ConjugateRelease, data: Any) -> float:
+    """The sum of the records, correctly rounded."""
+    R, _ = _scale(release)
+    values = column_of(data, f"numbers from -{R} to {R}").astype(np.float64)
+    if not np.all(np.abs(values) <= R):
+        raise InvalidInput(
+            f"data has values that are no number in [-R, R] = [-{R}, {R}]; choose R without "
+            "looking at the data, and clip what exceeds it, for example with data.clip(-R, R)"
+        )
+    if values.size != release.n:
+        raise InvalidInput(
+            f"data has another number of records than the mechanism's n = {release.n}"
+        )
+    return math.fsum(values)
+
+
+def check_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
+    """The sum, or array of sums, as floats if records in [-R, R] can have it, else raise."""
+    sums, (R, _) = np.asarray(statistic), _scale(release)
+    if sums.dtype.kind not in "iuf":
+        raise InvalidInput(
+            f"the statistic has type {sums.dtype}; it must be the sum of the records, a number; "
+            "release.statistic(data) makes it"
+        )
+    if not np.all(np.abs(sums) <= release.n * R):
+        raise InvalidInput(
+            f"the statistic is no sum of n = {release.n} records in [-{R}, {R}], which is from "
+            f"-{release.n * R} to {release.n * R}; check R, and that it is the sum, not the mean"
+        )
+    return sums.astype(np.float64)
+
+
+def one_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
+    """The same, and of one release alone."""
+    checked = check_statistic(release, statistic)
+    if checked.ndim > 0:
+        raise InvalidInput("the statistic is an array of several; release one at a time")
+    return checked
+
+
+def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
+    """Outputs, shape (copies, *shape of the sums), and then `size` for records."""
+    (mean, tau), method = posterior(release, sums), release.method
+    (R, sigma), size = _scale(release), release.synthetic_size
+    mu = np.broadcast_to(mean, (copies, *mean.shape))
+    if method == "parameter_map":
+        return mu.copy()
+    rng, bounded = generator(), release.bounded
+    if method == "parameter_draw":
+        return _normal(rng, mu, tau, R, bounded)
+    spread = sigma
+    if method == "synthetic_many":
+        spread = math.hypot(sigma, tau)
+    elif method == "synthetic_one":
+        mu = _normal(rng, mu, tau, R, bounded)
+    around = np.broadcast_to(mu[..., None], (*mu.shape, size))
+    return _normal(rng, around, spread, R, bounded)
+
+
+def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
+    """The density; of a tuple of records, along the output's last axis."""
+    (mu, tau), method = posterior(release, sums), release.method
+    (R, sigma), m = _scale(release), release.synthetic_size
+    y = np.asarray(output, dtype=np.float64)
+    if method == "parameter_map":
+        return np.where(y == mu, 0.0, -np.inf)
+    if not m:
+        y, m, around, common = y[..., None], 1, tau**2, tau**2
+    else:
+        around = sigma**2 + (tau**2 if method == "synthetic_many" else 0.0)
+        common = around + (m * tau**2 if method == "synthetic_one" else 0.0)
+    centre = y.mean(axis=-1)
+    squares = np.sum((y - centre[..., None]) ** 2, axis=-1)
+    inside = np.all(np.abs(y) <= R, axis=-1)
+    if release.bounded and method == "synthetic_one":
+        constant = m * math.log(2 * math.pi * around) + math.log(2 * math.pi * tau**2)
+        law = log_common_mean(mu, np.clip(centre, -R, R), m, tau, sigma, R)
+        return np.where(
+            inside, law - (constant + squares / around) / 2 - log_mass(mu, tau, R), -np.inf
+        )
+    constant = m * math.log(2 * math.pi) + (m - 1) * math.log(around) + math.log(common)
+    law = -(constant + squares / around + m * (centre - mu) ** 2 / common) / 2
+    if not release.bounded:
+        return np.asarray(law)
+    return np.where(inside, law - m * log_mass(mu, math.sqrt(around), R), -np.inf)
+
+
+def pairs(release: ConjugateRelease) -> list[tuple[float, float]]:
+    """A record from -R to R where all others are at R, and at -R.
+
+    The distance is the largest, and without bounds tells all; with bounds the place matters too.
+    """
+    (R, _), n = _scale(release), release.n
+    return [(n * R, (n - 2) * R), (-n * R, -(n - 2) * R)][: 1 if n == 1 else None]
+
+
+def outputs(release: ConjugateRelease) -> None:
+    """None: they are reals."""
+
+
+def check_output(release: ConjugateRelease, output: Any) -> Any:
+    """The output as a float or a tuple of `size` floats, or raise."""
+    size, R = release.synthetic_size, _scale(release)[0]
+    limit = R if release.bounded else sys.float_info.max
+    try:
+        values = tuple(output) if size else (output,)
+    except TypeError:  # not a sequence
+        values = ()
+    values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    fit = all(is_number(v) and abs(v) <= limit for v in values)
+    if not fit or len(values) != (size or 1):
+        what = f"tuples of {size} finite numbers" if size else "finite numbers"
+        where = f" in [-{R}, {R}]" if release.bounded else ""
+        raise InvalidInput(f"output is {output!r}; this mechanism releases {what}{where}")
+    return tuple(map(float, values)) if size else float(values[0])
+
+
+def records(release: ConjugateRelease, output: Any) -> Floats:
+    """The synthetic records, or the parameter."""
+    return np.array(output, dtype=np.float64).reshape(-1)
+
+
+def posterior(release: ConjugateRelease, sums: Floats) -> tuple[Floats, float]:
+    """Mean, shape of the sums, and standard deviation of theta given them."""
+    (mean, sd), (R, sigma) = release.prior, _scale(release)
+    precision = sd**-2 + release.n / sigma**2
+    mu = np.asarray((mean * sd**-2 + sums / sigma**2) / precision)
+    if release.bounded and release.method == "parameter_map":
+        mu = np.clip(mu, -R, R)
+    return mu, 1 / math.sqrt(precision)
+
+
+def _normal(rng: np.random.Generator, mean: Floats, sd: float, R: float, bounded: bool) -> Floats:
+    if bounded:
+        return truncated_normal(mean, sd, R, rng.uniform(size=mean.shape))
+    return rng.normal(mean, sd)
+
+
+def _scale(release: ConjugateRelease) -> tuple[float, float]:
+    return float(release.R or 0), float(release.sigma or 0)

@@ -1,0 +1,300 @@
+"""Releases made from a conjugate posterior, and exactly what each costs.
+
+Five methods (Zheng 2015, chapter 3): the posterior mode (`parameter_map`), one posterior draw
+(`parameter_draw`), synthetic records around the mode (`synthetic_map`), synthetic records from
+one draw (`synthetic_one`), and synthetic records each from its own draw (`synthetic_many`).
+Their privacy comes from the prior alone. For each family, `conjugate_FAMILY` holds the proofs and
+`conjugate_FAMILY_outputs` the sampler and the law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.conjugate.calibration import calibrated
+from bayesdp.mechanisms.conjugate.families import FAMILIES, OUTPUTS, named
+from bayesdp.mechanisms.conjugate.promise import promise
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ConjugateRelease:
+    """One release from a conjugate posterior of n records, with its tight privacy profile.
+
+    Parameters
+    ----------
+    family : str
+        "bernoulli" (0/1 records, beta prior), "gaussian" (records in [-R, R] around an
+        unknown mean with known standard deviation sigma, normal prior) or "categorical"
+        (Dirichlet prior).
+    method : str
+        "parameter_map", "parameter_draw", "synthetic_map", "synthetic_one" or "synthetic_many".
+    n : int
+        Number of confidential records, at least 1. Public: neighbours replace one record.
+    prior : tuple of floats
+        bernoulli: (a, b), positive. gaussian: mean and standard deviation. categorical: one
+        positive number a category. Public.
+    size : int, optional
+        Number of synthetic records, at least 1, for the synthetic methods only.
+    R, sigma : float, optional
+        For the gaussian family only: the records' bound and known standard deviation.
+    bounded : bool
+        For the gaussian family only: whether what is released, the parameter or each record,
+        is conditioned to lie in [-R, R], as the records do. Then a pure epsilon holds.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is missing, superfluous or out of its range.
+
+    Notes
+    -----
+    delta(epsilon) is the hockey-stick divergence of the worst neighbours in the worse
+    direction, computed with a relative error below 1e-10 and rounded up by 2e-10. Below 1e-290
+    it is only said to be at most that. Where `bounded`, one draw's or one record's is tight to
+    one part in 10^6; the delta of several records, and all of `synthetic_one`, are upper bounds,
+    not tight. Proofs are in the docstrings of the family's module.
+
+    Examples
+    --------
+    >>> round(ConjugateRelease("bernoulli", "synthetic_one", 9, (6, 6), size=9).epsilon(0), 4)
+    0.9163
+    """
+
+    family: str
+    method: str
+    n: int
+    prior: tuple[float, ...]
+    size: int | None = None
+    R: float | None = None
+    sigma: float | None = None
+    bounded: bool = False
+
+    name: ClassVar[str] = "conjugate"
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    log_concave: ClassVar[bool] = False
+    """Not proved for all methods: the exact engine visits every count."""
+
+    def __post_init__(self) -> None:
+        family = named("family", self.family, FAMILIES)
+        named("method", self.method, family.METHODS)
+        object.__setattr__(self, "n", check_at_least_one("n", self.n))
+        if self.method.startswith("synthetic"):
+            object.__setattr__(self, "size", check_at_least_one("size", self.size))
+        elif self.size is not None:
+            raise InvalidInput(
+                f"size is {self.size!r}, but method {self.method!r} releases a parameter, not "
+                "records; leave size out"
+            )
+        for name in ("R", "sigma"):
+            if name not in family.PARAMETERS and getattr(self, name) is not None:
+                raise InvalidInput(
+                    f"{name} is {getattr(self, name)!r}, but family {self.family!r} has no "
+                    f"{name}; leave it out"
+                )
+        check_flag("bounded", self.bounded)
+        if self.bounded and "bounded" not in family.PARAMETERS:
+            raise InvalidInput(
+                f"bounded is True, but family {self.family!r} has no bound; leave it out"
+            )
+        for name, value in family.check(self).items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        family: str,
+        method: str,
+        n: int,
+        epsilon: float,
+        delta: float = 0.0,
+        categories: int | None = None,
+        **other: Any,
+    ) -> ConjugateRelease:
+        """The release with the smallest symmetric prior that satisfies (epsilon, delta).
+
+        bernoulli and categorical: (a, a, ...), the smallest a. gaussian: N(0, sd), the largest
+        sd; its mean costs nothing. On the safe side of the root: the release returned does
+        satisfy the promise, and its prior exceeds the smallest by about one part in 10^9.
+
+        That a stronger prior never costs more is proved in
+        `bayesdp.mechanisms.conjugate.beta_pairs`, `bayesdp.mechanisms.counts.category_pairs` and
+        `gaussian`; but where `bounded` and delta > 0 it is tested, not proved, so there only the
+        promise is certain and that no smaller prior would do is not. `synthetic_map` looks among
+        a >= 1 only: below, a stronger prior can cost more. Where any prior will do, the weakest
+        considered is returned.
+
+        Parameters
+        ----------
+        family, method, n
+            As for the class.
+        epsilon : float
+            Positive.
+        delta : float
+            In [0, 1); 0 asks for pure epsilon.
+        categories : int
+            Number of categories; for the categorical family only.
+        **other
+            The class's other parameters but the prior: size, R, sigma, bounded.
+
+        Raises
+        ------
+        InvalidInput
+            If no prior satisfies the promise, or an argument is out of its range.
+        """
+        home = named("family", family, FAMILIES)
+        if categories is not None and family != "categorical":
+            raise InvalidInput(
+                f"categories is {categories!r}, but family {family!r} has none; leave it out"
+            )
+
+        def at(strength: float) -> ConjugateRelease:
+            return cls(family, method, n, home.prior_of_strength(strength, categories), **other)
+
+        return calibrated(at, least=home.least_strength(method), epsilon=epsilon, delta=delta)
+
+    @property
+    def synthetic_size(self) -> int:
+        """Number of synthetic records of a copy; 0 where a parameter is released."""
+        return self.size or 0
+
+    def profile(self) -> Profile:
+        """The tight privacy profile under replace-one."""
+        made: Profile = FAMILIES[self.family].METHODS[self.method](self)
+        return made
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
+        return self.profile().delta(epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon with which `delta` in [0, 1) is promised, rounded up.
+
+        inf where there is none, as for every delta = 0 without a pure guarantee.
+        """
+        return self.profile().epsilon(delta)
+
+    def pld(self) -> Any:
+        """Its privacy loss distribution, for `bdp.compose`; see `Profile.pld`."""
+        return self.profile().pld()
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: a point of their profile.
+
+        Tight where copies compose exactly, else by basic composition (`promise`). Where
+        no epsilon is enough, the guarantee says epsilon = inf, with a delta that holds, the least
+        for one copy, and its assumptions say why.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is not replace-one: n is public.
+        """
+        return promise(self, copies, neighbours, delta)
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """Refused: n is public, so no record can be removed."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def statistic(self, data: Any) -> Any:
+        """What a release depends on, from raw records.
+
+        Parameters
+        ----------
+        data : array, Series or sequence, shape (n,)
+            bernoulli: 0 and 1. categorical: labels from 0 to k - 1. gaussian: numbers in [-R, R].
+
+        Returns
+        -------
+        Count, tuple of k ints, or float
+            The number of ones, the counts of the categories, or the sum. Confidential.
+
+        Raises
+        ------
+        InvalidInput
+            If a record is missing or not as said, or there are not n. No message shows one.
+        """
+        made = self._outputs.statistic_of(self, data)
+        self.check_statistic(made)
+        return made
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """The statistic of one release, or InvalidInput that doesn't show its values."""
+        return self._outputs.one_statistic(self, statistic)
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Draw copies from the secure generator; counts of synthetic records exactly.
+
+        Parameters
+        ----------
+        statistic : Count, or array of counts (..., k), or of sums
+            Confidential; see `statistic`. Several at once give as many releases.
+        copies : int
+            Independent copies of each.
+
+        Returns
+        -------
+        ndarray, shape (copies, *shape of the statistic), and then the components' axis, if any
+            bernoulli: a probability, or a number of ones. categorical: k probabilities, or k
+            counts. gaussian: a number, or `size` records in the order drawn.
+        """
+        copies, checked = check_at_least_one("copies", copies), self._checked(statistic)
+        drawn: NDArray[Any] = self._outputs.draw(self, checked, copies)
+        return drawn
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log probability, or log density, of the output given the statistic.
+
+        Vectorised over both; components are along the last axis. Outputs that can't be have
+        -inf. Of `parameter_map`, 0 at the mode, to the last digit, and -inf elsewhere.
+        """
+        law: NDArray[np.float64] = self._outputs.logp(self, output, self._checked(statistic))
+        return law
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Neighbouring statistics for an audit to try, the worst for a pure epsilon among them."""
+        found: list[tuple[Any, Any]] = self._outputs.pairs(self)
+        return found
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, first axis, where they are counts and few enough to list."""
+        listed: NDArray[Any] | None = self._outputs.outputs(self)
+        return listed
+
+    def check_output(self, output: Any) -> Any:
+        """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
+        return self._outputs.check_output(self, output)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The synthetic records of a copy, or the released parameter."""
+        shown: NDArray[Any] = self._outputs.records(self, self.check_output(output))
+        return shown
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """Columns `copy`, `component` where there are several, and `value`."""
+        return encode_numbers([self.check_output(output) for output in outputs])
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The copies that `encode` wrote, in their order."""
+        return [self.check_output(output) for output in decode_numbers(columns)]
+
+    def _checked(self, statistics: Any) -> Any:
+        return self._outputs.check_statistic(self, statistics)
+
+    @property
+    def _outputs(self) -> ModuleType:
+        return OUTPUTS[self.family]

@@ -1,0 +1,255 @@
+"""The cells of a histogram: intervals of bounded numbers, categories, and all their combinations.
+
+Records are put into cells, and points drawn in them, in the order of `numpy.ravel_multi_index`:
+the last axis moves fastest. An interval holds its lower edge and not its upper one, but the last
+holds both.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.count import is_missing
+
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One column's bins: intervals between edges, or categories.
+
+    Parameters
+    ----------
+    name : str
+        The column's.
+    edges : sequence of float, optional
+        Of the intervals, finite and increasing, two or more.
+    categories : sequence of str, int, float or bool, optional
+        Each different, one or more. Exactly one of `edges` and `categories` is given.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    name: str
+    edges: tuple[float, ...] | None = None
+    categories: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name):
+            raise InvalidInput(f"name is {self.name!r}; an axis has its column's name, a text")
+        if (self.edges is None) == (self.categories is None):
+            raise InvalidInput(f"column {self.name!r} needs either edges or categories, not both")
+        if self.edges is not None:
+            object.__setattr__(self, "edges", check_edges(self.name, self.edges))
+        else:
+            made = _check_categories(self.name, self.categories)
+            object.__setattr__(self, "categories", made)
+
+    @property
+    def size(self) -> int:
+        """The number of its bins."""
+        return len(self.categories or self.edges or ()) - (self.categories is None)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The columns that show its bins in a table of cells."""
+        return (self.name,) if self.edges is None else (f"{self.name}_from", f"{self.name}_to")
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """Each bin's share of the axis: of its length, or of the number of its categories."""
+        if self.edges is None:
+            return np.full(self.size, 1 / self.size)
+        edges = np.array(self.edges)
+        return np.asarray(np.diff(edges) / (edges[-1] - edges[0]))
+
+    def bins(self, column: Any, *, clamp: bool) -> NDArray[np.int64]:
+        """Each record's bin, from 0, a function of that record alone.
+
+        Parameters
+        ----------
+        column : array_like, shape (n,)
+            Confidential: no message shows a value.
+        clamp : bool
+            Whether a number outside the bounds counts as the nearest one within.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is missing, not of its kind, not a listed category, or outside the bounds
+            where these don't clamp.
+        """
+        if np.any(is_missing(column)) or np.ma.is_masked(column):
+            raise InvalidInput(
+                f"column {self.name!r} has missing values; drop or impute them by a public rule"
+            )
+        if self.categories is not None:
+            return self._codes(column)
+        values = np.asarray(column)
+        if values.dtype.kind not in "biuf" and not all(is_number(v) for v in values):
+            raise InvalidInput(
+                f"column {self.name!r} is not of numbers; if it is of labels, list them all in "
+                "categories"
+            )
+        if values.dtype == object:  # integers of any length among them
+            values = np.array([max(min(v, _LARGEST), -_LARGEST) for v in values])
+        values = values.astype(np.float64)  # as floats, whatever the other records' types
+        edges = np.array(self.edges)
+        if not clamp and not np.all((values >= edges[0]) & (values <= edges[-1])):
+            raise InvalidInput(
+                f"column {self.name!r} has records outside its bounds [{edges[0]}, {edges[-1]}]; "
+                "choose wider ones without looking at the data, or outside='clamp' to move such "
+                "records to the nearest bound"
+            )
+        found = np.searchsorted(edges, values, side="right") - 1
+        return np.clip(found, 0, self.size - 1).astype(np.int64)
+
+    def _codes(self, column: Any) -> NDArray[np.int64]:
+        places = {label: k for k, label in enumerate(self.categories or ())}
+        values = column.tolist() if hasattr(column, "tolist") else list(column)
+        try:
+            codes = np.array([places.get(value, -1) for value in values], dtype=np.int64)
+        except TypeError:  # a value that can't be looked up is no label
+            codes = np.array([-1])
+        if np.any(codes < 0):
+            raise InvalidInput(
+                f"column {self.name!r} has values outside its categories {self.categories}; list "
+                "all that there may be, without looking at the data"
+            )
+        return codes
+
+    def shown(self, bins: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """Each bin's edges, or its category, in the columns of `fields`."""
+        if self.categories is not None:
+            return [self.labels[bins]]
+        edges = np.array(self.edges)
+        return [edges[bins], edges[bins + 1]]
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The categories, with a type of numbers or booleans if all are; shape (size,)."""
+        given = self.categories or ()
+        if {type(label) for label in given} in ({int}, {float}, {bool}):
+            return np.array(given)
+        made = np.empty(len(given), dtype=object)
+        made[:] = given
+        return made
+
+    def points(self, bins: NDArray[np.int64], random: np.random.Generator) -> NDArray[Any]:
+        """A value in each bin: uniform between its edges, or its category."""
+        if self.categories is not None:
+            return self.labels[bins]
+        low, high = self.shown(bins)
+        values = low + random.random(bins.size) * (high - low)
+        # Rounding may reach the next bin.
+        return np.asarray(np.clip(values, low, np.nextafter(high, low)))
+
+
+def check_edges(name: str, edges: Any) -> tuple[float, ...]:
+    """Return a column's edges as floats if they are finite and increase, else raise."""
+    given = edges.tolist() if isinstance(edges, np.ndarray) else edges
+    good = isinstance(given, Sequence) and not isinstance(given, str) and len(given) >= 2
+    values = [float(v) if is_number(v) else math.nan for v in given] if good else [math.nan]
+    with np.errstate(invalid="ignore", over="ignore"):
+        increasing = np.all(np.diff(values) > 0) and math.isfinite(values[-1] - values[0])
+    if not (good and increasing):
+        raise InvalidInput(
+            f"edges of column {name!r} are {edges!r}; they must be finite numbers that increase, "
+            "two or more"
+        )
+    return tuple(values)
+
+
+def _check_categories(name: str, categories: Any) -> tuple[Any, ...]:
+    given = categories.tolist() if hasattr(categories, "tolist") else categories
+    if isinstance(given, list | tuple):
+        labels = tuple(given)
+        plain = all(isinstance(v, str | bool | int | float) and v == v for v in labels)
+        if plain and labels and len(set(labels)) == len(labels):
+            return labels
+    raise InvalidInput(
+        f"categories of column {name!r} are {categories!r}; they must be different labels (texts, "
+        "numbers or booleans), one or more, that don't depend on the data"
+    )
+
+
+def check_axes(axes: Any, cells: int) -> tuple[Axis, ...] | None:
+    """Return the axes if they fit together and make that many cells, else raise InvalidInput."""
+    if axes is None:
+        return None
+    made = tuple(Axis(**axis) if isinstance(axis, Mapping) else axis for axis in axes)
+    if not made or not all(isinstance(axis, Axis) for axis in made):
+        raise InvalidInput(f"axes is {axes!r}; it must be a sequence of Axis, one or more, or None")
+    if math.prod(axis.size for axis in made) != cells:
+        raise InvalidInput(
+            f"cells is {cells}, but the axes have {[axis.size for axis in made]} bins, which make "
+            f"{math.prod(axis.size for axis in made)} cells"
+        )
+    names = [*(field for axis in made for field in axis.fields), "count"]
+    names += [axis.name for axis in made if axis.edges is not None]
+    if len(set(names)) < len(names):
+        raise InvalidInput(
+            f"columns are {[axis.name for axis in made]}; a table of cells has columns {names}, "
+            "of which two are the same: rename one"
+        )
+    return made
+
+
+def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The numbers of bins."""
+    return tuple(axis.size for axis in axes)
+
+
+def counted(axes: Sequence[Axis], columns: Sequence[Any], *, clamp: bool) -> NDArray[np.int64]:
+    """How many records are in each cell, from one column of them an axis; shape (cells,)."""
+    bins = [axis.bins(column, clamp=clamp) for axis, column in zip(axes, columns, strict=True)]
+    cell = np.ravel_multi_index(bins, shape_of(axes))
+    return np.bincount(cell, minlength=math.prod(shape_of(axes)))
+
+
+def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
+    """The cells and their counts, a structured array with one row a cell."""
+    places = np.unravel_index(np.arange(len(counts)), shape_of(axes))
+    columns = [v for axis, bins in zip(axes, places, strict=True) for v in axis.shown(bins)]
+    columns.append(np.asarray(counts, dtype=np.int64))
+    names = [*(field for axis in axes for field in axis.fields), "count"]
+    kinds = [(name, column.dtype) for name, column in zip(names, columns, strict=True)]
+    made = np.empty(len(counts), dtype=kinds)
+    for name, column in zip(names, columns, strict=True):
+        made[name] = column
+    return made
+
+
+def drawn(
+    axes: Sequence[Axis], counts: Any, size: int, random: np.random.Generator
+) -> dict[str, NDArray[Any]]:
+    """Independent records: a cell with probability proportional to its count, uniform within it.
+
+    Where all counts are 0, uniform over the bounds and the categories.
+    """
+    weights = np.asarray(counts, dtype=np.float64)
+    if not weights.any():
+        weights = np.ones(1)
+        for axis in axes:
+            weights = np.multiply.outer(weights, axis.widths).ravel()
+    return points_in(axes, random.choice(weights.size, size, p=weights / weights.sum()), random)
+
+
+def points_in(
+    axes: Sequence[Axis], cells: NDArray[np.int64], random: np.random.Generator
+) -> dict[str, NDArray[Any]]:
+    """A record in each of these cells, uniform within it."""
+    places = np.unravel_index(cells, shape_of(axes))
+    return {axis.name: axis.points(bins, random) for axis, bins in zip(axes, places, strict=True)}

@@ -1,0 +1,228 @@
+r"""An exact statistic, without noise: its law is a point mass, and its promise distributional.
+
+No deterministic release but a constant one is differentially private, at any epsilon and any
+delta < 1 (Groce 2014, Theorem 3.5): two neighbours whose statistics differ have laws with nothing
+in common. What can be promised is about a class of laws of the data, and that promise is computed
+from public parameters by one of the calculators in `bayesdp.privacy.distributional` and carried by
+the mechanism.
+
+A second copy is the same number again, so copies cost nothing. Counts below a public `threshold`
+may be shown as 0, as in a truncated histogram (Groce 2014, section 6.2): the law is then that of
+the suppressed counts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import (
+    check_at_least_one,
+    check_delta,
+    check_flag,
+    check_one_statistic,
+    is_number,
+)
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.count import Count
+from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee
+
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExactStatistic:
+    """Release a statistic as it is, under a distributional promise.
+
+    Parameters
+    ----------
+    promise : DistributionalGuarantee
+        What a calculator of `bdp.distributional` found, from public parameters alone.
+    n : int, optional
+        Number of records, where it is public.
+    dimension : int, optional
+        Length of a vector statistic; None for scalars.
+    whole : bool
+        Whether the statistic is made of integers. A scalar one may be a `Count` of ones.
+    threshold : int, optional
+        Counts below it are shown as 0; for integers only.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Its guarantee has no neighbouring relation. `bdp.compose`, ledgers and audits refuse it.
+
+    A real statistic is released as a float, which is post-processing of the exact one. Where the
+    class of laws has densities, that the records were recorded to a finite precision is not part
+    of the promise; laws on a lattice are classes of their own.
+    """
+
+    promise: DistributionalGuarantee
+    n: int | None = None
+    dimension: int | None = None
+    whole: bool = False
+    threshold: int | None = None
+
+    name: ClassVar[str] = "exact_statistic"
+    neighbours: ClassVar[None] = None  # its promise is under no relation
+    log_concave: ClassVar[bool] = False  # it is, but a search for its mode would miss the point
+
+    def __post_init__(self) -> None:
+        promise: Any = self.promise
+        if isinstance(promise, Mapping):
+            try:
+                promise = DistributionalGuarantee(**promise)
+            except TypeError as error:
+                raise InvalidInput(f"promise has the fields {sorted(promise)}: {error}") from error
+            object.__setattr__(self, "promise", promise)
+        if not isinstance(promise, DistributionalGuarantee):
+            raise InvalidInput(
+                f"promise is a {type(promise).__name__}; an exact statistic has no differential "
+                "privacy, at any epsilon: it must be a bdp.distributional.DistributionalGuarantee"
+            )
+        for name in ("n", "dimension", "threshold"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, check_at_least_one(name, value, "or None"))
+        check_flag("whole", self.whole)
+        if self.threshold is not None and not self.whole:
+            raise InvalidInput(
+                f"threshold is {self.threshold}, but the statistic isn't made of counts; give "
+                "whole=True, or leave it out"
+            )
+
+    # What is promised.
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: None = None, delta: float = 0.0
+    ) -> DistributionalGuarantee:
+        """The distributional promise, the same for any number of copies and at any `delta`.
+
+        Raises
+        ------
+        InvalidInput
+            If a neighbouring relation is asked for: there is no promise under any.
+        """
+        check_at_least_one("copies", copies)
+        check_delta(delta)
+        if neighbours is not None:
+            self._no_relation(f"neighbours is {neighbours!r}")
+        return self.promise
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Never:
+        """Refused: there is no promise about a record removed."""
+        self._no_relation("a record removed is a neighbour")
+
+    @staticmethod
+    def _no_relation(what: str) -> Never:
+        raise InvalidInput(
+            f"{what}, but an exact statistic isn't differentially private under any relation; its "
+            "promise is distributional: release.guarantee says for which laws of the data"
+        )
+
+    def pairs(self) -> Iterable[tuple[Any, Any]]:
+        """None: its promise is about no neighbours."""
+        return ()
+
+    # What is released, and with what probability.
+
+    def _checked(self, statistic: Any) -> NDArray[Any]:
+        if isinstance(statistic, Count) and self.whole and self.dimension is None:
+            if self.n is not None and np.any(np.asarray(statistic.n) != self.n):
+                raise InvalidInput(f"the statistic is a Count of an n other than {self.n}")
+            statistic = statistic.successes
+        x = np.asarray(statistic)
+        if x.dtype.kind not in "iuf" or not np.all(np.isfinite(x)):
+            raise InvalidInput("the statistic must be made of finite numbers; it isn't shown")
+        if self.dimension is not None and (x.ndim == 0 or x.shape[-1] != self.dimension):
+            raise InvalidInput(
+                f"the statistic has shape {x.shape}; its last axis must have length dimension = "
+                f"{self.dimension}"
+            )
+        if not self.whole:
+            return x.astype(np.float64)
+        if np.any(x != np.floor(x)) or np.any(np.abs(x) > _LARGEST):
+            raise InvalidInput("the statistic is not whole; it isn't shown, being confidential")
+        whole = x.astype(np.int64)
+        if self.threshold is None:
+            return whole
+        if np.any(whole < 0):
+            raise InvalidInput("the statistic has counts below 0; it isn't shown")
+        return np.where(whole < self.threshold, 0, whole)
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one that can be released, else raise."""
+        check_one_statistic(
+            self._checked(statistic).shape, () if self.dimension is None else (self.dimension,)
+        )
+        return statistic
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """The statistic itself, `copies` times; shape (copies, *shape of the statistic)."""
+        exact = self._checked(statistic)
+        return np.repeat(exact[None], check_at_least_one("copies", copies), axis=0)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """0 where the output is what the statistic is shown as, else -inf; vectorised over both.
+
+        With a dimension, the last axis of both is the vector, and the others broadcast.
+        """
+        same = np.asarray(output) == self._checked(statistic)
+        if self.dimension is not None:
+            same = same.all(axis=-1)
+        return np.where(same, 0.0, -np.inf)
+
+    def outputs(self) -> None:
+        """None: they can't be listed."""
+        return
+
+    def check_output(self, output: Any) -> Any:
+        """The output as a Python number, or a tuple of them, or InvalidInput."""
+        if self.dimension is None:
+            return self._checked_number(output)
+        values = output.tolist() if isinstance(output, np.ndarray) else output
+        if not isinstance(values, Sequence) or len(values) != self.dimension:
+            raise InvalidInput(
+                f"output is {output!r}; this mechanism releases {self.dimension} numbers a copy"
+            )
+        return tuple(self._checked_number(value) for value in values)
+
+    def _checked_number(self, value: Any) -> int | float:
+        number = is_number(value) and abs(value) <= sys.float_info.max
+        if not number or (self.whole and (value != math.floor(value) or abs(value) > _LARGEST)):
+            what = "integers" if self.whole else "finite numbers"
+            raise InvalidInput(f"output is {value!r}; this mechanism releases {what}")
+        if self.threshold is not None and value != 0 and value < self.threshold:
+            raise InvalidInput(
+                f"output is {value!r}; counts below the threshold {self.threshold} are shown as 0"
+            )
+        return int(value) if self.whole else float(value)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released numbers; shape (dimension,), or (1,) for a scalar."""
+        return np.atleast_1d(output)
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """One row a component: columns copy, component, value."""
+        d = self.dimension or 1
+        return {
+            "copy": np.repeat(np.arange(len(outputs)), d),
+            "component": np.tile(np.arange(d), len(outputs)),
+            "value": np.asarray(outputs, dtype=np.int64 if self.whole else np.float64).ravel(),
+        }
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
+        from bayesdp.mechanisms.noise.outputs import rows_of
+
+        return [self.check_output(row) for row in rows_of(columns, self.dimension)]

@@ -1,0 +1,266 @@
+"""Noisy marginals: tables over some of the columns each, with discrete noise.
+
+Each record is counted in one cell of each of J marginals. Adding or removing it moves J counts by
+1: sensitivity J in L1 norm and sqrt(J) in L2 norm. Replacing it moves at most 2 J counts by 1: 2 J
+and sqrt(2 J). So discrete Laplace noise of one scale costs J / scale or 2 J / scale, purely, and
+discrete Gaussian noise what `bayesdp.mechanisms.noise.gaussian_profiles` proves; each marginal has
+the same part of the budget. Barak, Chaudhuri, Dwork, Kale, McSherry and Talwar (2007).
+
+Structural zeros are cells of the whole table where, by a public rule, no record can be. A count of
+such cells alone is 0 for all data, and released as 0, without noise: whoever knows the rule learns
+nothing from it. Of the other counts a record moves as many as before, at most: an addition moves J,
+and a replacement 2 J where two possible cells differ in all marginals.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import NumberColumns
+from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
+from bayesdp.mechanisms.counts.marginals import check_marginals, shown_counts, sums_over
+from bayesdp.mechanisms.counts.table_fields import check_zeros
+from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
+from bayesdp.mechanisms.profile_points import SymmetricPromise
+from bayesdp.mechanisms.public_n import PUBLIC_N, check_public_n, check_unshown
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile
+
+_MOVES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
+_LAWS: dict[str, type[Any]] = {
+    "laplace": DiscreteLaplaceMechanism,
+    "gaussian": DiscreteGaussianMechanism,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMarginals(NumberColumns, SymmetricPromise):
+    """Release every count of some marginals of a table plus discrete noise of one scale.
+
+    Parameters
+    ----------
+    scale : float
+        Of the noise: t of Pr[k] in proportion to exp(-|k| / t), or sigma of the Gaussian.
+    axes : sequence of `bayesdp.mechanisms.counts.cells.Axis`
+        The columns and their bins, fixed without the data. Public.
+    marginals : sequence of sequences of str
+        Each marginal's columns. Public.
+    noise : {"laplace", "gaussian"}
+        The noise's law.
+    neighbours : Neighbours
+        Add/remove-one or replace-one: where its promise is stated if none is asked for.
+    n : int, optional
+        Number of records, where it is public: not under add/remove-one.
+    zeros : sequence of int
+        The structural zeros: cells of the whole table by their numbers, the last column moving
+        fastest. Public.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    scale: float
+    axes: tuple[Axis, ...]
+    marginals: tuple[tuple[str, ...], ...]
+    noise: str = "laplace"
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    n: int | None = None
+    zeros: tuple[int, ...] = ()
+
+    name: ClassVar[str] = "noisy_marginals"
+    log_concave: ClassVar[bool] = False
+    """The statistic isn't one integer."""
+
+    def __post_init__(self) -> None:
+        if self.noise not in _LAWS:
+            raise InvalidInput(f"noise is {self.noise!r}; it must be 'laplace' or 'gaussian'")
+        axes = tuple(Axis(**a) if isinstance(a, Mapping) else a for a in self.axes or ())
+        if not axes or not all(isinstance(axis, Axis) for axis in axes):
+            raise InvalidInput(f"axes is {self.axes!r}; it must be a sequence of Axis, one or more")
+        check_axes(axes, math.prod(shape_of(axes)))
+        relation = check_neighbours(self.neighbours)
+        object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "marginals", check_marginals(self.marginals, axes))
+        object.__setattr__(self, "neighbours", relation)
+        object.__setattr__(self, "zeros", check_zeros(self.zeros, math.prod(shape_of(axes))))
+        object.__setattr__(self, "scale", self._of(relation).scale)
+        object.__setattr__(self, "n", check_public_n(self.n, relation))
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, copies: int = 1, delta: float = 0.0, **fields: Any
+    ) -> NoisyMarginals:
+        """The mechanism with the smallest scale whose copies keep (epsilon, delta)."""
+        example = cls(scale=1.0, **fields)
+        inner = example._of(example.neighbours)
+        found = type(inner).calibrate(
+            epsilon=epsilon,
+            delta=delta,
+            copies=copies,
+            sensitivity=inner.sensitivity,
+            neighbours=inner.neighbours,
+            dimension=inner.dimension,
+        )
+        return cls(scale=found.scale, **fields)
+
+    @property
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """Each marginal's axes, by their numbers."""
+        names = [axis.name for axis in self.axes]
+        return tuple(tuple(names.index(name) for name in part) for part in self.marginals)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Each marginal's numbers of bins."""
+        return tuple(tuple(self.axes[k].size for k in part) for part in self.places)
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which cells of the whole table aren't structural zeros; its shape."""
+        found = np.ones(math.prod(shape_of(self.axes)), dtype=bool)
+        found[list(self.zeros)] = False
+        return found.reshape(shape_of(self.axes))
+
+    def statistic(self, counts: Any) -> NDArray[np.int64]:
+        """All marginals' counts in a row, from the counts of all cells, a table of any shape."""
+        whole = np.asarray(counts).reshape(shape_of(self.axes))
+        if self.zeros and np.any(whole[~self.possible]):
+            raise InvalidInput(
+                f"counts has records in a structural zero, one of {len(self.zeros)} cells where "
+                "the mechanism says that none can be; correct them by a public rule, or allow it"
+            )
+        return sums_over(whole, self.places)
+
+    def tables(self, output: Any) -> list[NDArray[Any]]:
+        """A released output as one array a marginal."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        parts = np.split(np.asarray(output), ends[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies."""
+        made: Profile = self._asked(neighbours).profile(copies=copies)
+        return made
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: one point of `profile`.
+
+        Raises
+        ------
+        InvalidInput
+            If n is public and `neighbours` is add/remove, or the relation is not one of records.
+        """
+        made: Guarantee = self._asked(neighbours).guarantee(copies=copies, delta=delta)
+        notes = list(made.assumptions[1:])  # the first: that its caller states the sensitivity
+        if self.n is not None:
+            notes.insert(1, PUBLIC_N)
+        source = f"bayesdp.mechanisms.counts.noisy_marginals; {made.source}"
+        return dataclasses.replace(made, assumptions=tuple(notes), source=source)
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one that can be released, else raise."""
+        self._of(self.neighbours).check_statistic(self._noisy(statistic, "statistic"))
+        return statistic
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+        """Draw copies, exactly, from the secure generator; the statistic's axis is the last."""
+        drawn = self._of(self.neighbours).release(self._noisy(statistic, "statistic"), copies)
+        made = np.zeros((*drawn.shape[:-1], self._size), dtype=np.int64)
+        made[..., self._moving] = drawn
+        return made
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both; `statistic` makes the last axis."""
+        x, z, moving = self._noisy(statistic, "statistic"), np.asarray(output), self._moving
+        law: NDArray[np.float64] = self._of(self.neighbours).logp(z[..., moving], x)
+        never = np.any(z[..., ~moving], axis=-1)
+        return np.where(never, -np.inf, law)
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """A record in the first possible cell, and none or one that is far from it.
+
+        Elsewhere in every column, but where structural zeros forbid it.
+        """
+        cells = np.argwhere(self.possible)
+        apart = [np.any(cells[:, part] != cells[0, part], axis=1) for part in self.places]
+        furthest = len(cells) - 1 - int(np.argmax(sum(apart)[::-1]))
+        first, last = (self._at(cells[k]) for k in (0, furthest))
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return [(first, last)]
+        return [((0,) * len(first), first)]
+
+    def _at(self, cell: NDArray[np.int64]) -> tuple[int, ...]:
+        """The statistic of one record."""
+        one = np.zeros(shape_of(self.axes), dtype=np.int64)
+        one[tuple(cell)] = 1
+        return tuple(sums_over(one, self.places).tolist())
+
+    def outputs(self) -> NDArray[Any] | None:
+        """None: the noise is unbounded."""
+        return None
+
+    def check_output(self, output: Any) -> tuple[int, ...]:
+        """The output as a tuple of ints, or InvalidInput if it can't be one."""
+        noisy = self._noisy(output, "output")
+        self._of(self.neighbours).check_output(noisy)
+        return tuple(np.asarray(output).tolist())
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released counts: a structured array of marginal, cell and count."""
+        return shown_counts(self.axes, self.places, self.tables(output))
+
+    def _of(self, relation: Neighbours) -> Any:
+        """The noise of a vector with the sensitivity of `relation`."""
+        if relation not in _MOVES:
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; marginals of records have 'add_remove' and "
+                "'replace_one'"
+            )
+        moved = float(_MOVES[relation] * len(self.marginals))
+        if self.noise == "gaussian" and moved > 1:
+            moved = math.nextafter(math.sqrt(moved), math.inf)
+        return _LAWS[self.noise](self.scale, moved, relation, int(self._moving.sum()))
+
+    @property
+    def _size(self) -> int:
+        """The number of all counts."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def _moving(self) -> NDArray[np.bool_]:
+        """Which counts get noise: those of a cell that isn't a structural zero."""
+        if not self.zeros:
+            return np.ones(self._size, dtype=bool)
+        return sums_over(self.possible, self.places) > 0
+
+    def _noisy(self, values: Any, name: str) -> NDArray[Any]:
+        """Those counts of a statistic or an output, whose others must be 0."""
+        given = np.asarray(values)
+        if given.shape[-1:] != (self._size,):
+            raise InvalidInput(
+                f"{name} has shape {given.shape}; its last axis must hold the {self._size} counts "
+                "of all marginals"
+            )
+        moving = self._moving
+        if np.any(given[..., ~moving]):
+            raise InvalidInput(f"{name} has a count other than 0 of structural zeros alone")
+        return given[..., moving]
+
+    def _asked(self, neighbours: Neighbours | None) -> Any:
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        check_unshown(relation, self.n)
+        return self._of(relation)

@@ -1,0 +1,297 @@
+"""Randomized response: every record is answered on its own, truly or not.
+
+A record of category i is released as category j with probability Pr[j | i], one row of a public
+matrix (Warner 1965; several categories: Kairouz, Oh and Viswanath 2016). No one needs to be
+trusted with the records: each may be randomised where it arises, which is local privacy
+(Kasiviswanathan, Lee, Nissim, Raskhodnikova and Smith 2011).
+
+Privacy. Let two data sets of n records differ in record r, of category i in one and i' in the
+other. The answers are independent and all others have the same laws, so for a set S of outputs,
+given the others' answers, Pr[S] - exp(epsilon) Pr'[S] is at most the hockey-stick divergence of
+row i from row i', and so is the average over them. It is attained by events of answer r alone. So
+the profile, under replace-one, is for every n
+
+    delta(epsilon) = max over i, i' of sum_j (Pr[j | i] - exp(epsilon) Pr[j | i'])^+,
+
+and the pure epsilon is the largest log(Pr[j | i] / Pr[j | i']): inf where an answer is possible for
+one category and impossible for another. Independent copies of the whole release multiply the
+ratios: M times the pure epsilon, attained where all copies answer j. At delta > 0, M copies at
+delta / M each have M times the epsilon, which holds and may be more than needed.
+
+All answers are released, so n is: there are no add/remove neighbours.
+
+The draw takes a uniform integer below the row's sum of weights and looks up whose it is: integers
+only, so that the law is the stated one exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts import response_matrix
+from bayesdp.mechanisms.public_n import PUBLIC_N
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
+
+Pair = tuple[Any, Any]
+_LISTED = 1 << 17  # numbers in a list of all outputs
+
+
+@dataclass(frozen=True, slots=True)
+class RandomizedResponse:
+    """Release each of n records as category j, with probability in proportion to `weights[i][j]`.
+
+    The statistic is the records themselves, integers from 0 to k - 1, shape (..., n); an output
+    has the same shape. A single response is n = 1: an array of one record.
+
+    Parameters
+    ----------
+    weights : tuple of tuples of int
+        k rows of k weights, at least 0; row i is the law of the answer of category i. Each row
+        sums to between 1 and 2^62. Public. See `binary`, `kary` and `of` for other ways to say it.
+    n : int
+        Number of records, at least 1. Public.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    The module's docstring proves the profile.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> survey = bdp.RandomizedResponse.of((0.75, 0.75), n=1000)    # Warner's
+    >>> round(survey.epsilon(), 4)
+    1.0986
+    """
+
+    weights: Any
+    n: int = 1
+
+    name: ClassVar[str] = "randomized_response"
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", response_matrix.check_weights(self.weights))
+        object.__setattr__(self, "n", check_at_least_one("n", self.n))
+
+    @classmethod
+    def binary(cls, epsilon: float, n: int = 1) -> RandomizedResponse:
+        """Two categories, the truth exp(epsilon) times as likely as the other."""
+        return cls.calibrate(epsilon=epsilon, n=n)
+
+    @classmethod
+    def kary(cls, epsilon: float, k: int, n: int = 1) -> RandomizedResponse:
+        """k categories, the truth exp(epsilon) times as likely as any other."""
+        return cls.calibrate(epsilon=epsilon, categories=k, n=n)
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, categories: int = 2, n: int = 1, copies: int = 1
+    ) -> RandomizedResponse:
+        """The symmetric response whose `copies` copies cost at most `epsilon`.
+
+        The odds of the truth against any other answer are exp(epsilon / copies), rounded down by
+        less than one part in 2^60, or 2^62 where they would exceed it.
+        """
+        if check_at_least_one("categories", categories) < 2:
+            raise InvalidInput("categories is 1; a record of one category needs no release")
+        share = check_epsilon(epsilon) / check_at_least_one("copies", copies)
+        while True:
+            made = cls(response_matrix.weights_within(share, int(categories)), n)
+            if repeated(made.epsilon(), copies) <= epsilon:
+                return made
+            share = math.nextafter(share, 0.0)
+
+    @classmethod
+    def of(cls, probabilities: Any, n: int = 1) -> RandomizedResponse:
+        """The response with these probabilities, exactly.
+
+        Parameters
+        ----------
+        probabilities : matrix, or pair of numbers
+            Row i is the law of category i's answer; floats are taken as the binary fractions that
+            they are, and each row must sum to exactly 1. For two categories, a pair: the
+            probabilities that 0 is answered 0 and that 1 is answered 1.
+        n : int
+            Number of records.
+        """
+        return cls(response_matrix.weights_of(probabilities), n)
+
+    @property
+    def k(self) -> int:
+        """Number of categories."""
+        return len(self.weights)
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """Pr[j | i] as floats; shape (k, k)."""
+        return response_matrix.probabilities_of(self.weights)
+
+    def profile(self) -> Profile:
+        """The tight privacy profile of one release under replace-one, for any n."""
+        return response_matrix.profile(self.weights)
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
+        return self.profile().delta(epsilon)
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The smallest epsilon with which `delta` in [0, 1) is promised, rounded up."""
+        return self.profile().epsilon(delta)
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """Promise of `copies` independent releases of all records, to each of them.
+
+        At delta = 0 exact; at a larger one, exact for one copy. Where no epsilon is enough, it
+        is inf, and the assumptions say why.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` isn't replace-one.
+        """
+        if neighbours not in (None, Neighbours.REPLACE_ONE):
+            raise InvalidInput(
+                f"neighbours is {neighbours!s}, but every record's answer is released, so their "
+                "number shows; randomized response promises under 'replace_one' alone"
+            )
+        times, delta = check_at_least_one("copies", copies), check_delta(delta)
+        profile = self.profile()
+        # Rounded down, so that the shares add up to delta at most.
+        share = delta if times == 1 else math.nextafter(delta / times, 0.0)
+        epsilon = profile.epsilon(share)
+        assumptions: tuple[str, ...] = (
+            PUBLIC_N,
+            "The promise is about one record's category: each is randomised on its own.",
+            COMPUTATIONAL,
+        )
+        if math.isinf(epsilon):
+            delta = max(delta, min(1.0, repeated(profile.delta(math.inf), times)))
+            assumptions += (profile.why,)
+        return Guarantee(
+            epsilon=repeated(epsilon, times),
+            delta=delta,
+            neighbours=self.neighbours,
+            strength=Strength.PROVED,
+            assumptions=assumptions,
+            source="bayesdp.mechanisms.counts.randomized_response; Warner (1965)",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """There is none: the number of answers shows. Raises InvalidInput."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def check_statistic(self, statistic: Any) -> NDArray[Any]:
+        """Return the n records as an array if they are categories, else raise."""
+        records = response_matrix.check_records(statistic, self.k, self.n)
+        check_one_statistic(records.shape, (self.n,))
+        return records
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Randomise every record, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : array_like of int, shape (..., n)
+            The confidential records, each from 0 to k - 1.
+        copies : int
+            Independent answers from each.
+
+        Returns
+        -------
+        ndarray of int8 (int64 for more than 128 categories), shape (copies, ..., n)
+        """
+        copies = check_at_least_one("copies", copies)
+        records = response_matrix.check_records(statistic, self.k, self.n)
+        answers = response_matrix.answers(self.weights, records.ravel(), copies)
+        return answers.reshape(copies, *records.shape)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], summed over the records; -inf for what is no category.
+
+        Both have shape (..., n), and broadcast.
+        """
+        z, records = np.asarray(output), response_matrix.check_records(statistic, self.k, self.n)
+        inside = (z >= 0) & (z < self.k) & (z == np.floor(z))
+        with np.errstate(divide="ignore"):
+            table = np.log(self.matrix)
+        law = table[records, np.where(inside, z, 0).astype(np.int64)]
+        return np.asarray(np.where(inside, law, -np.inf).sum(axis=-1))
+
+    def pairs(self) -> list[Pair]:
+        """One record of either of two categories, the others of category 0, for an audit.
+
+        All pairs of categories, but those that only relabel the answers of another pair.
+        """
+        others = [0] * (self.n - 1)
+        return [
+            (np.array([i, *others]), np.array([j, *others]))
+            for i, j in response_matrix.unlike_rows(self.weights)
+        ]
+
+    def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
+        """Other neighbours: any record, of any two categories, for an audit's search."""
+        one = np.array(pair[0])
+        other = one.copy()
+        where = generator.integers(self.n)
+        one[where], other[where] = generator.choice(self.k, 2, replace=False)
+        return one, other
+
+    def outputs(self) -> NDArray[np.int64] | None:
+        """All outputs, shape (k^n, n), where they are few."""
+        if self.n > 20 or self.k**self.n * self.n > _LISTED:
+            return None
+        return np.array(list(itertools.product(range(self.k), repeat=self.n)))
+
+    def check_output(self, output: Any) -> tuple[int, ...]:
+        """Return `output` as a tuple of n ints if they are categories, else raise."""
+        z = np.asarray(output)
+        if z.shape != (self.n,) or z.dtype.kind not in "iu" or not np.all((z >= 0) & (z < self.k)):
+            raise InvalidInput(
+                f"output has type {z.dtype} and shape {z.shape}; this mechanism releases "
+                f"n = {self.n} integers from 0 to {self.k - 1}"
+            )
+        return tuple(z.tolist())
+
+    def records(self, output: Sequence[int]) -> NDArray[np.int64]:
+        """The answers, in the order of the records; shape (n,)."""
+        return np.asarray(output, dtype=np.int64)
+
+    def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """One row an answer: its copy, its record's place and its category."""
+        copies = len(outputs)
+        return {
+            "copy": np.repeat(np.arange(copies), self.n),
+            "record": np.tile(np.arange(self.n), copies),
+            "answer": np.asarray(outputs, dtype=np.int64).reshape(copies * self.n),
+        }
+
+    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        """The copies, and the answers in each, in their order."""
+        copy, record, answer = (np.asarray(columns[c]) for c in ("copy", "record", "answer"))
+        order = np.lexsort((record, copy))
+        copies = int(copy.max(initial=-1)) + 1
+        whole = np.arange(copies * self.n)
+        if not np.array_equal(copy[order] * self.n + record[order], whole):
+            raise InvalidInput(f"the table doesn't hold each of n = {self.n} answers of every copy")
+        return [self.check_output(z) for z in answer[order].reshape(copies, self.n)]

@@ -1,0 +1,109 @@
+"""What mechanisms of tables of counts check: their cells, priors, statistics and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.draws.beta_binomial import LARGEST_SIZE
+
+
+def check_size(size: Any, name: str = "size") -> int:
+    """Return a copy's number of records if exact draws can be made of it, else raise."""
+    if check_at_least_one(name, size) > LARGEST_SIZE:
+        raise InvalidInput(f"{name} is {size}; a copy has at most {LARGEST_SIZE:,} records")
+    return int(size)
+
+
+def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:
+    """Return the structural zeros in order if they leave at least two cells, else raise."""
+    given = zeros.tolist() if isinstance(zeros, np.ndarray) else zeros
+    good = isinstance(given, Sequence) and not isinstance(given, str)
+    if not good or not all(isinstance(c, Integral) and not isinstance(c, bool) for c in given):
+        raise InvalidInput(f"zeros is {zeros!r}; it must be a sequence of cells, whole numbers")
+    made = tuple(sorted(int(c) for c in given))
+    if made and (made[0] < 0 or made[-1] >= cells or len(set(made)) < len(made)):
+        raise InvalidInput(
+            f"zeros has cells from {made[0]} to {made[-1]}; it must name each once, and from 0 to "
+            f"{cells - 1}"
+        )
+    if cells - len(made) < 2:
+        raise InvalidInput(
+            f"cells is {cells} with {len(made)} structural zeros; at least 2 cells must be left"
+        )
+    return made
+
+
+def check_prior(
+    prior: Any, cells: int, zeros: Sequence[int], name: str = "prior"
+) -> float | tuple[float, ...]:
+    """Return the prior as a float or as one a cell, 0 in the structural zeros, else raise."""
+    if is_number(prior):
+        if 0 < prior < np.inf:
+            return float(prior)
+        raise InvalidInput(f"{name} is {prior!r}; it must be positive and finite")
+    given = prior.tolist() if isinstance(prior, np.ndarray) else prior
+    if not isinstance(given, Sequence) or len(given) != cells or not all(map(is_number, given)):
+        raise InvalidInput(
+            f"{name} is a {type(prior).__name__} of another length or kind; it must be a positive "
+            f"number, or one for each of the {cells} cells"
+        )
+    values = np.array(given, dtype=np.float64)
+    possible = np.delete(values, list(zeros))
+    if not (np.all(possible > 0) and np.isfinite(possible.sum())) or np.any(values[list(zeros)]):
+        raise InvalidInput(
+            f"{name} has an entry that is not positive and finite, or not 0 in a structural zero; "
+            "each other cell needs a positive one, since a cell without one can't be private"
+        )
+    return tuple(values.tolist())
+
+
+def check_cell_counts(
+    statistic: Any, cells: int, n: int | None, zeros: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return tables of counts, shape (..., cells), or raise without showing a value."""
+    counts = np.asarray(statistic)
+    if counts.dtype.kind not in "iu" or counts.shape[-1:] != (cells,):
+        raise InvalidInput(
+            f"the statistic has type {counts.dtype} and shape {counts.shape}; it must be the "
+            f"counts of the {cells} cells, integers of shape (..., {cells})"
+        )
+    if np.any(counts < 0):
+        raise InvalidInput("the statistic has counts below 0")
+    if n is not None and np.any(counts.sum(axis=-1) != n):
+        raise InvalidInput(
+            f"the statistic counts another number of records than the mechanism's n = {n}"
+        )
+    if len(zeros) and np.any(counts[..., list(zeros)]):
+        raise InvalidInput(
+            f"the statistic has records in a structural zero, one of {len(zeros)} cells where "
+            "the mechanism says that none can be; correct them by a public rule, or allow the cell"
+        )
+    return counts.astype(np.int64)
+
+
+def check_table(
+    output: Any, cells: int, total: int | None, zeros: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """Return a released table as a tuple of ints if it is one, else raise."""
+    counts = np.asarray(output)
+    if (
+        counts.shape != (cells,)
+        or counts.dtype.kind not in "iu"
+        or np.any(counts < 0)
+        or (total is not None and int(counts.sum()) != total)
+        or np.any(counts[list(zeros)])
+    ):
+        raise InvalidInput(
+            f"output has shape {counts.shape} and type {counts.dtype}; this mechanism releases "
+            f"{cells} counts, integers from 0"
+            + ("" if total is None else f" whose sum is {total}")
+            + (f", none in its {len(zeros)} structural zeros" if len(zeros) else "")
+        )
+    return tuple(counts.tolist())

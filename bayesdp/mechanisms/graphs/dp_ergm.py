@@ -1,0 +1,291 @@
+r"""Synthetic networks from a sanitised posterior of an exponential random graph model.
+
+Each copy is one network drawn from the model at coefficients of its own, and these are what is
+sanitised: given them, a network is drawn from public nodes and public attributes, and costs
+nothing more (Liu, Eugenio, Jin and Bowen 2020; Liu, modips, section 3.3). What touches the ties:
+
+- calibration="corrected": the statistics alone, on a public grid;
+  `bayesdp.mechanisms.graphs.dp_ergm_grid` proves what is promised.
+- calibration="published": a Markov chain's draws from the posterior, their mean and standard
+  deviations, and their histogram. The claim is as published, and false
+  (`bayesdp.mechanisms.graphs.dp_ergm_published`).
+
+Copies are independent, each at the whole epsilon. One noisy histogram could serve them all, at the
+cost of one; but then the combining rules, which learn of the noise from how copies differ, would
+miss it.
+
+Neighbours: EDGE, two graphs on the same public nodes differ in one dyad's tie; NODE, in any of the
+dyads of one node. From one to the other of these are at most n - 1 steps of one tie, 2 (n - 1) if
+directed, so that any release of cost epsilon under EDGE costs at most so many times epsilon under
+NODE. The corrected SPHC needs no such factor: its bound is for any two data sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NoReturn
+
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.graphs.dp_ergm_faults import faults
+from bayesdp.mechanisms.graphs.dp_ergm_fields import check_fields
+from bayesdp.mechanisms.graphs.network_columns import (
+    confidential,
+    decode_networks,
+    encode_networks,
+    public_part,
+    tie_records,
+)
+from bayesdp.mechanisms.noise.pure import up
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.networks.network import Network
+from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+_MOST_DYADS = 50_000_000
+
+_PUBLIC = (
+    "The nodes, their labels and the attributes named are public and not protected.",
+    "The formula, the prior, the grid and all other parameters were chosen without the ties.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DPERGMMechanism:
+    """Networks drawn from a model at coefficients drawn privately from its posterior.
+
+    `bdp.DPERGM` makes one from a formula and the nodes. Statistic and outputs are `Network`s.
+
+    Parameters
+    ----------
+    formula : str
+        The model.
+    epsilon : float
+        What one copy may cost at most.
+    nodes : int
+        Number of nodes, public.
+    directed : bool
+    sensitivities : tuple of float
+        The largest change of each statistic when one tie changes.
+    method : {"sdd", "sdd_mc", "sphc"}
+    calibration : {"corrected", "published"}
+    centre, scale : tuple of float, or None
+        Of the grid, one number a statistic; None where the published ones, the confidential
+        posterior's own, are taken.
+    prior : pair of tuples of float, or None
+        Means and standard deviations of independent normal priors. None is flat on a corrected
+        grid, and `Normal()` in published calibration.
+    bins : int
+        Cells along each coefficient's axis.
+    reach : float
+        The grid reaches from centre - reach scale to centre + reach scale.
+    draws : int
+        N, the draws in a histogram.
+    correlation : float
+        The published bound on the posterior's correlations.
+    attributes : tuple of str
+        Node attributes that are public, and released.
+    burn_in : int or None
+        Proposals before a simulated network; None for ten times what `simulate` takes.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    name: ClassVar[str] = "dp_ergm"
+    log_concave: ClassVar[bool] = False
+    n: ClassVar[None] = None
+    neighbours: ClassVar[Neighbours] = Neighbours.EDGE
+
+    formula: str
+    epsilon: float
+    nodes: int
+    directed: bool
+    sensitivities: Any
+    method: str = "sdd"
+    calibration: str = "corrected"
+    centre: Any = None
+    scale: Any = None
+    prior: Any = None
+    bins: int = 20
+    reach: float = 3.0
+    draws: int = 1000
+    correlation: float = 0.8
+    attributes: Any = ()
+    burn_in: int | None = None
+
+    def __post_init__(self) -> None:
+        from bayesdp.networks.formula import parse
+
+        parse(self.formula)
+        for name, value in check_fields(self).items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def half_widths(self) -> tuple[Fraction, ...]:
+        """Half a cell's width along each axis, exactly."""
+        return tuple(Fraction(s) * Fraction(self.reach) / self.bins for s in self.scale)
+
+    @property
+    def cost(self) -> float:
+        """What one copy costs under EDGE: epsilon, or less where the posterior itself does."""
+        if self.calibration == "published" or self.method == "sphc":
+            return self.epsilon
+        return min(self.epsilon, self._whole_cost())
+
+    @property
+    def power(self) -> float:
+        """The power of prior and likelihood that the corrected SDD draws from, at most 1.
+
+        Raises
+        ------
+        InvalidInput
+            If the mechanism isn't the corrected SDD.
+        """
+        if (self.method, self.calibration) != ("sdd", "corrected"):
+            raise InvalidInput("power is of method='sdd' with calibration='corrected' alone")
+        return self.cost / self._whole_cost()
+
+    def _whole_cost(self) -> float:
+        """2 D, the cost of a draw from the posterior on the grid; rounded up."""
+        moves = (w * Fraction(d) for w, d in zip(self.half_widths, self.sensitivities, strict=True))
+        return up(2 * (self.bins - 1) * sum(moves))
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """Promise of `copies` independent copies; it needs no delta.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` isn't of graphs, or is NODE for what is as published: that claims
+            nothing there.
+        """
+        check_at_least_one("copies", copies)
+        check_delta(delta)
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        if relation not in (Neighbours.EDGE, Neighbours.NODE):
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; a network's promise is under 'edge' or 'node'"
+            )
+        published = self.calibration == "published"
+        steps = 1
+        if relation is Neighbours.NODE:
+            if published:
+                raise InvalidInput(
+                    "neighbours is 'node', of which the published calibration claims nothing; use "
+                    "calibration='corrected'"
+                )
+            if self.method == "sdd":
+                steps = (self.nodes - 1) * (2 if self.directed else 1)
+        return Guarantee(
+            epsilon=repeated(self.cost, copies * steps),
+            delta=0.0,
+            neighbours=relation,
+            strength=Strength.AS_PUBLISHED if published else Strength.PROVED,
+            assumptions=(*(faults(self.method) if published else ()), *_PUBLIC, COMPUTATIONAL),
+            source="Liu, Eugenio, Jin and Bowen (2020); Liu, modips, Algorithms 2 to 4"
+            if published
+            else "bayesdp.mechanisms.graphs.dp_ergm_grid",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """The same as for a tie added: the bounds are symmetric."""
+        return self.guarantee(copies=copies, delta=delta)
+
+    def check_statistic(self, statistic: Any) -> Network:
+        """The network with its public attributes alone, if it is on such nodes, else raise.
+
+        What is refused depends on nodes and attributes, which are public, and never on ties.
+        """
+        if statistic is None:
+            raise InvalidInput(
+                "the statistic is None; give a network, as to bdp.DPERGM(...).release"
+            )
+        network = self._own(statistic, "statistic")
+        if network.dyads > _MOST_DYADS:
+            raise InvalidInput(
+                f"the network has {network.dyads:,} dyads; more than {_MOST_DYADS:,} aren't offered"
+            )
+        from bayesdp.mechanisms.graphs.dp_ergm_draws import bound_on
+
+        bound_on(self, network.with_edges(()))
+        return network
+
+    def _own(self, given: Any, what: str) -> Network:
+        network = public_part(confidential(given), self.attributes)
+        if (network.n, network.directed) != (self.nodes, self.directed):
+            kind = "directed" if self.directed else "undirected"
+            raise InvalidInput(
+                f"the {what} isn't a network of this mechanism's, which has {self.nodes} nodes and "
+                f"is {kind}"
+            )
+        return network
+
+    def release(self, statistic: Any, copies: int = 1) -> list[Network]:
+        """Draw coefficients from the secure generator, and a network from each.
+
+        Parameters
+        ----------
+        statistic : Network
+            Confidential.
+        copies : int
+        """
+        from bayesdp.mechanisms.graphs.dp_ergm_draws import network_from
+
+        network = self.check_statistic(statistic)
+        points = self.coefficients(network, copies)
+        return [network_from(self, network.with_edges(()), theta) for theta in points]
+
+    def coefficients(self, network: Network, copies: int) -> NDArray[Any]:
+        """Sanitised coefficients, shape (copies, terms): what a copy's network is drawn from."""
+        from bayesdp.mechanisms.graphs.dp_ergm_draws import corrected_draws, published_draws
+
+        draw = published_draws if self.calibration == "published" else corrected_draws
+        return draw(self, network, copies)
+
+    def logp(self, output: Any, statistic: Any) -> NoReturn:
+        """Intractable: an integral over coefficients of a law with an intractable constant."""
+        raise InvalidInput(_INTRACTABLE)
+
+    def evidence(self, output: Any) -> NoReturn:
+        """None that a chain on hidden graphs could follow, since the law is intractable."""
+        raise InvalidInput(_INTRACTABLE)
+
+    def pairs(self) -> NoReturn:
+        """None to try: without a tractable law, an audit has nothing to compare."""
+        raise InvalidInput(_INTRACTABLE)
+
+    def outputs(self) -> None:
+        """Too many to list."""
+        return
+
+    def check_output(self, output: Any) -> Network:
+        """The network with its public attributes, if it is on such nodes, else InvalidInput."""
+        return self._own(output, "output")
+
+    def records(self, output: Network) -> NDArray[Any]:
+        """The ties, as a structured array of `source` and `target`."""
+        return tie_records(output)
+
+    def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
+        """A row a node and a row a tie; see `encode_networks`."""
+        return encode_networks(outputs)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Network]:
+        """The networks, in the order of their copies."""
+        return [self.check_output(each) for each in decode_networks(columns, self.directed)]
+
+
+_INTRACTABLE = (
+    "the law of networks from sanitised coefficients is intractable; analyse each copy as data and "
+    "combine the results with bdp.combine, whose caveats then hold"
+)

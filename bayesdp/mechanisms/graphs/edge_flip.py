@@ -1,0 +1,287 @@
+r"""Edge randomized response: every dyad of a graph is answered on its own, truly or not.
+
+A tie is released as a tie with probability `tie`, a dyad without one with probability `gap`; both
+are public, and the same for all dyads or known of each (Karwa, Krivitsky and Slavkovic 2017; Warner
+1965). What is released is a graph on the same nodes, which are public.
+
+Privacy. `edge_flip_promise` has the profile under edge neighbours, the cost under node neighbours,
+and the proofs.
+
+The draw. Ties are answered one by one. Of dyads without one, those released as ties are found
+by exact geometric steps over the others (`geometric`), so that the work is in proportion to the
+ties there are and the ties released, not to the dyads. Probabilities are floats, which are binary
+fractions, and the draws have exactly these. How long a draw takes isn't protected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.graphs import edge_flip_promise as promise
+from bayesdp.mechanisms.graphs.edge_flip_draws import released_ties
+from bayesdp.mechanisms.graphs.edge_flip_law import evidence_of, log_law
+from bayesdp.mechanisms.graphs.edge_flip_pairs import Graphs, Pair
+from bayesdp.mechanisms.graphs.network_columns import (
+    as_networks,
+    check_attribute_names,
+    check_on_nodes,
+    check_released,
+    decode_networks,
+    encode_networks,
+    public_part,
+    tie_records,
+)
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.networks.dyads import dyad_numbers, dyads_numbered
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.network import Network
+from bayesdp.privacy.accounting import compose
+from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile
+
+Integers = NDArray[np.int64]
+
+_LARGEST = 1 << 30  # nodes: the dyads' numbers then fit in 61 bits
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFlipMechanism:
+    """Release a graph whose dyads are answered independently, truly or not.
+
+    The statistic and an output are a `Network` of that many nodes; networkx graphs are taken too.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes, from 2 to 2^30. Public.
+    tie, gap : float, or (nodes, nodes) matrix of floats
+        Probability that a tie, or a dyad without one, is released as a tie; strictly between 0 and
+        1. A matrix has one a dyad, is symmetric if undirected, and its diagonal isn't read.
+    directed : bool
+    attributes : sequence of str
+        Node attributes that are public and released with the graph; no others are.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    The module's docstring proves the profile.
+    """
+
+    nodes: int
+    tie: Any
+    gap: Any
+    directed: bool = False
+    attributes: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "edge_flip"
+    n: ClassVar[None] = None
+    neighbours: ClassVar[Neighbours] = Neighbours.EDGE
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "nodes", check_at_least_one("nodes", self.nodes))
+        if not 2 <= self.nodes <= _LARGEST:
+            raise InvalidInput(f"nodes is {self.nodes}; it must be from 2 to 2^30")
+        check_flag("directed", self.directed)
+        for side in ("tie", "gap"):
+            given = getattr(self, side)
+            put(self, side, promise.check_probability(side, given, self.nodes, self.directed))
+        put(self, "attributes", check_attribute_names(self.attributes))
+
+    @property
+    def dyads(self) -> int:
+        """Number of pairs that may be tied; ordered pairs if directed."""
+        return self.nodes * (self.nodes - 1) // (1 if self.directed else 2)
+
+    def profile(self) -> Profile:
+        """The tight privacy profile of one release under edge neighbours."""
+        return promise.profile(*self._probabilities())
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
+        return self.profile().delta(epsilon)
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The smallest epsilon with which `delta` in [0, 1) is promised, rounded up."""
+        return self.profile().epsilon(delta)
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """Promise of `copies` independent releases, under edge or node neighbours.
+
+        Two graphs on the same public nodes differ in one dyad's tie; or, under "node", in those
+        of any dyads of one node. At delta = 0 exact; at a larger one, exact for one copy under
+        edge neighbours, and else a bound, which takes every dyad for the dearest.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is neither of the two.
+        """
+        relation = check_neighbours(neighbours or self.neighbours)
+        if relation not in (Neighbours.EDGE, Neighbours.NODE):
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; a released graph's nodes are public, "
+                "and it promises under 'edge' or 'node'"
+            )
+        times, delta = check_at_least_one("copies", copies), check_delta(delta)
+        by_node = relation is Neighbours.NODE
+        epsilon = repeated(self._node_epsilon() if by_node else self.epsilon(), times)
+        if delta:
+            answers = times * self._dyads_of_a_node if by_node else times
+            epsilon = min(epsilon, self._epsilon_of(answers, delta))
+        differ = "any dyads of one node" if by_node else "the tie of one dyad"
+        also = ", a pair of nodes in one direction" if self.directed and not by_node else ""
+        return Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=(
+                f"Two graphs on the same nodes are neighbours if they differ in {differ}{also}.",
+                "The nodes, and the attributes released with them, are public and not protected.",
+                COMPUTATIONAL,
+            ),
+            source="bayesdp.mechanisms.graphs.edge_flip; Karwa, Krivitsky and Slavkovic (2017)",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """The same: a tie that is removed costs what one that is added does."""
+        return self.guarantee(copies=copies, delta=delta)
+
+    def check_statistic(self, statistic: Any) -> Network:
+        """Return the network, without attributes that aren't public, if it fits, else raise."""
+        network = check_on_nodes("the network", statistic, self.nodes, self.directed)
+        return public_part(network, self.attributes)
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Answer every dyad, exactly, from the secure generator.
+
+        Returns
+        -------
+        ndarray of Network, shape (copies,)
+        """
+        copies, network = check_at_least_one("copies", copies), self.check_statistic(statistic)
+        drawn = np.empty(copies, dtype=object)
+        # Of few dyads, many copies are alike, and share one graph.
+        graphs: dict[bytes, Network] = {}
+        ties = released_ties(self._numbers(network), self.dyads, *self._probabilities(), copies)
+        for k, numbers in enumerate(ties):
+            key = numbers.tobytes()
+            if key not in graphs:
+                graphs[key] = network.with_edges(self._dyads(numbers))
+            drawn[k] = graphs[key]
+        return drawn
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic]; of lists or arrays of graphs, which broadcast.
+
+        Nodes are matched by their order; labels and attributes play no part.
+        """
+        outputs, statistics = np.broadcast_arrays(as_networks(output), as_networks(statistic))
+        law = log_law(*self._probabilities(), self.dyads)
+        known: dict[tuple[bytes, bytes], float] = {}  # the same graphs come often
+        found = np.empty(outputs.size)
+        for k, both in enumerate(zip(outputs.flat, statistics.flat, strict=True)):
+            z, x = (check_on_nodes("a graph", g, self.nodes, self.directed) for g in both)
+            key = z.edges.tobytes(), x.edges.tobytes()
+            if key not in known:
+                known[key] = law(self._numbers(z), self._numbers(x))
+            found[k] = known[key]
+        return found.reshape(outputs.shape)
+
+    def evidence(self, output: Any) -> Evidence:
+        """The law of a released graph, as log-odds of the hidden graph's dyads."""
+        released = check_on_nodes("the output", output, self.nodes, self.directed)
+        return evidence_of(released, *self._probabilities())
+
+    def pairs(self) -> list[Pair]:
+        """One tie alone and none, for one dyad of each pair of probabilities; the dearest first."""
+        tie, gap = self._probabilities()
+        kinds, first = np.unique(np.column_stack([tie, gap]), axis=0, return_index=True)
+        dearest = np.argsort(-promise.nearly(*kinds.T), kind="stable")
+        return [self._graphs.one_tie(number) for number in first[dearest].tolist()]
+
+    def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
+        """Other neighbours: any graph, and any dyad of it, for an audit's search."""
+        return self._graphs.nearby(generator)
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, where they are few."""
+        every = self._graphs.every()
+        return None if every is None else as_networks(every)
+
+    def check_output(self, output: Any) -> Network:
+        """Return `output` as a Network if it is one that this mechanism releases, else raise."""
+        network = check_on_nodes("the output", output, self.nodes, self.directed)
+        return check_released(network, self.attributes)
+
+    def records(self, output: Network) -> NDArray[Any]:
+        """The released ties: the labels of `source` and `target`."""
+        return tie_records(output)
+
+    def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
+        """One row a node and one a tie; see `network_columns`."""
+        return encode_networks(outputs)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Network]:
+        """The copies that `encode` wrote."""
+        return [self.check_output(z) for z in decode_networks(columns, self.directed)]
+
+    @property
+    def _by_dyad(self) -> bool:
+        """Whether dyads have probabilities of their own."""
+        return isinstance(self.tie, tuple) or isinstance(self.gap, tuple)
+
+    @property
+    def _dyads_of_a_node(self) -> int:
+        return (self.nodes - 1) * (2 if self.directed else 1)
+
+    @property
+    def _graphs(self) -> Graphs:
+        return Graphs(self.nodes, self.directed, self.dyads, self.attributes)
+
+    def _every_dyad(self) -> Integers:
+        """Pairs of nodes of all dyads in their order, shape (dyads, 2)."""
+        return self._dyads(np.arange(self.dyads))
+
+    def _probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """tie and gap of all dyads in their order, or of the one that stands for all."""
+        if not self._by_dyad:
+            return np.array([self.tie]), np.array([self.gap])
+        i, j = self._every_dyad().T
+        shape = (self.nodes, self.nodes)
+        tie, gap = (np.broadcast_to(np.array(p), shape)[i, j] for p in (self.tie, self.gap))
+        return tie, gap
+
+    def _node_epsilon(self) -> float:
+        if not self._by_dyad:
+            return repeated(self.epsilon(), self._dyads_of_a_node)
+        return promise.node_epsilon(*self._probabilities(), self._every_dyad())
+
+    def _epsilon_of(self, answers: int, delta: float) -> float:
+        """Of that many answers together, each as dear as the dearest dyad's may be."""
+        if answers == 1:
+            return self.epsilon(delta)
+        return compose([(self, answers)], delta=delta).epsilon
+
+    def _numbers(self, network: Network) -> Integers:
+        return dyad_numbers(network.edges, self.nodes, self.directed)
+
+    def _dyads(self, numbers: Integers) -> Integers:
+        return dyads_numbered(numbers, self.nodes, self.directed)

@@ -1,0 +1,291 @@
+r"""Triangles of a graph with Cauchy noise, as wide as the graph itself and those near it need.
+
+One tie among n nodes can decide n - 2 triangles, but in most graphs none decides nearly so many.
+So the noise follows the smooth sensitivity S of the graph (Nissim, Raskhodnikova and Smith 2007;
+`bayesdp.mechanisms.graphs.triangle_sensitivity`): with T triangles and c = S / alpha,
+
+    output = round(T + c * Cauchy).
+
+Privacy. Between graphs that differ in one tie, |T - T'| is at most the local sensitivity of
+either, so at most S and S', and |log(S' / S)| <= beta. For such pairs
+`bayesdp.mechanisms.noise.cauchy` proves that the log ratio of the densities never exceeds epsilon,
+with the alpha that it gives: pure epsilon-DP. Rounding is post-processing, and so is cutting off at
+2^52 on either side, to keep outputs among exact floats.
+
+As it runs. S, c and alpha are floats, and c is within a relative (5 epsilon + 45) 2^-53 of
+S / alpha (`Triangles.smooth_sensitivity`, where log(n) < 14). A scale that much off costs that much
+more, once for each graph; alpha is that of an epsilon smaller by (1 + epsilon) 2^-46, which is
+more. The draw is exact for that c, and so is the law.
+
+Neighbours by node differ in up to n - 1 ties: by group privacy (n - 1) epsilon holds, which is
+rarely of use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import order_of_copies
+from bayesdp.mechanisms.graphs.triangle_sensitivity import triangles
+from bayesdp.mechanisms.noise.cauchy import (
+    cauchy_draw,
+    cauchy_log_pmf,
+    cauchy_log_upper,
+    largest_alpha,
+    suitable_beta,
+)
+from bayesdp.mechanisms.noise.pure import pure_profile
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.networks.network import Network, as_network
+from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+Pair = tuple[Network, Network]
+FURTHEST = 2**52
+"""Outputs beyond it, on either side, are cut off there."""
+_MOST_NODES = 1_000_000
+_LEAST, _LARGEST = 1e-6, 20.0  # of epsilon: below rounding shows, above there is no noise
+_MARGIN = 1e-9  # from beta to 0 and to epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyTrianglesMechanism:
+    """Release the number of triangles plus Cauchy noise scaled to the smooth sensitivity.
+
+    The statistic is an undirected Network of at least 3 nodes, an output an integer.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of one copy, under EDGE: graphs on the same public nodes that differ in one tie. From
+        1e-6 to 20.
+    beta : float, optional
+        How fast the noise's scale may change, in log, from a graph to its neighbours: a larger
+        one follows the graph more closely, and leaves less of epsilon for the count. By default
+        the larger of epsilon / sqrt(2) and log(2 cosh(epsilon) - 1).
+    nodes : int, optional
+        Their public number, from 3 to 1,000,000: other graphs are then refused, and a promise
+        under NODE can be stated.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    The module's docstring has the law and the proof.
+    """
+
+    epsilon: float
+    beta: float = None  # type: ignore[assignment]
+    nodes: int | None = None
+
+    name: ClassVar[str] = "noisy_triangles"
+    n: ClassVar[None] = None
+    neighbours: ClassVar[Neighbours] = Neighbours.EDGE
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        epsilon = check_epsilon(self.epsilon)
+        if not _LEAST <= epsilon <= _LARGEST:
+            raise InvalidInput(
+                f"epsilon is {epsilon!r}; for noise by smooth sensitivity it must be from "
+                f"{_LEAST} to {_LARGEST}"
+            )
+        beta = suitable_beta(epsilon) if self.beta is None else self.beta
+        if not (is_number(beta) and _MARGIN <= beta <= epsilon - _MARGIN):
+            raise InvalidInput(
+                f"beta is {beta!r}; it must lie between 0 and epsilon = {epsilon!r}, or be None "
+                "for one that suits epsilon"
+            )
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "beta", float(beta))
+        if self.nodes is not None:
+            object.__setattr__(self, "nodes", _check_nodes(self.nodes))
+
+    @property
+    def alpha(self) -> float:
+        """Smooth sensitivity over scale: the largest that keeps epsilon, less a hair."""
+        return largest_alpha(self.epsilon - (1 + self.epsilon) * 2.0**-46, self.beta)
+
+    def scale(self, statistic: Any) -> float:
+        """Half-width c of the noise that the graph gets: confidential, like the graph."""
+        return self._located(self.check_statistic(statistic))[1]
+
+    def _located(self, network: Network) -> tuple[int, float]:
+        found = triangles(network)
+        return found.number, found.smooth_sensitivity(self.beta) / self.alpha
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """Promise of `copies` independent copies, proved in the module's docstring.
+
+        Under NODE, what group privacy gives for the nodes - 1 dyads of one node.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is about records, or NODE and the number of nodes isn't known.
+        """
+        copies = check_at_least_one("copies", copies)
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        one = self.epsilon
+        assumptions: tuple[str, ...] = (
+            "The nodes are public and not protected; neighbours have the same.",
+            COMPUTATIONAL,
+        )
+        if relation is Neighbours.NODE:
+            if self.nodes is None:
+                raise InvalidInput(
+                    "neighbours is 'node', where a promise needs the number of nodes; give the "
+                    "mechanism nodes="
+                )
+            one = repeated(one, self.nodes - 1)
+            assumptions = (
+                "By group privacy: one node's dyads change one after another.",
+                *assumptions,
+            )
+        elif relation is not Neighbours.EDGE:
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; a graph's neighbours differ by 'edge' or 'node'"
+            )
+        return Guarantee(
+            epsilon=pure_profile(one, copies, repeated(one, copies)).epsilon(delta),
+            delta=delta,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=assumptions,
+            source="bayesdp.mechanisms.graphs.noisy_triangles; "
+            "Nissim, Raskhodnikova and Smith (2007)",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """The same: a tie removed is a tie added, seen from the other side."""
+        return self.guarantee(copies=copies, delta=delta)
+
+    def check_statistic(self, statistic: Any) -> Network:
+        """The graph as a Network, undirected and with the number of nodes there should be."""
+        network = as_network(statistic)
+        if network.directed:
+            raise InvalidInput(
+                "the network is directed; this counts the triangles of undirected ones: drop the "
+                "directions first, if that answers your question"
+            )
+        _check_nodes(network.n)
+        if self.nodes not in (None, network.n):
+            raise InvalidInput(
+                f"the network has {network.n} nodes; this mechanism is for nodes = {self.nodes}"
+            )
+        return network
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+        """Draw copies, exactly, from the secure generator; shape (copies,).
+
+        Parameters
+        ----------
+        statistic : Network or networkx graph
+            Confidential.
+        copies : int
+        """
+        count, scale = self._located(self.check_statistic(statistic))
+        exact = Fraction(scale)
+        drawn = (count + cauchy_draw(exact) for _ in range(check_at_least_one("copies", copies)))
+        return np.array([min(max(z, -FURTHEST), FURTHEST) for z in drawn], dtype=np.int64)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | graph]; -inf where there is no such output.
+
+        Parameters
+        ----------
+        output : array_like of int
+        statistic : Network, or sequence of Networks
+            A sequence is an axis that broadcasts against the output's.
+        """
+        several = isinstance(statistic, Sequence)
+        graphs = statistic if several else [statistic]
+        found = np.array([self._located(self.check_statistic(graph)) for graph in graphs])
+        count, scale = found.T if several else found[0]
+        z = np.asarray(output, dtype=np.float64)
+        possible = (np.abs(z) <= FURTHEST) & (z == np.floor(z))
+        k = np.where(possible, z, 0.0) - count
+        law = cauchy_log_pmf(k, scale)
+        for end, further in ((-FURTHEST, -k), (FURTHEST, k)):
+            law = np.where(z == end, cauchy_log_upper(further, scale), law)
+        return np.asarray(np.where(possible, law, -np.inf))
+
+    def evidence(self, output: Any) -> NoReturn:
+        """There is none that a chain can follow tie by tie. Raises InvalidInput."""
+        raise InvalidInput(
+            "the noise's width depends on the whole hidden graph through its smooth sensitivity, "
+            "so a chain can't follow this release tie by tie; logp(output, network) is exact, and "
+            "for inference release bdp.NoisyStatistics('triangle') or bdp.EdgeFlip instead"
+        )
+
+    def pairs(self) -> list[Pair]:
+        """A tie of two nodes that know nobody, or everybody, else and the tie of a full graph."""
+        n = self.nodes or 5
+        hubs = [[hub, other] for hub in (0, 1) for other in range(2, n)]
+        full = np.argwhere(np.triu(np.ones((n, n)), 1)).tolist()
+        return [
+            (Network(n, []), Network(n, [[0, 1]])),
+            (Network(n, hubs), Network(n, [[0, 1], *hubs])),
+            (Network(n, full[1:]), Network(n, full)),
+        ]
+
+    def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
+        """Other neighbours: one dyad changed in both, or another dyad between them."""
+        matrix = np.triu(pair[0].to_adjacency())
+        dyads = np.argwhere(np.triu(np.ones_like(matrix), 1))
+        (i, j), (k, m) = dyads[generator.integers(len(dyads), size=2)]
+        matrix[i, j] ^= 1
+        other = matrix.copy()
+        other[k, m] ^= 1
+        return pair[0].with_edges(np.argwhere(matrix)), pair[0].with_edges(np.argwhere(other))
+
+    def outputs(self) -> None:
+        """They can't be listed."""
+
+    def check_output(self, output: Any) -> int:
+        """The output as an int, or InvalidInput if it can't be one."""
+        whole = isinstance(output, Integral) and not isinstance(output, bool)
+        if not whole or abs(int(output)) > FURTHEST:
+            raise InvalidInput(
+                f"output is {output!r}; this mechanism releases integers from -2**52 to 2**52"
+            )
+        return int(output)
+
+    def records(self, output: Any) -> NDArray[np.int64]:
+        """The released number; shape (1,)."""
+        return np.array([output], dtype=np.int64)
+
+    def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
+        """One row a copy: columns copy, triangles."""
+        return {
+            "copy": np.arange(len(outputs)),
+            "triangles": np.asarray(outputs, dtype=np.int64),
+        }
+
+    def decode(self, columns: Mapping[str, Any]) -> list[int]:
+        """The copies, in their order; InvalidInput if one is missing or there twice."""
+        order = order_of_copies(columns)
+        return [self.check_output(z) for z in np.asarray(columns["triangles"])[order].tolist()]
+
+
+def _check_nodes(nodes: Any) -> int:
+    if not 3 <= check_at_least_one("nodes", nodes) <= _MOST_NODES:
+        raise InvalidInput(
+            f"nodes is {nodes!r}; triangles are counted among 3 to {_MOST_NODES:,} nodes"
+        )
+    return int(nodes)

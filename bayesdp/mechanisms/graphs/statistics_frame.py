@@ -1,0 +1,232 @@
+"""What is public of noisy network statistics: the nodes, the formula, and how far it can move."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.graphs.network_columns import public_part
+from bayesdp.networks.network import Network
+
+if TYPE_CHECKING:
+    from bayesdp.networks.formula import Call
+    from bayesdp.networks.sensitivity import Moves
+    from bayesdp.networks.terms import Coordinate
+
+# Imports of terms and formulas are inside functions: they load a compiler, which those who read
+# other releases don't need.
+
+LARGEST = 2**51
+"""Statistics lie within so many steps of 0, so that they, as floats, and their noise are exact."""
+
+Columns = tuple[tuple[str, tuple[Any, ...]], ...]
+"""Attributes of nodes by name: the values as Python's, None where missing."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A formula on public nodes.
+
+    Attributes
+    ----------
+    formula : str
+    network : Network
+        The nodes and their public attributes, without ties.
+    max_degree : int or None
+    """
+
+    formula: str
+    network: Network
+    max_degree: int | None
+
+    @cached_property
+    def _terms(self) -> tuple[list[Coordinate], ...]:
+        from bayesdp.networks.formula import coordinates, parse
+
+        return tuple(coordinates(call, self.network) for call in parse(self.formula))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of statistics of each term."""
+        return tuple(len(term) for term in self._terms)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the statistics."""
+        return tuple(c.name for term in self._terms for c in term)
+
+    @cached_property
+    def whole(self) -> tuple[bool, ...]:
+        """Whether each statistic is an integer on every graph."""
+        from bayesdp.networks.sensitivity_bounds import is_whole
+
+        return tuple(is_whole(c) for term in self._terms for c in term)
+
+    @cached_property
+    def edge_moves(self) -> tuple[Moves, ...]:
+        """Of each term, where one dyad changes."""
+        from bayesdp.networks.sensitivity import largest_changes
+
+        return largest_changes(self.formula, self.network, max_degree=self.max_degree)
+
+    @cached_property
+    def node_moves(self) -> tuple[Moves, ...]:
+        """Of each term, where all dyads of one node do."""
+        from bayesdp.networks.sensitivity import largest_changes
+
+        return largest_changes(self.formula, self.network, max_degree=self.max_degree, node=True)
+
+    def moves(self, node: bool) -> tuple[Moves, ...]:
+        """Of each term under that relation."""
+        return self.node_moves if node else self.edge_moves
+
+    def sensitivities(self, node: bool) -> tuple[Fraction, ...]:
+        """Each statistic's largest change."""
+        return tuple(max(column) for term in self.moves(node) for column in zip(*term, strict=True))
+
+    @cached_property
+    def furthest(self) -> tuple[Fraction, ...]:
+        """No statistic of a graph is further from 0: all ties that there may be, one by one."""
+        n = self.network.n
+        most = n - 1 if self.max_degree is None else min(n - 1, self.max_degree)
+        ties = n * most if self.network.directed else n * most // 2
+        at_empty = [Fraction(c.at_empty) for term in self._terms for c in term]
+        each = self.sensitivities(node=False)
+        return tuple(start + ties * most for start, most in zip(at_empty, each, strict=True))
+
+    def statistics(self, network: Network) -> tuple[Fraction, ...]:
+        """Of a graph on these nodes, exactly; its own attributes aren't read."""
+        from bayesdp.networks.exact_statistics import exact_statistics
+
+        return exact_statistics(self.network.with_edges(network.edges), self.formula)
+
+    def check_network(self, network: Network) -> Network:
+        """Return the graph if it is one on these nodes, else raise; its ties aren't shown."""
+        from bayesdp.networks.exact_statistics import degrees
+
+        if network.directed != self.network.directed:
+            kind = "directed" if self.network.directed else "undirected"
+            raise InvalidInput(f"the statistic must be a graph that is {kind}, as the mechanism's")
+        network = network.in_order(self.network.nodes)
+        if self.max_degree is not None and np.any(degrees(network) > self.max_degree):
+            raise InvalidInput(
+                f"max_degree is {self.max_degree}, but a node of this graph has more ties: the "
+                "public claim that none can have is false for these data, and no promise could "
+                "rest on it. Give a bound that the way of collecting them ensures, or none"
+            )
+        return network
+
+
+@lru_cache(maxsize=64)
+def frame(
+    formula: str, nodes: Any, directed: bool, attributes: Columns, max_degree: int | None
+) -> Frame:
+    """The frame of a mechanism's fields, validated.
+
+    Raises
+    ------
+    InvalidInput
+        If a term has no finite sensitivity or isn't defined on these nodes.
+    """
+    check_formula(formula, [name for name, _ in attributes])
+    network = Network(nodes, (), directed, {name: column(values) for name, values in attributes})
+    made = Frame(formula, network, max_degree)
+    if not any(made.sensitivities(node=False)):
+        raise InvalidInput(
+            f"formula is {formula!r}, whose statistics are the same for all graphs on these "
+            "nodes; there is nothing to release"
+        )
+    for name, whole, furthest in zip(made.names, made.whole, made.furthest, strict=True):
+        if whole and furthest >= LARGEST:
+            raise InvalidInput(
+                f"{name} can be as large as {float(furthest):.3g} on these nodes, and is offered "
+                "below 2**51, where floats are exact; give a public max_degree, or leave it out"
+            )
+    return made
+
+
+def check_formula(formula: str, public: Sequence[str]) -> tuple[Call, ...]:
+    """The terms of a formula, if all have a finite sensitivity given these public attributes.
+
+    Raises
+    ------
+    InvalidInput
+        If the formula can't be read, uses an attribute that isn't public, or edgecov.
+    """
+    from bayesdp.networks.formula import parse
+    from bayesdp.networks.terms import TERMS
+
+    calls = parse(formula)
+    for call in calls:
+        if call.name == "edgecov":
+            raise InvalidInput(
+                "formula has edgecov, whose dyad attribute would have to be public and to cross "
+                "with the release, a number for every pair of nodes; this isn't offered: write it "
+                "by nodematch, nodecov or absdiff of public node attributes, or leave it out"
+            )
+        if "attribute" not in inspect.signature(TERMS[call.name].build).parameters:
+            continue
+        used = call.named.get("attribute", call.arguments[0] if call.arguments else None)
+        if isinstance(used, str) and used not in public:
+            raise InvalidInput(
+                f"formula has {call.name}({used!r}), but attributes is {list(public)}: where the "
+                "values of a node attribute aren't public, no bound on the statistic's change "
+                f"is, and there is no finite sensitivity. If they are public, add {used!r} to "
+                "attributes; else leave the term out"
+            )
+    return calls
+
+
+def columns_of(network: Network, names: Sequence[str]) -> Columns:
+    """Public attributes of a network as plain values."""
+    kept = public_part(network, tuple(names)).attributes
+    return tuple((name, tuple(map(_plain, kept[name].tolist()))) for name in names)
+
+
+def nodes_of(network: Network) -> Any:
+    """The number of nodes or, where they have labels, those."""
+    public_part(network, ())
+    return network.n if isinstance(network.nodes, range) else tuple(network.nodes)
+
+
+def check_columns(given: Any, n: int) -> Columns:
+    """Attributes as a manifest has them, in their standard form, or InvalidInput."""
+    pairs = given.items() if isinstance(given, Mapping) else given
+    try:
+        found = tuple((name, tuple(map(_plain, values))) for name, values in pairs)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            "attributes must be pairs of a name and a value for each node, as "
+            "(('grade', (7, 8, 7)),)"
+        ) from None
+    for name, values in found:
+        kinds = {type(value) for value in values if value is not None}
+        if not isinstance(name, str) or len(values) != n or len(kinds) > 1:
+            raise InvalidInput(
+                f"attribute {name!r} has {len(values)} values; it must have a name and one value, "
+                f"of one type, for each of {n} nodes"
+            )
+        if not kinds <= {bool, int, float, str}:
+            raise InvalidInput(f"attribute {name!r} must be text, numbers or booleans")
+    if len({name for name, _ in found}) < len(found):
+        raise InvalidInput("attributes has a name twice; each must be there once")
+    return found
+
+
+def column(values: Sequence[Any]) -> Any:
+    """One attribute as an array; of objects where a value is missing."""
+    return np.array(values, dtype=object) if None in values else np.array(values)
+
+
+def _plain(value: Any) -> Any:
+    """A Python value; a missing number is None, which JSON has and which equals itself."""
+    plain = value.item() if hasattr(value, "item") else value
+    return None if isinstance(plain, float) and math.isnan(plain) else plain

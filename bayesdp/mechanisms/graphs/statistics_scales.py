@@ -1,0 +1,128 @@
+"""Scales of noisy network statistics that keep a promise, a share of it to each term.
+
+Within a term, scales are proportional to the statistics' own sensitivities. With Laplace noise a
+term of weight w has w of epsilon; with Gaussian noise, w of mu^2, and the whole is then scaled to
+the smallest that the mechanism's profile allows. A statistic that no change moves costs nothing,
+and gets a scale of 1; a term of such statistics has no share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from bayesdp.checks import is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
+from bayesdp.mechanisms.graphs.statistics_fields import PUBLIC, check_noise, public_frame
+from bayesdp.mechanisms.graphs.statistics_promise import check_relation, term_costs
+from bayesdp.mechanisms.noise.fields import check_positive, scale_range
+from bayesdp.networks.formula import parse
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
+
+
+def check_weights(formula: str, weights: Any) -> tuple[float, ...]:
+    """A weight for each term of the formula, all 1 if none are given, or InvalidInput."""
+    terms = [call.name for call in parse(formula)]
+    if weights is None:
+        return (1.0,) * len(terms)
+    if isinstance(weights, str) or not hasattr(weights, "__len__") or len(weights) != len(terms):
+        raise InvalidInput(
+            f"weights is {weights!r}; it must be {len(terms)} positive numbers, one a term of the "
+            f"formula: {', '.join(terms)}"
+        )
+    return tuple(check_positive("weights", weight, "same unit as the others") for weight in weights)
+
+
+def check_noise_delta(noise: str, delta: Any) -> None:
+    """Raise InvalidInput unless Gaussian noise has a delta to be calibrated at, Laplace none."""
+    if not is_number(delta) or not 0 <= delta < 1 or (delta > 0) != (noise == "gaussian"):
+        raise InvalidInput(
+            f"delta is {delta!r} and noise is {noise!r}; Gaussian noise is calibrated at a delta "
+            "between 0 and 1, such as 1e-6, and Laplace noise needs none: leave it at 0"
+        )
+
+
+def calibrated(
+    *, epsilon: float, delta: float = 0.0, weights: Sequence[float] | None = None, **parameters: Any
+) -> NoisyStatisticsMechanism:
+    """The mechanism whose single copy keeps (epsilon, delta) under its `neighbours`.
+
+    On the safe side: it does keep the promise, by its own guarantee.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        delta is for Gaussian noise, and 0 for Laplace.
+    weights : sequence of float, optional
+        One a term; each term's share of the budget is proportional to its own. Default: equal.
+    **parameters
+        The mechanism's fields but `scales` and `granularity`.
+    """
+    epsilon = check_epsilon(epsilon)
+    noise = check_noise(parameters.get("noise", "laplace"))
+    each = check_weights(parameters["formula"], weights)
+    check_noise_delta(noise, delta)
+    frame = public_frame(**{name: parameters[name] for name in PUBLIC if name in parameters})
+    node = check_relation(parameters.get("neighbours", "edge")) is Neighbours.NODE
+    scales = [float(most) or 1.0 for most in frame.sensitivities(node)]
+    shape = NoisyStatisticsMechanism(scales=scales, **parameters)
+    costs = [float(cost) for cost in term_costs(shape)]
+    total = math.fsum(weight for weight, cost in zip(each, costs, strict=True) if cost)
+    first = 0
+    for weight, cost, size in zip(each, costs, frame.sizes, strict=True):
+        share = cost * total / weight or 1.0
+        for t in range(first, first + size):
+            scales[t] *= share if noise == "laplace" else math.sqrt(share)
+        first += size
+    if noise == "laplace":
+        scales = [scale / epsilon for scale in scales]
+        return _kept(NoisyStatisticsMechanism(scales=scales, **parameters), epsilon, 0.0)
+    factor = smallest_satisfying(
+        lambda factor: gaussian_divergence(1 / factor, epsilon), delta, start=1.0, least=1e-9
+    )
+    near = NoisyStatisticsMechanism(scales=[factor * scale for scale in scales], **parameters)
+    return _kept(_smallest(near, epsilon, delta), epsilon, delta)
+
+
+def _smallest(
+    near: NoisyStatisticsMechanism, epsilon: float, delta: float
+) -> NoisyStatisticsMechanism:
+    """The mechanism whose scales are the smallest multiples of these that keep the promise."""
+
+    def at(factor: float) -> NoisyStatisticsMechanism:
+        return dataclasses.replace(near, scales=[factor * scale for scale in near.scales])
+
+    ranges = [
+        (low / scale, high / scale)
+        for scale, (low, high) in zip(near.scales, map(scale_range, near.granularity), strict=True)
+    ]
+    least = max(low for low, _ in ranges) * (1 + 2.0**-50)
+    largest = min(high for _, high in ranges) * (1 - 2.0**-50)
+    if at(largest).profile().delta(epsilon) > delta:
+        raise InvalidInput(
+            f"no scales keep epsilon = {epsilon!r} with delta = {delta!r}; ask for larger ones"
+        )
+    return at(
+        smallest_satisfying(
+            lambda factor: at(factor).profile().delta(epsilon),
+            delta,
+            start=min(max(1.0, least), largest),
+            least=least,
+            largest=largest,
+        )
+    )
+
+
+def _kept(made: NoisyStatisticsMechanism, epsilon: float, delta: float) -> NoisyStatisticsMechanism:
+    """The same or a little more noise, so that its own guarantee keeps the promise."""
+    more = 2.0**-52
+    while (found := made.guarantee(delta=delta).epsilon) > epsilon:
+        factor = (found / epsilon) * (1 + more)
+        made = dataclasses.replace(made, scales=[factor * scale for scale in made.scales])
+        more *= 2
+    return made

@@ -1,0 +1,289 @@
+r"""Statistics of a graph cut to a largest degree, with noise that hides one node's ties.
+
+The ties are cut as `bayesdp.mechanisms.graphs.degree_truncation` says, which proves how far each
+statistic of the cut graph moves, at most, between neighbours by node and by edge. Each is released
+with Laplace noise of its own: discrete for an integer (`DiscreteLaplaceMechanism`), on a lattice
+for gwdegree (`LaplaceMechanism`), of a scale that costs its share of epsilon under NODE. Together
+they cost the sum of the shares, by composition: of a statistic with sensitivity D_k and scale b_k,
+
+    epsilon(NODE) = sum of D_k(NODE) / b_k,     epsilon(EDGE) = sum of D_k(EDGE) / b_k.
+
+The statistics are computed exactly, as sums of fractions, so that the proved sensitivities are
+those of the code as it runs. (Kasiviswanathan, Nissim, Raskhodnikova and Smith 2013 and Day, Li and
+Lyu 2016 have node-level releases by truncation.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import order_of_copies
+from bayesdp.mechanisms.graphs.degree_truncation import (
+    DegreeSum,
+    degree_sums,
+    public_places,
+    truncated_degrees,
+)
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.noise.lattice import FURTHEST
+from bayesdp.mechanisms.noise.pure import pure_profile, up
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.networks.network import Network, as_network
+from bayesdp.privacy.composition import left, total
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+Pair = tuple[Network, Network]
+Noise = DiscreteLaplaceMechanism | LaplaceMechanism
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedStatisticsMechanism:
+    """Release statistics of the graph cut to `max_degree` ties a node, each with Laplace noise.
+
+    The statistic is an undirected Network, an output one number for each statistic.
+
+    Parameters
+    ----------
+    formula : str
+        Of edges, kstar, degree, gwdegree, isolates and concurrent, as "edges + kstar(2)".
+    epsilon : float
+        Of one copy, under NODE: graphs on the same public nodes that differ in any of the dyads
+        of one node.
+    max_degree : int
+        D, at least 1. Public, chosen without the data.
+    weights : tuple of float, optional
+        Shares of epsilon, one a statistic, positive; by default equal.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or a term isn't a sum of functions of degrees.
+
+    Notes
+    -----
+    The module's docstring has the promise, `bayesdp.mechanisms.graphs.degree_truncation` the proof.
+    """
+
+    formula: str
+    epsilon: float
+    max_degree: int
+    weights: tuple[float, ...] | None = None
+
+    name: ClassVar[str] = "truncated_statistics"
+    n: ClassVar[None] = None
+    neighbours: ClassVar[Neighbours] = Neighbours.NODE
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "max_degree", check_at_least_one("max_degree", self.max_degree))
+        count = len(degree_sums(self.formula, self.max_degree))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _check_weights(self.weights, count))
+        _noises(self)
+
+    @property
+    def statistics(self) -> tuple[DegreeSum, ...]:
+        """The formula's statistics, as functions of the kept degree."""
+        return _noises(self)[0]
+
+    @property
+    def noises(self) -> tuple[Noise, ...]:
+        """The additive noise of each statistic, with its scale and sensitivity under NODE."""
+        return _noises(self)[1]
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """Promise of `copies` independent copies, under NODE or EDGE.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is about records.
+        """
+        copies = check_at_least_one("copies", copies)
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        if relation not in (Neighbours.NODE, Neighbours.EDGE):
+            raise InvalidInput(
+                f"neighbours is {relation.value!r}; a graph's neighbours differ by 'edge' or 'node'"
+            )
+        each = [
+            dataclasses.replace(noise, sensitivity=up(s.sensitivity(relation)), neighbours=relation)
+            for s, noise in zip(self.statistics, self.noises, strict=True)
+        ]
+        one = total([noise.epsilon() for noise in each])
+        whole = total([noise.epsilon(copies=copies) for noise in each])
+        return Guarantee(
+            epsilon=pure_profile(one, copies, whole).epsilon(delta),
+            delta=delta,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=(
+                "The nodes and their labels are public and not protected; neighbours have the "
+                "same.",
+                "The formula, max_degree and the weights were chosen without the data.",
+                COMPUTATIONAL,
+            ),
+            source="bayesdp.mechanisms.graphs.degree_truncation; Day, Li and Lyu (2016)",
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """The same: neighbours by node are neighbours in both directions."""
+        return self.guarantee(copies=copies, delta=delta)
+
+    def check_statistic(self, statistic: Any) -> Network:
+        """The graph as a Network, undirected, with nodes in a public order and not too many."""
+        network = as_network(statistic)
+        if network.directed:
+            raise InvalidInput(
+                "the network is directed; degrees are those of undirected ones: drop the "
+                "directions first, if that answers your question"
+            )
+        for s, noise in zip(self.statistics, self.noises, strict=True):
+            if network.n * max(s.values) > FURTHEST * min(Fraction(noise.step), s.unit):
+                raise InvalidInput(
+                    f"{s.name} may be too large for exact noise on {network.n:,} nodes with "
+                    f"max_degree = {self.max_degree}; take a smaller one"
+                )
+        public_places(network)
+        return network
+
+    def exact(self, statistic: Any) -> NDArray[np.float64]:
+        """The cut graph's statistics without noise: confidential; shape (statistics,)."""
+        degrees = truncated_degrees(self.check_statistic(statistic), self.max_degree)
+        return np.array([float(s.of(degrees)) for s in self.statistics])
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Draw copies, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : Network or networkx graph
+            Confidential.
+        copies : int
+
+        Returns
+        -------
+        ndarray of int64 or, with gwdegree, float64, shape (copies, statistics)
+        """
+        values = self.exact(statistic)
+        drawn = [
+            noise.release(value, copies) for noise, value in zip(self.noises, values, strict=True)
+        ]
+        return np.stack(drawn, axis=1)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | graph]; -inf where there is no such output.
+
+        Parameters
+        ----------
+        output : array_like, last axis of length (statistics,)
+        statistic : Network, or sequence of Networks
+            A sequence is an axis that broadcasts against the output's others.
+        """
+        z = np.asarray(output, dtype=np.float64)
+        if z.ndim == 0 or z.shape[-1] != len(self.noises):
+            raise InvalidInput(
+                f"output has shape {z.shape}; its last axis must have length {len(self.noises)}, "
+                f"for {', '.join(s.name for s in self.statistics)}"
+            )
+        if isinstance(statistic, Sequence):
+            values = np.stack([self.exact(graph) for graph in statistic])
+        else:
+            values = self.exact(statistic)
+        laws = [noise.logp(z[..., k], values[..., k]) for k, noise in enumerate(self.noises)]
+        return np.asarray(sum(laws))
+
+    def evidence(self, output: Any) -> NoReturn:
+        """There is none that a chain can follow tie by tie. Raises InvalidInput."""
+        raise InvalidInput(
+            "which ties are kept depends on the whole hidden graph, so a chain can't follow this "
+            "release tie by tie; logp(output, network) is exact, and for inference at edge level "
+            "release bdp.NoisyStatistics or bdp.EdgeFlip instead"
+        )
+
+    def pairs(self) -> list[Pair]:
+        """All dyads of one node changed: in an empty graph, and of a full one's last node."""
+        nodes = self.max_degree + 1
+        star = [[0, other] for other in range(1, nodes)]
+        full = np.argwhere(np.triu(np.ones((nodes, nodes)), 1))
+        return [
+            (Network(nodes, []), Network(nodes, star)),
+            (Network(nodes, full[full[:, 1] < nodes - 1]), Network(nodes, full)),
+        ]
+
+    def outputs(self) -> None:
+        """They can't be listed."""
+
+    def check_output(self, output: Any) -> tuple[int | float, ...]:
+        """The output as a tuple of numbers, ints for counts, or InvalidInput."""
+        values = output.tolist() if isinstance(output, np.ndarray) else output
+        if not isinstance(values, Sequence) or len(values) != len(self.noises):
+            raise InvalidInput(
+                f"output is {output!r}; this mechanism releases {len(self.noises)} numbers a copy, "
+                f"for {', '.join(s.name for s in self.statistics)}"
+            )
+        pairs = zip(self.noises, values, strict=True)
+        return tuple(noise.check_output(value) for noise, value in pairs)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """One record with a column a statistic: a structured array of shape (1,)."""
+        kinds = [(s.name, np.int64 if s.whole else np.float64) for s in self.statistics]
+        return np.array([tuple(output)], dtype=kinds)
+
+    def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
+        """One row a copy: columns copy and a statistic each."""
+        shown = np.concatenate([self.records(output) for output in outputs])
+        return {"copy": np.arange(len(outputs))} | {s.name: shown[s.name] for s in self.statistics}
+
+    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int | float, ...]]:
+        """The copies, in their order; InvalidInput if one is missing or there twice."""
+        order = order_of_copies(columns)
+        values = [np.asarray(columns[s.name])[order].tolist() for s in self.statistics]
+        return [self.check_output(row) for row in zip(*values, strict=True)]
+
+
+@functools.lru_cache(maxsize=64)
+def _noises(
+    mechanism: TruncatedStatisticsMechanism,
+) -> tuple[tuple[DegreeSum, ...], tuple[Noise, ...]]:
+    """The statistics and the noise of each, calibrated to its share of epsilon."""
+    statistics = degree_sums(mechanism.formula, mechanism.max_degree)
+    weights = mechanism.weights or (1.0,) * len(statistics)
+    spent: list[float] = []
+    noises: list[Noise] = []
+    for k, (s, weight) in enumerate(zip(statistics, weights, strict=True)):
+        share = mechanism.epsilon * (weight / math.fsum(weights))
+        if k == len(statistics) - 1:  # what is left, so that the shares add up to no more
+            share = left(mechanism.epsilon, spent)
+        made = DiscreteLaplaceMechanism if s.whole else LaplaceMechanism
+        noise: Noise = made.calibrate(
+            epsilon=share,
+            sensitivity=up(s.sensitivity(Neighbours.NODE)),
+            neighbours=Neighbours.NODE,
+        )
+        spent.append(noise.epsilon())
+        noises.append(noise)
+    return statistics, tuple(noises)
+
+
+def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
+    given: list[Any] = list(weights) if isinstance(weights, Sequence | np.ndarray) else []
+    if len(given) != count or not all(is_number(w) and 0 < w < math.inf for w in given):
+        raise InvalidInput(
+            f"weights is {weights!r}; it must be {count} positive numbers, one a statistic"
+        )
+    return tuple(float(w) for w in given)

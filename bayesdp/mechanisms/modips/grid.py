@@ -1,0 +1,296 @@
+r"""Sanitization of a discretized posterior: SDD, SDD.MC and SPHC of Liu's modips procedures.
+
+theta's range is cut into public cells (`bayesdp.mechanisms.families.grids`), a cell is chosen
+privately given the posterior at their middles, theta is uniform in it, and a copy follows:
+
+    c ~ mechanism(log posterior),    theta ~ Uniform(cell c),    y_1, ..., y_size ~ p(y | theta).
+
+Only the choice of c depends on the records (Liu 2016, section 3.3, Algorithms 2 to 4).
+
+calibration="corrected"
+-----------------------
+`bayesdp.mechanisms.selection.posterior_cells` proves what SDD and SPHC cost. SDD needs R, the
+largest range over cells of one record's log-likelihood ratio, which `GridModel.furthest` has
+exactly. In the code log posteriors are rounded to whole multiples of 2^-bits after exact rational
+arithmetic. So d is an integer within 1 of 2^bits times its own, and its range at most
+r = floor(2^bits R) + 2; the cell is drawn exactly, with power min(1, epsilon / (2^-bits r)). So the
+promise is of the code's own law. SDD.MC has no corrected form.
+
+Where n is public, neighbours replace a record; where it is confidential, they add or remove one,
+and to replace one costs power times R under replace-one, at most.
+
+calibration="published"
+-----------------------
+n is public. A = sup |log f|, over data and cells, f the posterior density at a middle; G = sup f,
+and V a cell's width (`bayesdp.mechanisms.modips.grid_published`). Draws are of the cells, with
+probabilities in proportion to f.
+
+=======  ==================================================  =====================================
+method   as printed                                          what holds
+=======  ==================================================  =====================================
+sdd      Pr[c] in proportion to (f_c V)^(epsilon / (4 A))    epsilon, as A is finite on a public
+                                                             grid; less power than corrected
+sdd.mc   log(N_c / N) + Laplace(2 A / epsilon), each c       nothing: an empty cell stays empty
+sphc     N_c + Laplace(N G V / epsilon), each c              more than epsilon: N G V bounds the
+                                                             mean of one count, not what all
+                                                             counts, which are random, can move
+=======  ==================================================  =====================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families import Family
+from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
+from bayesdp.mechanisms.families.grids import GridModel, grid_model
+from bayesdp.mechanisms.modips import grid_promise as promise
+from bayesdp.mechanisms.modips.grid_published import extremes, published_cells
+from bayesdp.mechanisms.noise.pure import up
+from bayesdp.mechanisms.profile_points import SymmetricPromise
+from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
+from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.neighbours import Neighbours
+
+_FINEST, _LEAST, _BITS = 40, 10, 60
+
+
+@dataclass(frozen=True, slots=True)
+class ModipsGrid(SymmetricPromise):
+    """Synthetic records given a parameter chosen privately from cells of its posterior.
+
+    Parameters
+    ----------
+    family : Family
+        `Bernoulli`, `Gaussian` with a known sd, or `Categorical` with k = 3.
+    size : int
+        Synthetic records a copy.
+    epsilon : float
+        What one copy may cost at most.
+    grid : tuple of two floats
+        Ends of the parameter's range; of each of three probabilities, low and 1 - 2 low. Public.
+    method : {"sdd", "sdd.mc", "sphc"}
+    calibration : {"corrected", "published"}
+    bins : int
+        Cells, from 2 to 1000, of equal width; of three categories, from 2 to 100 along each side
+        of the triangle of their probabilities, which then has bins^2 cells.
+    samples : int
+        N, the posterior draws in a histogram; of "sdd.mc" and "sphc".
+    n : int, optional
+        Number of confidential records, where it is public.
+    bounding : {"inflated", "truncated"}
+        How synthetic records are kept within the family's bounds, if it has them.
+    clip : bool
+        Whether records outside the family's bounds were moved to them, each by itself.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or there is no finite sensitivity.
+
+    Notes
+    -----
+    The power that SDD draws from shrinks with the grid's reach: for Bernoulli records and 20 cells
+    from 0 to 1 it is epsilon / 7.3, and from 0.2 to 0.8 epsilon / 2.6. SPHC's noise has the scale
+    2 N / epsilon in every cell, which a posterior shows through where epsilon is well above 2.
+    """
+
+    family: Family
+    size: int
+    epsilon: float
+    grid: tuple[float, float]
+    method: str = "sdd"
+    calibration: str = "corrected"
+    bins: int = 20
+    samples: int = 1000
+    n: int | None = None
+    bounding: str = "inflated"
+    clip: bool = False
+
+    name: ClassVar[str] = "modips_grid"
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name, value in promise.check_fields(self).items():
+            object.__setattr__(self, name, value)
+        if self.bits < _LEAST:
+            raise InvalidInput(
+                "log-likelihoods differ by too much over the grid for a choice in 64 bits; take a "
+                "narrower grid"
+            )
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Replace-one where n is public, else add/remove-one."""
+        return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
+
+    @property
+    def model(self) -> GridModel:
+        """The log posterior on the cells, as a function of the statistic."""
+        return grid_model(self.family, self.grid, self.bins, self.n)
+
+    @property
+    def bits(self) -> int:
+        """Log posteriors are whole multiples of 2^-bits; public."""
+        records = promise.MOST_RECORDS if self.n is None else self.n
+        levels = self.model.public
+        size = float(max(levels) - min(levels)) + records * self._range()
+        return min(_FINEST, _BITS - math.frexp(size)[1])
+
+    @property
+    def cost(self) -> float:
+        """What one copy costs at most: epsilon, or less where the posterior itself does."""
+        if (self.method, self.calibration) != ("sdd", "corrected"):
+            return self.epsilon
+        return min(self.epsilon, up(Fraction(self._units(), 2**self.bits)))
+
+    @property
+    def power(self) -> float:
+        """The power of prior and likelihood that SDD draws from: at most 1 if corrected.
+
+        Raises
+        ------
+        InvalidInput
+            If the method isn't "sdd".
+        """
+        if self.method != "sdd":
+            raise InvalidInput(f"power is of method='sdd'; this one is {self.method!r}")
+        return float(self._choice().rate * 2**self.bits)
+
+    def moved(self, relation: Neighbours) -> float:
+        """The largest log ratio of SDD's cells under a relation, rounded up."""
+        exact = self._choice().rate * self._units(relation)
+        return up(exact)
+
+    def _range(self) -> float:
+        return up(self.model.furthest(self.neighbours))
+
+    def _units(self, relation: Neighbours | None = None) -> int:
+        """A bound on the range over cells of what a record moves, in units of 2^-bits."""
+        furthest = self.model.furthest(self.neighbours if relation is None else relation)
+        whole: int = math.floor(furthest * 2**self.bits)
+        return whole + 2
+
+    def _choice(self) -> ExponentialMechanism:
+        sensitivity = Fraction(self._units(), 2)
+        if self.calibration == "published":
+            printed = Fraction(2 * extremes(self.model, self.family, self.n or 0)[0])
+            sensitivity = max(sensitivity, printed * 2**self.bits)
+        return ExponentialMechanism(self.cost, up(sensitivity), len(self.model.public))
+
+    # What is promised.
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The pure promise of `copies` independent copies; it needs no delta.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is a relation under which nothing is promised.
+        """
+        return promise.guarantee(self, copies, neighbours, delta)
+
+    # What is drawn, and with what probability.
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one of the family's, else raise."""
+        vector = self.family.vector(statistic, self.n)
+        check_one_statistic(vector.shape, (len(self.model.origin),))
+        promise.check_few(self.family, vector, self.n)
+        return statistic
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Draw copies from the secure generator, each from a cell of its own.
+
+        Parameters
+        ----------
+        statistic : as the family says
+            Confidential.
+        copies : int
+
+        Returns
+        -------
+        ndarray, shape (copies,), and then that of an output
+        """
+        copies = check_at_least_one("copies", copies)
+        cells = self.cells(self.check_statistic(statistic), copies)
+        return copies_at(self, parameters_in(self.model.edges, cells))
+
+    def cells(self, statistic: Any, copies: int) -> NDArray[np.int64]:
+        """Cells chosen privately, shape (copies,): what a copy's parameter is uniform in."""
+        units = self.model.units(self.family.vector(statistic, self.n), self.bits)
+        top = max(units)
+        u = np.array([each - top for each in units], dtype=np.int64)
+        if self.method == "sdd":
+            return self._choice().release(u, copies)
+        log_weights = np.ldexp(u.astype(np.float64), -self.bits)
+        if self.calibration == "corrected":
+            return perturbed_cells(log_weights, self.samples, self.epsilon, copies)
+        return published_cells(self, log_weights, copies)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log probability, or density, of a copy given the statistic, vectorised over both.
+
+        Exact but for the rounding of log posteriors to 2^-bits, in any cell's probability.
+
+        Raises
+        ------
+        InvalidInput
+            If it is intractable: unless the method is "sdd".
+        """
+        if self.method != "sdd":
+            raise InvalidInput(
+                f"method is {self.method!r}, whose law is intractable: a sum over all histograms "
+                "and their noise; analyse each copy as data and combine the results with "
+                "bdp.combine, whose caveats then hold, or take method='sdd'"
+            )
+        chosen = self.log_cells(statistic)
+        given = log_given_cell(self, output, self.model.edges)
+        found = np.full(np.broadcast_shapes(chosen.shape[:-1], given.shape[:-1]), -np.inf)
+        for c in range(chosen.shape[-1]):
+            found = np.logaddexp(found, chosen[..., c] + given[..., c])
+        return found
+
+    def log_cells(self, statistic: Any) -> NDArray[np.float64]:
+        """log probabilities of SDD's cells, shape of the statistic and the cells."""
+        u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
+        u -= u.max(axis=-1, keepdims=True)
+        return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))
+
+    # What is written down, and what an audit tries.
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Neighbouring statistics as far apart as they can be, for an audit."""
+        return self.family.pairs(self.n)
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, first axis, where they can be listed and have a law."""
+        return self.family.outputs(self.size) if self.method == "sdd" else None
+
+    def check_output(self, output: Any) -> Any:
+        """The output as a Python number or a tuple of them, or InvalidInput."""
+        return self.family.check_output(output, self.size)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The synthetic records, sorted."""
+        return self.family.records(output, self.size)
+
+    def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
+        """Columns that hold the copies."""
+        return self.family.encode(outputs, self.size)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The copies that `encode` wrote."""
+        return self.family.decode(columns, self.size)

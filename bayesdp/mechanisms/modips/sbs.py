@@ -1,0 +1,283 @@
+r"""Sanitization through Bayesian sufficiency (SBS), the first of Liu's modips procedures.
+
+Given the sufficient statistic s of n records under a family of models, one copy is made by
+
+    s* = s + noise,    theta ~ p(theta | s*),    y_1, ..., y_size ~ p(y | theta),
+
+where the posterior takes s* for the statistic of n records, and only y leaves (Liu 2016, section
+3.3, with Definitions 5 and 6; Proposition 2).
+
+Privacy
+-------
+Only s* depends on the records: theta and y are post-processing. Each number of s has noise of its
+own, independent of the others', which is the package's (`bayesdp.mechanisms.noise.laplace`,
+`gaussian`): with the number's sensitivity, one copy of it has some epsilon_i. The family says how
+many of the numbers, t, one record can move at once (`Family.together`), so that the others' laws
+are the same for two neighbours, and the log ratio of all is at most
+
+    epsilon = the sum of the t largest epsilon_i,
+
+or less, where the family knows that no record moves all as far as they may at once (`JointMoves`).
+For a statistic whose numbers are all about the same records t is how many they are, sequential
+composition; for counts of disjoint records it is 1 where a record is added or removed, parallel
+composition, and 2 where it is replaced. Copies have noise of their own, and multiply epsilon. With
+Gaussian noise what adds is (sensitivity_i / scale_i)^2, of the t largest
+(`bayesdp.mechanisms.modips.promise`).
+
+Allocation (Liu's Definitions 5 and 6) is a choice of scales, and no other mechanism: `communal`
+gives every number the same; `individualized` gives number i a share w_i of the promise, a scale
+in proportion to sensitivity_i / w_i (Laplace) or sensitivity_i / sqrt(w_i) (Gaussian).
+
+Bounding
+--------
+Noisy numbers may leave the range that statistics have, and records that of the data. `inflated`
+moves them to the nearest end, which costs nothing; `truncated` draws given the range, which for the
+numbers costs what `bayesdp.mechanisms.noise.pure` proves, and for the records nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families import Family, check_family
+from bayesdp.mechanisms.families.base import Number
+from bayesdp.mechanisms.modips import calibration as modips_calibration
+from bayesdp.mechanisms.modips import promise as modips_promise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.fields import BOUNDING, check_positive
+from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
+from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
+from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
+
+NOISE: dict[str, tuple[Any, Any]] = {
+    "laplace": (LaplaceMechanism, DiscreteLaplaceMechanism),
+    "gaussian": (GaussianMechanism, DiscreteGaussianMechanism),
+}
+"""By name: for real numbers, and for integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModipsSBS(ProfilePoints, SymmetricPromise):
+    """Synthetic records from a posterior given a noisy sufficient statistic.
+
+    Parameters
+    ----------
+    family : Family
+        The model of the records, one of `bdp.families`, with its priors and bounds.
+    size : int
+        Synthetic records a copy.
+    scales : sequence of float
+        Of the noise of each number of the statistic, in that number's unit; see `numbers`.
+    n : int, optional
+        Number of confidential records, where it is public, and then neighbours replace one; None
+        where it is confidential, and they add or remove one.
+    noise : {"laplace", "gaussian"}
+        Discrete for the numbers that are integers.
+    bounding : {"inflated", "truncated"}
+        How noisy numbers and synthetic records are kept in their range.
+    clip : bool
+        Whether records outside the family's bounds were moved to them, each by itself. Else
+        there were none: such data are refused.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    family: Family
+    size: int
+    scales: tuple[float, ...]
+    n: int | None = None
+    noise: str = "laplace"
+    bounding: str = "inflated"
+    clip: bool = False
+
+    name: ClassVar[str] = "modips_sbs"
+    log_concave: ClassVar[bool] = False
+    """Not in general: what piles up at a bound isn't."""
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {"family": check_family(self.family)}
+        checked["size"] = check_at_least_one("size", self.size)
+        if self.n is not None:
+            checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
+        for argument, allowed in (("noise", tuple(NOISE)), ("bounding", BOUNDING)):
+            check_one_of(argument, getattr(self, argument), allowed)
+        check_flag("clip", self.clip)
+        numbers = checked["family"].numbers(checked.get("n"))
+        scales = self.scales
+        if not isinstance(scales, Sequence) or len(scales) != len(numbers):
+            names = ", ".join(number.name for number in numbers)
+            raise InvalidInput(f"scales is {scales!r}; it must be {len(numbers)} numbers: {names}")
+        checked["scales"] = tuple(check_positive("scales", scale) for scale in scales)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        _ = self.parts  # whose own checks raise
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        copies: int = 1,
+        allocation: str = "individualized",
+        weights: Sequence[float] | None = None,
+        **parameters: Any,
+    ) -> ModipsSBS:
+        """The smallest noise, so allocated, whose `copies` copies keep (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta, copies
+            The promise of all copies together; delta in [0, 1), 0 for a pure one.
+        allocation : {"individualized", "communal"}
+            What is said of it above.
+        weights : sequence of float, optional
+            Each number's share, for "individualized": positive, with sum 1. Default: equal ones.
+        **parameters
+            The class's other parameters but the scales.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of its range, or no scale keeps the promise.
+        """
+        return modips_calibration.calibrated(
+            cls, epsilon, delta, copies, allocation, weights, **parameters
+        )
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Replace-one where n is public, else add/remove-one."""
+        return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """The numbers of the statistic, in the order of the scales."""
+        return self.family.numbers(self.n)
+
+    @property
+    def parts(self) -> tuple[AdditiveNoise, ...]:
+        """The noise of each number."""
+        made: dict[Any, AdditiveNoise] = {}  # numbers that are alike share theirs
+        found = []
+        for number, scale in zip(self.numbers, self.scales, strict=True):
+            key = dataclasses.replace(number, name=""), scale
+            if key not in made:
+                made[key] = self._part(number, scale)
+            found.append(made[key])
+        return tuple(found)
+
+    def _part(self, number: Number, scale: float) -> AdditiveNoise:
+        bounds = None if number.low is None and number.high is None else (number.low, number.high)
+        if bounds is None and self.bounding == "truncated":
+            raise InvalidInput(
+                f"bounding is 'truncated', but {number.name} has no range where n is confidential; "
+                "take bounding='inflated', or give n if it is public"
+            )
+        made: AdditiveNoise = NOISE[self.noise][number.whole](
+            scale,
+            number.sensitivity,
+            self.neighbours,
+            bounds=bounds,
+            bounding=bounds and self.bounding,
+            n=self.n,
+        )
+        return made
+
+    # What is promised.
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies, as good as is proved above."""
+        return modips_promise.profile_of(self, copies, neighbours)
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: a point of their profile.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is a relation under which nothing is promised: any but replace-one,
+            and where n is confidential, add/remove-one.
+        """
+        return modips_promise.guarantee(self, copies, neighbours, delta)
+
+    # What is drawn, and with what probability.
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one of the family's, else raise."""
+        vector = self.family.vector(statistic, self.n)
+        check_one_statistic(vector.shape, (len(self.scales),))
+        for part, value in zip(self.parts, vector, strict=True):
+            part.check_statistic(value)
+        return statistic
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Draw copies from the secure generator.
+
+        Parameters
+        ----------
+        statistic : as the family says
+            Confidential. One of arrays gives as many releases at once.
+        copies : int
+            Independent copies of each, with noise of their own.
+
+        Returns
+        -------
+        ndarray, shape (copies, *shape of the statistic), and then that of an output
+        """
+        copies = check_at_least_one("copies", copies)
+        vector = self.family.vector(statistic, self.n)
+        noisy = [part.release(vector[..., i], copies) for i, part in enumerate(self.parts)]
+        return self.family.draw(np.stack(noisy, axis=-1), self)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log probability, or density, of a copy given the statistic, vectorised over both.
+
+        Raises
+        ------
+        InvalidInput
+            If it is intractable; the families say where.
+        """
+        return self.family.logp(output, statistic, self)
+
+    # What is written down, and what an audit tries.
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Neighbouring statistics as far apart as they can be, for an audit."""
+        return self.family.pairs(self.n)
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, first axis, where they can be listed."""
+        return self.family.outputs(self.size)
+
+    def check_output(self, output: Any) -> Any:
+        """The output as a Python number or a tuple of them, or InvalidInput."""
+        return self.family.check_output(output, self.size)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The synthetic records, sorted."""
+        return self.family.records(output, self.size)
+
+    def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
+        """Columns that hold the copies."""
+        return self.family.encode(outputs, self.size)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """The copies that `encode` wrote."""
+        return self.family.decode(columns, self.size)

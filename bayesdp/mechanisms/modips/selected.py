@@ -1,0 +1,296 @@
+r"""Modips with a choice of the family: of one for all copies, or of one for each.
+
+Liu (modips, Algorithm 1) takes one of several public families by the exponential mechanism, before
+the loop over copies or inside it. One output here is a choice and the copies made after it,
+
+    f ~ choice(u(x)),    y_j ~ modips with family f, given x,    j = 1..each,
+
+u their log marginal likelihoods, or -DIC / 2 (`bayesdp.mechanisms.families.evidence`). So one
+output with each = copies is the choice outside the loop, and as many outputs as copies, with
+each = 1, are the choice inside it. The families are priors of the same records, and share all else.
+
+Privacy
+-------
+Let a choice cost e0, and `copies` outputs be made. Given the choices so far, what is drawn next
+depends on the records through a mechanism whose promise is fixed. For neighbours x and x',
+
+    log p(f, y | x) - log p(f, y | x') = sum of log p(f_i | x) - log p(f_i | x')
+                                       + sum of log p(y_ij | x, f_i) - log p(y_ij | x', f_i)
+                                      <= copies e0 + copies each e,
+
+where no family's copy costs more than e. With delta: `ModipsSBS` adds noise to numbers that don't
+depend on the prior, with scales that don't. So the noisy numbers could be drawn before the choices,
+and all outputs are post-processing of both: (copies e0 + e, delta), where (e, delta) is the promise
+of copies * each noisy statistics, whichever families are chosen.
+
+That is for the relation of the release, replace-one where n is public and add/remove-one where it
+isn't. There, a replacement is a removal and an addition: a choice then costs 2 e0.
+
+The law, where copies have one, is the product p(f | x) p(y_1 | x, f) ... p(y_each | x, f). The
+choice tells of the records too: `bdp.BinomialModel` uses it. To take a family for one fixed without
+the data would be to use the wrong law.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.families import Family, check_family
+from bayesdp.mechanisms.families.evidence import (
+    check_criterion,
+    check_records,
+    choice_of,
+    priors_of,
+    utilities,
+)
+from bayesdp.mechanisms.modips import selected_outputs as form
+from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.nested import NestedModips
+from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.profile_points import SymmetricPromise
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
+from bayesdp.privacy.accounting import compose
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours
+
+KINDS = (ModipsSBS, ModipsGrid, NestedModips)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedModips(SymmetricPromise):
+    """Copies from a family that is chosen privately, with the choice.
+
+    Parameters
+    ----------
+    modips : ModipsSBS, ModipsGrid or NestedModips
+        How a copy is made, with the first of the families.
+    families : sequence of Family
+        Two or more: all `Bernoulli`, or all `Categorical` with the same k. Public.
+    epsilon : float
+        What one choice costs: under replace-one where n is public, else under add/remove-one.
+    each : int
+        Copies made after one choice.
+    criterion : {"log_marginal", "dic"}
+        What is larger for a better family: the log marginal likelihood, or -DIC / 2.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range, or the families aren't models of the same records.
+
+    Notes
+    -----
+    An output is a tuple of integers: the position of the chosen family, and then the numbers of
+    the copies, one after another; `split` parts them.
+    """
+
+    modips: ModipsSBS | ModipsGrid | NestedModips
+    families: tuple[Family, ...]
+    epsilon: float
+    each: int = 1
+    criterion: str = "log_marginal"
+
+    name: ClassVar[str] = "modips_selected"
+    log_concave: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.families, Sequence):
+            raise InvalidInput(f"families is {self.families!r}; it must be a sequence of families")
+        families = tuple(check_family(each) for each in self.families)
+        priors_of(families)
+        object.__setattr__(self, "families", families)
+        object.__setattr__(self, "modips", _check_modips(self.modips, families[0]))
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "each", check_at_least_one("each", self.each))
+        check_criterion(self.criterion)
+        _ = self.choice, self.candidates  # whose own checks raise
+
+    @property
+    def candidates(self) -> tuple[ModipsSBS | ModipsGrid | NestedModips, ...]:
+        """How a copy is made after each choice."""
+        return tuple(_with_family(self.modips, family) for family in self.families)
+
+    @property
+    def choice(self) -> ExponentialMechanism:
+        """How a family is chosen, from the utilities of all."""
+        return choice_of(self.families, self.epsilon, self.n, self.criterion)
+
+    @property
+    def n(self) -> int | None:
+        """Number of confidential records, where it is public."""
+        return self.modips.n
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Replace-one where n is public, else add/remove-one."""
+        return self.modips.neighbours
+
+    # What is promised.
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` choices, and of `each` copies after every one.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` is a relation under which nothing is promised.
+        """
+        copies = check_at_least_one("copies", copies)
+        # Noise costs the same with any prior; what cells cost may depend on it.
+        candidates = self.candidates if isinstance(self.modips, ModipsGrid) else (self.modips,)
+        asked: dict[str, Any] = {"copies": copies * self.each, "delta": delta}
+        made = [each.guarantee(neighbours=neighbours, **asked) for each in candidates]
+        chosen = self.choice.guarantee(copies=copies, neighbours=neighbours)
+        notes = ("The families to choose from were listed without the data.", COMPUTATIONAL)
+        promise = compose(
+            [
+                dataclasses.replace(chosen, assumptions=notes),
+                max(made, key=lambda promise: promise.epsilon),
+            ]
+        )
+        return dataclasses.replace(
+            promise, source="bayesdp.mechanisms.modips.selected; Liu (2016), Proposition 2"
+        )
+
+    # What is drawn, and with what probability.
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one of the families', else raise."""
+        checked = self.modips.check_statistic(statistic)
+        check_records(self._counts(statistic).sum(axis=-1))
+        return checked
+
+    def _counts(self, statistic: Any) -> NDArray[Any]:
+        """Counts of all categories: of ones and zeros, for binary records."""
+        self.families[0].vector(statistic, self.n)  # whose own checks raise
+        return self.families[0].vector(statistic, None)
+
+    def _utilities(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        return utilities(priors_of(self.families), counts, self.criterion)
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+        """Choose, and draw copies, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : as the families say
+            Confidential.
+        copies : int
+            Independent choices, each with `each` copies after it.
+
+        Returns
+        -------
+        ndarray of int64, shape (copies, 1 + each * numbers of a copy)
+        """
+        copies = check_at_least_one("copies", copies)
+        counts = self._counts(self.check_statistic(statistic))
+        chosen = self.choice.release(self._utilities(counts), copies)
+        made = np.empty((copies, form.width(self)), dtype=np.int64)
+        made[:, 0] = chosen
+        for i, candidate in enumerate(self.candidates):
+            rows = np.flatnonzero(chosen == i)
+            if rows.size:
+                drawn = candidate.release(statistic, rows.size * self.each)
+                made[rows, 1:] = np.reshape(drawn, (rows.size, -1))
+        return made
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both: the choice's law times the copies'.
+
+        Parameters
+        ----------
+        output : array_like of int, shape (..., 1 + each * numbers of a copy)
+        statistic : as the families say
+            Its axes broadcast with the output's others.
+
+        Raises
+        ------
+        InvalidInput
+            If it is intractable, as the copies' own is.
+        """
+        counts, z = self._counts(statistic), np.asarray(output)
+        chosen = z[..., 0]
+        law = self.choice.logp(chosen, self._utilities(counts))
+        found = np.full(law.shape, -np.inf)
+        for i, candidate in enumerate(self.candidates):
+            here = chosen == i
+            if not np.any(here):
+                continue
+            # Outputs with another family stand aside: no law is worked out for theirs.
+            copies = form.copies_in(self, np.where(here[..., None], z, z[here][0]))
+            given = sum(candidate.logp(each, statistic) for each in copies)
+            found = np.where(here, law + given, found)
+        return found
+
+    # What is written down, and what an audit tries.
+
+    def split(self, output: Any) -> tuple[int, tuple[Any, ...]]:
+        """The position of the chosen family, and the copies as `candidates` release them."""
+        return form.split(self, output)
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Neighbouring statistics as far apart as they can be, for an audit."""
+        return self.modips.pairs()
+
+    def outputs(self) -> NDArray[Any] | None:
+        """All outputs, first axis, where they have a law and are at most 100,000."""
+        return form.every_output(self)
+
+    def check_output(self, output: Any) -> tuple[int, ...]:
+        """A tuple of integers, or InvalidInput."""
+        self.split(output)
+        return tuple(np.asarray(output).tolist())
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The synthetic records, as a structured array of `family`, `copy` and `value`.
+
+        `copy` only where there are several after one choice; with nested copies, `draw` too.
+        """
+        return form.records(self, output)
+
+    def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
+        """One row a number of the copies, with the chosen family beside it."""
+        return form.encode(outputs)
+
+    def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        """The outputs that `encode` wrote, in their order."""
+        return [self.check_output(output) for output in form.decode(columns)]
+
+
+def _check_modips(modips: Any, first: Family) -> ModipsSBS | ModipsGrid | NestedModips:
+    """The mechanism, from itself or from the mapping that a manifest holds."""
+    made = modips
+    if isinstance(modips, Mapping):
+        for kind in KINDS:
+            if {field.name for field in dataclasses.fields(kind)} == set(modips):
+                made = kind(**modips)
+    if not isinstance(made, KINDS):
+        raise InvalidInput(
+            f"modips is a {type(modips).__name__}; it must be a bdp.ModipsSBS, bdp.ModipsGrid or "
+            "bdp.NestedModips"
+        )
+    family = made.sbs.family if isinstance(made, NestedModips) else made.family
+    if family != first:
+        raise InvalidInput(
+            f"modips has the family {family!r}; it must be the first of the families, {first!r}"
+        )
+    return made
+
+
+def _with_family(
+    modips: ModipsSBS | ModipsGrid | NestedModips, family: Family
+) -> ModipsSBS | ModipsGrid | NestedModips:
+    if isinstance(modips, NestedModips):
+        return dataclasses.replace(modips, sbs=dataclasses.replace(modips.sbs, family=family))
+    return dataclasses.replace(modips, family=family)

@@ -1,0 +1,297 @@
+"""What the additive-noise mechanisms share: a statistic plus integer noise on a lattice.
+
+Bounding (Liu 2019): `truncated` conditions the law of each component on the bounds, and its
+probability of lying there depends on the data, which costs privacy; `inflated` sets what lies
+beyond a bound to the bound (boundary-inflated truncation), post-processing that costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.noise import outputs as noise_outputs
+from bayesdp.mechanisms.noise.calibration import calibrated
+from bayesdp.mechanisms.noise.fields import check_fields
+from bayesdp.mechanisms.noise.lattice import FURTHEST, lattice_ends, moved_steps, to_steps
+from bayesdp.mechanisms.noise.laws import Noise
+from bayesdp.mechanisms.public_n import PUBLIC_N
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile
+
+_OPEN = 2**62  # steps to a bound that isn't there
+
+
+class AdditiveNoise:
+    """Base of the mechanisms; a subclass declares the fields and the law of its noise."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def scale(self) -> float: ...
+        @property
+        def sensitivity(self) -> float: ...
+        @property
+        def neighbours(self) -> Neighbours: ...
+        @property
+        def dimension(self) -> int | None: ...
+        @property
+        def bounds(self) -> tuple[Any, Any] | None: ...
+        @property
+        def bounding(self) -> str | None: ...
+        @property
+        def n(self) -> int | None: ...
+        @property
+        def granularity(self) -> float: ...
+
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+
+        def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile: ...
+
+    norm: ClassVar[str]
+    """The norm of its sensitivity, "L1" or "L2"."""
+    law: ClassVar[Any]
+    """The law of one component's noise, of a scale in steps."""
+    source: ClassVar[str]
+    """Where its promise is proved."""
+
+    @property
+    def step(self) -> float:
+        """Distance between lattice points; 1 for integer statistics."""
+        return 1.0 if self.whole else self.granularity
+
+    @property
+    def whole(self) -> bool:
+        """Whether statistics and outputs are integers."""
+        return "granularity" not in self.__dataclass_fields__
+
+    @property
+    def noise(self) -> Noise:
+        """The law of one component's noise, in steps of the lattice."""
+        made: Noise = self.law(Fraction(self.scale) / Fraction(self.step))
+        return made
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether the law is log-concave in an integer statistic, for every output.
+
+        The noise is, and so are its tails; dividing by the probability of the bounds, which
+        varies with the statistic, can break it.
+        """
+        return self.bounding != "truncated" and self.step <= 1
+
+    def __post_init__(self) -> None:
+        for name, value in check_fields(self).items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
+    ) -> Self:
+        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
+        return calibrated(cls, epsilon, delta, copies, **parameters)
+
+    @property
+    def ends(self) -> tuple[int | None, int | None]:
+        """The first and the last lattice point within the bounds, in steps; None if open."""
+        return lattice_ends(self.bounds, self.step)
+
+    @property
+    def width(self) -> float:
+        """Steps between the bounds; inf if one is open."""
+        low, high = self.ends
+        return math.inf if low is None or high is None else high - low
+
+    # What is promised.
+
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies, where more is known than what epsilon implies."""
+        return None
+
+    def _relation(self, neighbours: Neighbours | None) -> Neighbours:
+        return self.neighbours if neighbours is None else check_neighbours(neighbours)
+
+    def _spanned(self, relation: Neighbours) -> Fraction:
+        """How many times its sensitivity the statistic moves between neighbours under `relation`.
+
+        A replacement is a removal and an addition: twice.
+        """
+        if relation is self.neighbours:
+            return Fraction(1)
+        if (relation, self.neighbours) == (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
+            return Fraction(2)
+        raise InvalidInput(
+            f"neighbours is {relation.value!r}, but the sensitivity was given under "
+            f"{self.neighbours.value!r}, from which nothing follows; give the mechanism "
+            f"neighbours={relation.value!r} and the sensitivity under it"
+        )
+
+    def delta(
+        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
+        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
+
+    def epsilon(
+        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
+        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """What holds when a record is removed: the same as when one is added."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: one point of `profile`.
+
+        Under replace-one, a mechanism whose sensitivity is stated under add/remove-one has twice
+        that sensitivity: a replacement is a removal and an addition.
+        """
+        copies = check_at_least_one("copies", copies)
+        relation = self._relation(neighbours)
+        profile = self.profile(copies=copies, neighbours=relation)
+        epsilon = profile.epsilon(delta)
+        why = (profile.why,) if math.isinf(epsilon) and profile.why else ()
+        return Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=(*self._assumptions(), *why, COMPUTATIONAL),
+            source=self.source,
+            rho=self.rho(copies=copies, neighbours=relation),
+        )
+
+    def moved(self, neighbours: Neighbours | None = None) -> float:
+        """How many steps of the lattice neighbours' rounded statistics differ by, at most."""
+        return moved_steps(
+            self.norm,
+            Fraction(self.sensitivity) * self._spanned(self._relation(neighbours)),
+            self.step,
+            dimension=self.dimension,
+            whole=self.whole,
+        )
+
+    def _stated(self) -> str:
+        return (
+            f"The statistic's {self.norm} sensitivity is at most {self.sensitivity!r} under "
+            f"{self.neighbours.value}, as the caller states."
+        )
+
+    def _reach(self) -> str:
+        return (
+            f"The statistic is always finite and at most {FURTHEST * self.step:g} in size: "
+            "another is refused."
+        )
+
+    def _assumptions(self) -> tuple[str, ...]:
+        found = [self._stated(), "The mechanism's parameters were chosen without the data."]
+        if self.bounding == "truncated":
+            found.append("The statistic is always within the bounds: one outside is refused.")
+        elif not self.whole:
+            found.append(self._reach())
+        if self.n is not None:
+            found.append(PUBLIC_N)
+        return tuple(found)
+
+    # What is drawn, and with what probability.
+
+    def _to_steps(self, statistic: Any) -> Any:
+        return to_steps(
+            statistic,
+            self.step,
+            dimension=self.dimension,
+            whole=self.whole,
+            within=self.bounds if self.bounding == "truncated" else None,
+        )
+
+    def _gaps(self, centre: Any) -> tuple[Any, Any]:
+        low, high = self.ends
+        below = np.full_like(centre, _OPEN) if low is None else centre - low
+        return below, np.full_like(centre, _OPEN) if high is None else high - centre
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one that can be released, else raise."""
+        shape = () if self.dimension is None else (self.dimension,)
+        check_one_statistic(self._to_steps(statistic).shape, shape)
+        return statistic
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
+        """Draw copies, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : array_like
+            Confidential. Scalar mechanisms take any shape, each element a statistic of its own;
+            with a dimension, the last axis is the vector.
+        copies : int
+            Independent copies of each.
+
+        Returns
+        -------
+        ndarray of int64 or, for real statistics, float64, shape (copies, *shape of the statistic)
+        """
+        copies = check_at_least_one("copies", copies)
+        centre = self._to_steps(statistic)
+        shape = (copies, *centre.shape)
+        flat = np.broadcast_to(centre, shape).ravel()
+        if self.bounding == "truncated":
+            drawn = flat + self.noise.draw_within(*self._gaps(flat))
+        else:
+            drawn = flat + self.noise.draw(flat.size)
+        if self.bounding == "inflated":
+            drawn = np.clip(drawn, *self.ends)
+        drawn = drawn.reshape(shape)
+        return drawn if self.whole else drawn * self.step
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both; -inf where there is no such output.
+
+        With a dimension, the last axis of both is the vector, and the others broadcast.
+        """
+        centre = self._to_steps(statistic)
+        with np.errstate(over="ignore"):  # too large to be an output
+            y = np.asarray(output, dtype=np.float64) / self.step
+        d = self.dimension
+        if d is not None and (y.ndim == 0 or y.shape[-1] != d):
+            raise InvalidInput(f"output has shape {y.shape}; its last axis must have length {d}")
+        low, high = self.ends
+        possible = (np.abs(y) < 2.0**62) & (y == np.floor(y))
+        possible &= (y >= (-math.inf if low is None else low)) & (
+            y <= (math.inf if high is None else high)
+        )
+        k, centre = np.broadcast_arrays(np.where(possible, y, 0).astype(np.int64), centre)
+        law, noise = self.noise.log_pmf(k - centre), self.noise
+        if self.bounding == "truncated":
+            law = law - noise.log_mass(*self._gaps(centre))
+        elif self.bounding == "inflated":
+            below, above = self._gaps(centre)
+            for end, gap in ((low, below), (high, above)):
+                if end is not None:
+                    law = np.where(k == end, noise.log_upper(gap), law)
+        law = np.where(possible, law, -np.inf)
+        return np.asarray(law if d is None else law.sum(axis=-1))
+
+    # What is written down, and what an audit tries.
+
+    pairs = noise_outputs.worst_pairs
+    outputs = noise_outputs.all_outputs
+    check_output = noise_outputs.check_output
+    encode = noise_outputs.encode
+    decode = noise_outputs.decode
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released numbers; shape (dimension,), or (1,) for a scalar."""
+        return np.atleast_1d(output)

@@ -1,0 +1,127 @@
+"""The public parameters of additive noise: which are allowed, and in which standard form."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.noise.lattice import lattice_ends
+from bayesdp.mechanisms.public_n import check_public_n
+from bayesdp.privacy.neighbours import check_neighbours
+
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.noise.additive import AdditiveNoise
+
+BOUNDING = ("truncated", "inflated")
+_FINEST = 20  # bits of the default granularity below the smaller of sensitivity and scale
+_LONGEST = 2**40  # the default granularity makes no scale longer, in steps
+_LEAST, _LARGEST = 2.0**-20, 2.0**45  # steps: outputs stay among the floats that hold all integers
+
+
+def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
+    """The mechanism's parameters, validated, in their standard form."""
+    whole = mechanism.whole
+    checked: dict[str, Any] = {
+        "scale": check_positive("scale", mechanism.scale),
+        "sensitivity": check_positive("sensitivity", mechanism.sensitivity),
+        "neighbours": check_neighbours(mechanism.neighbours),
+        "dimension": mechanism.dimension,
+        "bounds": check_bounds(mechanism.bounds, mechanism.bounding, whole),
+    }
+    if mechanism.dimension is not None:
+        checked["dimension"] = check_at_least_one("dimension", mechanism.dimension, "or None")
+    checked["n"] = check_public_n(mechanism.n, checked["neighbours"])
+    scale, sensitivity = checked["scale"], checked["sensitivity"]
+    if not whole:
+        step = check_granularity(mechanism.granularity, scale, sensitivity)
+        checked["granularity"] = step
+    else:
+        step = 1.0
+        any_length = mechanism.norm == "L2" and mechanism.dimension is not None
+        if sensitivity < 1 or (sensitivity % 1 and not any_length):
+            raise InvalidInput(
+                f"sensitivity is {sensitivity!r}; an integer statistic moves by whole numbers, "
+                "at least 1"
+            )
+    check_scale_in_steps(scale, step)
+    lattice_ends(checked["bounds"], step)
+    return checked
+
+
+def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> float:
+    """Return `value` as a float if it is a positive finite number, else raise InvalidInput."""
+    if not (is_number(value) and 0 < value <= sys.float_info.max):
+        raise InvalidInput(
+            f"{name} is {value!r}; it must be a positive finite number, in the {unit}"
+        )
+    return float(value)
+
+
+def check_granularity(granularity: Any, scale: float, sensitivity: float) -> float:
+    """The lattice's step: as given, a power of two, or fine enough to cost next to nothing."""
+    if granularity is None:
+        finest = math.frexp(min(scale, sensitivity))[1] - 1 - _FINEST
+        return 2.0 ** max(finest, math.frexp(scale / _LONGEST)[1])
+    if (
+        not (is_number(granularity) and 2.0**-900 <= granularity <= 2.0**900)
+        or math.frexp(granularity)[0] != 0.5
+    ):
+        raise InvalidInput(
+            f"granularity is {granularity!r}; it must be a power of two, for example 2**-20, or "
+            "None for one chosen from the scale and the sensitivity"
+        )
+    return float(granularity)
+
+
+def scale_range(step: float) -> tuple[float, float]:
+    """The smallest and the largest scale on a lattice of that step."""
+    return _LEAST * step, _LARGEST * step
+
+
+def check_scale_in_steps(scale: float, step: float) -> None:
+    """Raise InvalidInput if the noise is too wide or too narrow for its lattice."""
+    least, largest = scale_range(step)
+    if not least <= scale <= largest:
+        raise InvalidInput(
+            f"scale is {scale!r}; on a lattice with granularity {step!r} it must be from "
+            f"{least:.3g} to {largest:.3g}"
+        )
+
+
+def check_bounds(
+    bounds: Any, bounding: Any, whole: bool
+) -> tuple[float | int | None, float | int | None] | None:
+    """Return the bounds of an output, None for an open end, or raise InvalidInput."""
+    if bounding is not None and bounding not in BOUNDING:
+        raise InvalidInput(
+            f"bounding is {bounding!r}; it must be 'truncated' (the law given the bounds), "
+            "'inflated' (values beyond a bound are set to it) or None"
+        )
+    if (bounds is None) != (bounding is None):
+        raise InvalidInput(
+            f"bounds is {bounds!r} and bounding is {bounding!r}; give both or neither, for "
+            "example bounds=(0, 1), bounding='inflated'"
+        )
+    if bounds is None:
+        return None
+    try:
+        low, high = (_end(end, sign, whole) for end, sign in zip(bounds, (-1, 1), strict=True))
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if (low is None and high is None) or not (low is None or high is None or low < high):
+        raise InvalidInput(
+            f"bounds is {bounds!r}; it must be two {'whole ' if whole else ''}numbers, the "
+            "lower first; None leaves an end open, for example (0, None)"
+        )
+    return low, high
+
+
+def _end(end: Any, sign: int, whole: bool) -> float | int | None:
+    if end is None or (is_number(end) and end == sign * math.inf):
+        return None
+    if not (is_number(end) and abs(end) <= sys.float_info.max) or (whole and end != int(end)):
+        raise ValueError
+    return int(end) if whole else float(end)

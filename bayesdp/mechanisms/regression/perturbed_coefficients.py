@@ -1,0 +1,274 @@
+r"""Perturbed coefficients: a penalised regression of bounded columns, with Gaussian noise added.
+
+Output perturbation (Chaudhuri, Monteleoni and Sarwate 2011). The statistic is the intercept and the
+coefficients of columns that are rescaled by their public bounds to [-1, 1]. Of a linear regression
+they are the exact minimiser, rounded once to floats (`bayesdp.mechanisms.regression.ridge`); of a
+logistic one a number certified to be as near to it as the sensitivity allows for, whatever the data
+(`bayesdp.mechanisms.regression.logistic_minimiser`). Both prove how far one replaced record moves
+them in L2 norm. They are rounded to a lattice, and exact discrete Gaussian noise is added
+(`bayesdp.mechanisms.noise.gaussian`).
+
+n is public, and neighbours replace a record. With n confidential linear coefficients are as long as
+records are many, and one more may move them by any amount, so there is no such release of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_flag, check_one_of
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.columns import NumberColumns, with_names
+from bayesdp.mechanisms.families.base import Sums
+from bayesdp.mechanisms.families.linear_regression import LinearRegression
+from bayesdp.mechanisms.families.regression_fields import check_columns, check_response
+from bayesdp.mechanisms.noise.fields import check_granularity, check_positive
+from bayesdp.mechanisms.noise.gaussian import GaussianMechanism
+from bayesdp.mechanisms.noise.lattice import FURTHEST
+from bayesdp.mechanisms.profile_points import ProfilePoints
+from bayesdp.mechanisms.regression import logistic_minimiser as logistic
+from bayesdp.mechanisms.regression import ridge
+from bayesdp.mechanisms.regression.perturbed_coefficients_records import Signed, coefficients
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
+
+INTERCEPT = "intercept"
+PROOFS = {
+    "linear": "bayesdp.mechanisms.regression.ridge",
+    "logistic": "bayesdp.mechanisms.regression.logistic_minimiser",
+}
+LOSSES = tuple(PROOFS)
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
+    """Release the coefficients of a penalised regression, each plus Gaussian noise of one scale.
+
+    The statistic and an output are numbers in the order of `numbers`.
+
+    Parameters
+    ----------
+    bounds : mapping, or sequence of pairs
+        (low, high) of each column by its name, chosen without the data; two columns or more.
+    response : str
+        Which column is regressed on the others.
+    penalty : float
+        What the sum of squared coefficients, of rescaled columns and with the intercept, costs
+        beside the sum of squared residuals; half of it beside the sum of logistic losses. Public.
+    scale : float
+        The noise's standard deviation, in units of coefficients of rescaled columns.
+    n : int
+        Number of records. Public.
+    clip : bool
+        Whether values out of their bounds were moved to them, each by itself; else there were none.
+    loss : {"linear", "logistic"}
+        Of a logistic regression the response is at one of its bounds, and the upper counts as 1.
+    granularity : float, optional
+        The lattice's step, a power of two. Default: 2^-20 of the smaller of the scale and the
+        sensitivity.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of its range.
+    """
+
+    bounds: tuple[tuple[str, tuple[float, float]], ...]
+    response: str
+    penalty: float
+    scale: float
+    n: int
+    clip: bool = False
+    loss: str = "linear"
+    granularity: float = None  # type: ignore[assignment]
+
+    name: ClassVar[str] = "perturbed_coefficients"
+    neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
+    log_concave: ClassVar[bool] = False
+    """The statistic isn't one integer."""
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {"bounds": check_columns(self.bounds)}
+        check_response(self.response, [name for name, _ in checked["bounds"]])
+        checked["penalty"] = check_positive("penalty", self.penalty, "unit of rescaled columns")
+        if not 2.0**-100 <= checked["penalty"] <= 2.0**100:
+            raise InvalidInput(f"penalty is {self.penalty!r}; it must be from 2^-100 to 2^100")
+        checked["scale"] = check_positive("scale", self.scale, "unit of rescaled columns")
+        checked["n"] = check_at_least_one("n", self.n)
+        check_flag("clip", self.clip)
+        check_one_of("loss", self.loss, LOSSES)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.loss == "logistic":
+            logistic.check_reachable(self.n, len(self.predictors), self.penalty)
+        step = check_granularity(self.granularity, self.scale, self.sensitivity)
+        object.__setattr__(self, "granularity", step)
+        longest = ridge.longest(self.n, self.penalty)
+        if self.loss == "logistic":
+            longest = logistic.longest(self.n, len(self.predictors), self.penalty)
+        if longest > FURTHEST * step / 2:
+            raise InvalidInput(
+                f"granularity is {step!r}, and coefficients may be up to {longest:.3g}, too many "
+                "steps of the lattice; take a coarser one or a larger penalty"
+            )
+        _ = self.part  # whose own checks raise
+
+    @classmethod
+    def calibrate(
+        cls, *, epsilon: float, delta: float, copies: int = 1, **parameters: Any
+    ) -> PerturbedCoefficientsMechanism:
+        """The smallest noise whose `copies` copies keep (epsilon, delta); the rest as the class.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of its range, or no scale keeps the promise: delta is 0, say.
+        """
+        example = cls(scale=1.0, **{**parameters, "granularity": None})
+        noise = GaussianMechanism.calibrate(
+            epsilon=epsilon,
+            delta=delta,
+            copies=copies,
+            sensitivity=example.sensitivity,
+            neighbours=Neighbours.REPLACE_ONE,
+            dimension=len(example.numbers),
+            n=example.n,
+            granularity=parameters.get("granularity"),
+        )
+        parameters["granularity"] = noise.granularity
+        return cls(scale=noise.scale, **parameters)
+
+    @property
+    def family(self) -> LinearRegression:
+        """Whose sums the coefficients are of."""
+        return _family(self.bounds, self.response)
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The other columns, in order."""
+        return tuple(name for name, _ in self.bounds if name != self.response)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the coefficients."""
+        return INTERCEPT, *self.predictors
+
+    @property
+    def sensitivity(self) -> float:
+        """Of the coefficients of rescaled columns, in L2 norm, when a record is replaced."""
+        if self.loss == "logistic":
+            return logistic.sensitivity(len(self.predictors), self.penalty)
+        return ridge.sensitivity(self.n, len(self.bounds) - 1, self.penalty)
+
+    @property
+    def part(self) -> GaussianMechanism:
+        """The noise."""
+        return _part(self)
+
+    def statistic(self, found: Sums | Signed) -> tuple[float, ...]:
+        """The coefficients of records, of what `gathered` made of them. Confidential."""
+        if found.n != self.n or isinstance(found, Sums) != (self.loss == "linear"):
+            raise InvalidInput(
+                f"the statistic is of {self.loss} loss and n = {self.n} records; it was given "
+                "what is of others"
+            )
+        made: tuple[float, ...] = coefficients(found, self.family, self.penalty)
+        return made
+
+    # What is promised.
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies."""
+        self._check_relation(neighbours)
+        return self.part.profile(copies=copies)
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: a point of their profile.
+
+        Raises
+        ------
+        InvalidInput
+            If `neighbours` isn't replace-one.
+        """
+        self._check_relation(neighbours)
+        promised = self.part.guarantee(copies=copies, delta=delta)
+        notes = [
+            "The columns, their bounds, the penalty and the scale were chosen without the data.",
+            "No record has a missing value, whatever the data: such are refused.",
+        ]
+        if self.loss == "logistic":
+            notes.append("The machine's logistic function has a relative error below 2^-45.")
+            notes.append("Every record's response is at one of its bounds: others are refused.")
+        if not self.clip:
+            notes.append("All values are within their columns' bounds: others are refused.")
+        kept = promised.assumptions[3:]  # the first are of the sensitivity, which is proved here
+        return dataclasses.replace(promised, assumptions=(*notes, *kept), source=PROOFS[self.loss])
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """There is none: n is public. Raises InvalidInput."""
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def _check_relation(self, neighbours: Neighbours | None) -> None:
+        if neighbours not in (None, Neighbours.REPLACE_ONE):
+            raise InvalidInput(
+                f"neighbours is {neighbours!s}; perturbed coefficients promise under 'replace_one' "
+                "alone, as their number of records is public"
+            )
+
+    # What is drawn, and with what probability.
+
+    def check_statistic(self, statistic: Any) -> Any:
+        """Return the statistic if it is a single one that can be released, else raise."""
+        return self.part.check_statistic(statistic)
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.float64]:
+        """Draw copies, exactly, from the secure generator; see `GaussianMechanism.release`."""
+        return self.part.release(statistic, copies)
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both; -inf where there is no such output."""
+        return self.part.logp(output, statistic)
+
+    # What is written down, and what an audit tries.
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Statistics as far apart as neighbours' may be."""
+        return self.part.pairs()
+
+    def outputs(self) -> None:
+        """None: there is no end to them."""
+
+    def check_output(self, output: Any) -> tuple[float, ...]:
+        """The output as a tuple of floats, or InvalidInput."""
+        checked: tuple[float, ...] = self.part.check_output(output)
+        return checked
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """The released coefficients with their names: a structured array."""
+        return with_names("coefficient", self.numbers, output)
+
+
+@functools.lru_cache(maxsize=64)
+def _family(bounds: tuple[tuple[str, tuple[float, float]], ...], response: str) -> LinearRegression:
+    return LinearRegression(bounds, response)
+
+
+@functools.lru_cache(maxsize=64)
+def _part(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
+    return GaussianMechanism(
+        mechanism.scale,
+        mechanism.sensitivity,
+        Neighbours.REPLACE_ONE,
+        len(mechanism.bounds),
+        n=mechanism.n,
+        granularity=mechanism.granularity,
+    )

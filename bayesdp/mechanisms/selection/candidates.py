@@ -1,0 +1,280 @@
+"""What mechanisms that choose one of finitely many candidates share.
+
+A candidate i has a utility u_i(x), a function of the confidential data x, and the law depends
+on the utilities alone, through gamma_i = rate * (max_j u_j - u_i) >= 0. The sensitivity s is the
+largest |u_i(x) - u_i(x')| over candidates i and neighbours x, x'. The rate is
+
+    epsilon / (2 s),   or, for monotone utilities,   epsilon / s.
+
+Monotone means that when one record is added, either no utility falls or none rises. Counts are:
+an added record raises those it counts in. Then neighbours x, x' have all u_i(x') - u_i(x) in
+[0, s], or all in [-s, 0].
+
+Both families of choice satisfy one inequality. Let d_i = u_i(x') - u_i(x). For each candidate i,
+
+    log Pr[i | x] - log Pr[i | x'] <= rate * (max_j d_j - d_i),                           (*)
+
+which their modules prove. If every |d_j| <= s, the right side is at most 2 s rate; if all d_j
+are in an interval of length s, as for monotone utilities, at most s rate. Either way it is
+epsilon. And it is no less: where the bound is attained, or approached, `pairs` has the pair.
+
+*From add/remove to replace-one.* To replace a record is to remove it and add another. In general
+d is the sum of two steps, each in [-s, s]: |d_i| <= 2 s, and the cost is 4 s rate = 2 epsilon. For
+monotone utilities one step is in [0, s] and the other in [-s, 0], so d_i is in [-s, s], and the
+cost is 2 s rate = 2 epsilon again. So replace-one costs 2 epsilon in both cases, and nothing
+smaller holds for all utilities: the removal may lower the candidate alone and the addition raise
+all others. Under replace-one itself, utilities are not taken as monotone: the replacement that
+raises one count lowers another.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_statistic
+from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.noise.fields import check_positive
+from bayesdp.mechanisms.public_n import PUBLIC_N
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.mechanisms.selection.utilities import check_utilities, chosen_law, exponents
+from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+
+Pair = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The fields, the promise and the form of what is released; a family adds its law.
+
+    The fields are described, and what they raise, with `ExponentialMechanism`.
+    """
+
+    epsilon: float
+    sensitivity: float
+    candidates: Any
+    monotone: bool = False
+    n: int | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    log_concave: ClassVar[bool] = False
+    source: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        sensitivity = check_positive("sensitivity", self.sensitivity, "utilities' unit")
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "sensitivity", sensitivity)
+        object.__setattr__(self, "candidates", _check_candidates(self.candidates))
+        object.__setattr__(self, "neighbours", check_neighbours(self.neighbours))
+        if self.n is not None:
+            object.__setattr__(
+                self, "n", check_at_least_one("n", self.n, "or None if confidential")
+            )
+        check_flag("monotone", self.monotone)
+        if self.neighbours not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
+            raise InvalidInput(
+                f"neighbours is {self.neighbours.value!r}; utilities of records have 'add_remove' "
+                "and 'replace_one'"
+            )
+        if self.monotone and self.neighbours is Neighbours.REPLACE_ONE:
+            raise InvalidInput(
+                "monotone is True, but a replaced record raises one count and lowers another; "
+                "state the mechanism under 'add_remove' (replace_one then costs twice epsilon)"
+            )
+        if 2 * self.rate > sys.float_info.max:
+            raise InvalidInput(
+                f"sensitivity is {self.sensitivity} with epsilon {self.epsilon}: their quotient is "
+                "too large for a float; give the utilities in another unit"
+            )
+        if self.n is not None and self.neighbours is Neighbours.ADD_REMOVE:
+            raise InvalidInput(
+                f"n is {self.n}, public, so a record added or removed shows; keep n confidential "
+                "(n=None), or give the epsilon and sensitivity of neighbours='replace_one'"
+            )
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The candidates' labels; 0, 1, ... where only their number was given."""
+        return self.candidates if isinstance(self.candidates, tuple) else tuple(range(self.k))
+
+    @property
+    def k(self) -> int:
+        """Number of candidates."""
+        return len(self.candidates) if isinstance(self.candidates, tuple) else int(self.candidates)
+
+    @property
+    def rate(self) -> Fraction:
+        """The exact factor from a gap of utilities to an exponent."""
+        return Fraction(self.epsilon) / Fraction(self.sensitivity) / (1 if self.monotone else 2)
+
+    def guarantee(
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The pure promise of `copies` independent choices; it needs no delta.
+
+        Under replace-one, twice that under add/remove.
+
+        Raises
+        ------
+        InvalidInput
+            If an add/remove promise is asked of utilities whose sensitivity is replace-one's.
+        """
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        times, _ = check_at_least_one("copies", copies), check_delta(delta)
+        if relation is not self.neighbours:
+            if relation is not Neighbours.REPLACE_ONE:
+                raise InvalidInput(
+                    f"neighbours is {relation.value!r}, but the sensitivity is stated under "
+                    f"{self.neighbours.value!r}, which says nothing of it; state the mechanism's "
+                    "epsilon and sensitivity under 'add_remove'"
+                )
+            times *= 2
+        moves = "and moves all utilities in one direction" if self.monotone else "in any direction"
+        return Guarantee(
+            epsilon=repeated(self.epsilon, times),
+            delta=0.0,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=(
+                f"No utility moves by more than {self.sensitivity:g} between "
+                f"{self.neighbours.value} neighbours, {moves}: utilities aren't checked.",
+                "The candidates were chosen without the data.",
+                *([] if self.n is None else [PUBLIC_N]),
+                COMPUTATIONAL,
+            ),
+            source=self.source,
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """What holds when a record is removed: no less than when one is added.
+
+        The bound (*) of the module is symmetric, and so are the pairs that attain it.
+        """
+        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
+
+    def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
+        """Utilities near the pair's first, and neighbours of them, for an audit's search."""
+        s = self.sensitivity
+        one = np.array(pair[0], dtype=np.float64)
+        one += s * generator.integers(-1, 2, self.k) * 2.0 ** generator.integers(-1, 5)
+        sign = generator.choice([-1, 1])
+        steps = [0, sign] if self.monotone else [-1, 0, 1]
+        changes = (s * generator.choice(steps, self.k)).tolist()
+        return one, np.array([_moved(u, v) for u, v in zip(one.tolist(), changes, strict=True)])
+
+    def check_statistic(self, statistic: Any) -> NDArray[Any]:
+        """Return the utilities as an array if they are those of one choice, else raise."""
+        utilities = check_utilities(statistic, self.k)
+        check_one_statistic(utilities.shape, (self.k,))
+        return utilities
+
+    def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
+        """Choose, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : array_like of int or float, shape (..., k)
+            Utilities, confidential.
+        copies : int
+            Independent choices from each.
+
+        Returns
+        -------
+        ndarray of int64, shape (copies, ...)
+            Positions, each in 0..k-1.
+        """
+        copies, utilities = check_at_least_one("copies", copies), check_utilities(statistic, self.k)
+        rows, gamma = (
+            each.reshape(-1, self.k) for each in (utilities, exponents(utilities, self.rate))
+        )
+        return self._choose(rows, gamma, copies).reshape(copies, *utilities.shape[:-1])
+
+    def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
+        """log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
+
+        Parameters
+        ----------
+        output : array_like of int
+            Positions; broadcasts with the statistic's shape but its last axis.
+        statistic : array_like, shape (..., k)
+            Utilities.
+        """
+        gamma = exponents(check_utilities(statistic, self.k), self.rate)
+        return chosen_law(output, self._log_law(gamma))
+
+    def _choose(
+        self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
+    ) -> NDArray[np.int64]:
+        """Positions, all rows once, then all again; rows and gamma have shape (rows, k)."""
+        raise NotImplementedError
+
+    def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log probability of each candidate, from gamma = rate * what it lacks to the best."""
+        raise NotImplementedError
+
+    def outputs(self) -> NDArray[np.int64] | None:
+        """All outputs: the candidates' positions."""
+        return np.arange(self.k)
+
+    def check_output(self, output: Any) -> int:
+        """Return `output` as an int if it is a candidate's position, else raise."""
+        value = np.asarray(output)
+        if value.ndim or value.dtype.kind not in "iu" or not 0 <= value < self.k:
+            raise InvalidInput(
+                f"output is {output!r}; this mechanism releases the position of a candidate, an "
+                f"integer from 0 to {self.k - 1}"
+            )
+        return int(value)
+
+    def records(self, output: int) -> NDArray[Any]:
+        """The label of the chosen candidate; shape (1,)."""
+        return np.array([self.labels[output]])
+
+    def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
+        """One row a copy: the chosen candidate's position."""
+        chosen = np.asarray(outputs, dtype=np.int64)
+        return {"copy": np.arange(len(outputs)), "chosen": chosen}
+
+    def decode(self, columns: Mapping[str, Any]) -> list[int]:
+        """The positions, in the order of their copies."""
+        order = np.argsort(columns["copy"], kind="stable")
+        return [self.check_output(z) for z in np.asarray(columns["chosen"])[order]]
+
+    def far_pair(self, gap: float) -> Pair:
+        """Utilities at which the first candidate trails by `gap`, and the worst change to them."""
+        s = self.sensitivity
+        one, other = np.zeros(self.k), np.full(self.k, 0.0 if self.monotone else -s)
+        one[0], other[0] = -gap, _moved(-gap, s)
+        return one, other
+
+
+def _check_candidates(candidates: Any) -> int | tuple[Any, ...]:
+    if isinstance(candidates, list | tuple):
+        labels = tuple(candidates)
+        plain = all(isinstance(v, str | bool | int | float) and v == v for v in labels)
+        if plain and len(labels) >= 2 and len(set(labels)) == len(labels):
+            return labels
+    elif isinstance(candidates, Integral) and int(candidates) >= 2:  # True is 1
+        return int(candidates)
+    raise InvalidInput(
+        f"candidates is {candidates!r}; it must be their number, two or more, or a tuple of "
+        "different labels (texts, numbers or booleans)"
+    )
+
+
+def _moved(value: float, change: float) -> float:
+    """value + change, rounded so that the exact difference is no larger than `change`."""
+    moved = value + change
+    if abs(Fraction(moved) - Fraction(value)) > abs(Fraction(change)):
+        moved = math.nextafter(moved, value)
+    return moved

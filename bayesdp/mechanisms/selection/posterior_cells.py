@@ -1,0 +1,89 @@
+r"""A parameter's public cells, of which one is chosen privately: what all such mechanisms share.
+
+A posterior is cut into B public cells. Given data x, cell i has the weight exp(u_i(x)).
+
+SDD: the exponential mechanism
+------------------------------
+For neighbours x, x' let d_i = u_i(x') - u_i(x). What is common to all cells cancels, so that what
+counts is the range of d over cells, max_j d_j - min_j d_j; let R be its largest value over
+neighbours. A cell drawn with probability proportional to exp(power u_i) costs power R at most, by
+inequality (*) of `bayesdp.mechanisms.selection.candidates`: power = min(1, epsilon / R) costs
+min(epsilon, R). It is a draw from the posterior on the cells, with prior and likelihood both to
+that power; where R is at most epsilon, of the posterior itself.
+
+SPHC: the perturbed histogram
+-----------------------------
+N cells are drawn from exp(u) and counted; each count gets discrete Laplace noise of scale
+2 N / epsilon; what is negative counts as 0; one cell is drawn in proportion (all, if there is no
+positive one). The histograms of any two data sets, given all that was random in either, have N
+draws each, so their L1 distance is at most 2 N: for any neighbours, and for any two data sets. So
+epsilon holds given the draws, hence on average over them; how they were drawn doesn't matter. The
+distance is attained: where two posteriors have no cell in common.
+
+SDD.MC: the logarithms of a histogram
+-------------------------------------
+log(N_i / N) of an empty cell is minus infinity, with any noise: there is no finite sensitivity, and
+no corrected form. It approximates SDD, which has one.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesdp.mechanisms.draws.integer_noise import discrete_laplace
+from bayesdp.mechanisms.randomness import generator
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def noisy_counts(counts: Integers, draws: int, epsilon: float) -> Integers:
+    """A histogram of `draws` draws, each count with noise of scale 2 draws / epsilon."""
+    return counts + discrete_laplace(2 * draws / Fraction(epsilon), counts.size)
+
+
+def perturbed_cells(log_weights: Floats, draws: int, epsilon: float, times: int) -> Integers:
+    """`times` cells by SPHC, each from its own histogram of `draws` draws."""
+    weights = np.exp(log_weights - log_weights.max())
+    random = generator()
+
+    def cell() -> int:
+        counts = random.multinomial(draws, weights / weights.sum())
+        return cell_of(noisy_counts(counts.astype(np.int64), draws, epsilon))
+
+    return np.array([cell() for _ in range(times)])
+
+
+def cell_of(weights: Integers | Floats) -> int:
+    """A cell in proportion to its weight; negative ones count as 0, and if all do, any cell."""
+    kept = np.maximum(weights, 0).astype(np.float64)
+    kept = kept if kept.any() else np.ones(kept.size)
+    return int(generator().choice(kept.size, p=kept / kept.sum()))
+
+
+def published_cell(counts: Integers, draws: int, scale: float, *, logarithms: bool) -> int:
+    """A cell from a histogram with Laplace noise on the counts, or on log(N_i / N), as published.
+
+    Its privacy is not what is claimed; see `bayesdp.mechanisms.graphs.dp_ergm_published`.
+    """
+    noise = generator().laplace(0, scale, counts.size)
+    if not logarithms:
+        return cell_of(counts + noise)
+    with np.errstate(divide="ignore"):
+        noisy = np.log(counts / draws) + noise
+    top = noisy.max()
+    return cell_of(np.exp(noisy - top) if top > -np.inf else np.zeros(noisy.size))
+
+
+def uniform_in(cells: Integers, bins: int, centre: Floats, width: Floats) -> Floats:
+    """Uniform points of cells of a grid, from their places in it; shape (len(cells), terms).
+
+    Along each axis there are `bins` cells of half-width `width` around `centre`.
+    """
+    places = np.stack(np.unravel_index(cells, (bins,) * centre.size), axis=1)
+    jitter = generator().uniform(-1, 1, places.shape)
+    points: Floats = centre + width * (2 * places + 1 - bins + jitter)
+    return points
