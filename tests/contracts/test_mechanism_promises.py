@@ -1,6 +1,8 @@
 """What every mechanism promises: no pair of neighbours exceeds it, and copies add up."""
 
+import importlib.util
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +39,13 @@ def test_an_exact_statistic_promises_nothing_about_neighbours(example: Example):
             attempt()
     for one, other in example.pairs:
         assert mechanism.logp(mechanism.release(one)[0], other) == -math.inf
+
+
+@each(EXAMPLES)
+def test_its_proof_is_where_its_source_says(example: Example):
+    source = example.mechanism.guarantee(delta=example.delta).source
+    for module in re.findall(r"bayesdp(?:\.\w+)+", source):
+        assert importlib.util.find_spec(module) is not None
 
 
 @each(with_neighbours(LISTED))

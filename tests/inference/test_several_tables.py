@@ -11,7 +11,7 @@ from bayesdp.inference.counts.multinomial_engines import _product
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.cells import Axis
-from tests.inference import test_linear_regression as moments
+from tests.inference.regression import test_linear_regression as moments
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 

@@ -64,7 +64,7 @@ def promise(
         neighbours=Neighbours.REPLACE_ONE,
         strength=Strength.CONDITIONAL if drawn_in_floats else Strength.PROVED,
         assumptions=assumptions,
-        source=f"bayesdp.mechanisms.conjugate_{release.family}",
+        source=f"bayesdp.mechanisms.conjugate.{release.family}",
     )
 
 

@@ -194,8 +194,8 @@ def test_kernels_compile_where_nothing_can_be_cached():
         "caching.CacheImpl._locator_classes = []\n"
         "try:\n    numba.njit(cache=True)(lambda: 0)\n"
         "except RuntimeError as error:\n    print('no locator' in str(error))\n"
-        "from bayesdp.mechanisms import censored_kernels\n"
-        "print(censored_kernels.logs(numpy.array([0.5]))[0].shape)"
+        "from bayesdp.mechanisms.censored import kernels\n"
+        "print(kernels.logs(numpy.array([0.5]))[0].shape)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["True", "(1,)"]
