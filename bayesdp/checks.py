@@ -38,10 +38,10 @@ def check_path(name: str, value: Any) -> Path:
     return Path(value)
 
 
-def check_called(name: str, value: Any) -> None:
-    """Raise InvalidInput unless `value` is a function, or None."""
+def check_called(name: str, value: Any, kind: str = "a function") -> None:
+    """Raise InvalidInput unless `value` can be called, or is None."""
     if value is not None and not callable(value):
-        raise InvalidInput(f"{name} is a {type(value).__name__}; it must be a function")
+        raise InvalidInput(f"{name} is a {type(value).__name__}; it must be {kind}")
 
 
 def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:

@@ -141,8 +141,10 @@ def _shares(axes: Axes, risk: pd.DataFrame, lines: dict[str, tuple[str, str]], l
         for k, rows in enumerate(copies):
             x, y = at_least(rows[name].to_numpy(dtype=np.float64))
             axes.step(
-                *(x, y, style),
+                x,
+                y,
                 where="pre",
+                linestyle=style,
                 color=COLOURS[role][0],
                 linewidth=1.2,
                 alpha=0.8,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_flag, is_number
+from bayesdp.checks import check_at_least_one, check_called, check_flag, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.compared_frames import (
     Codes,
@@ -120,10 +120,7 @@ def utility(
     levels = _check_quantiles(quantiles)
     check_at_least_one("bins", bins)
     check_flag("interactions", interactions)
-    if analysis is not None and not callable(analysis):
-        raise InvalidInput(
-            f"analysis is a {type(analysis).__name__}; it must be a function of a table of records"
-        )
+    check_called("analysis", analysis, "a function of a table of records")
     whole = [confidential, *copies]
     chosen = [confidential, *copies]
     if columns is not None:
