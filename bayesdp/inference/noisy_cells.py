@@ -28,6 +28,12 @@ def one_cell(mechanism: Any) -> AdditiveNoise:
     return made
 
 
+def range_of(cell: AdditiveNoise) -> tuple[float, float]:
+    """The ends of a number's range, in its own unit; inf where there is none."""
+    low, high = (None if end is None else end * cell.step for end in cell.ends)
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def reached(
     cell: AdditiveNoise,
     outputs: NDArray[Any],
@@ -55,13 +61,10 @@ def reached(
         If there are none, or no end of them.
     """
     reach = scales[isinstance(cell.noise, LaplaceNoise)] * cell.scale
-    low, high = (None if end is None else end * cell.step for end in cell.ends)
+    low, high = range_of(cell)
     first, last = within
     if cell.bounding == "truncated":
-        first, last = (
-            max(first, -math.inf if low is None else low),
-            min(last, math.inf if high is None else high),
-        )
+        first, last = max(first, low), min(last, high)
     nearest, furthest = float(outputs.min()), float(outputs.max())
     inflated = cell.bounding == "inflated"
     if not (inflated and furthest == low):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import exact_windows, hidden_counts
-from bayesdp.inference.noisy_cells import one_cell, reached
+from bayesdp.inference.noisy_cells import one_cell, range_of, reached
 from bayesdp.mechanisms.draws.negative_binomial import log_negative_binomial
 from bayesdp.release import Part
 
@@ -50,15 +50,15 @@ class Element:
     weight: int = 1
 
 
+_NO_EVENTS = Element(lambda ends: (0, 0), lambda x: np.where(x == 0, 0.0, -np.inf))
+
+
 def noisy_elements(part: Part) -> list[Element]:
     """Of each number that got noise."""
     mechanism: Any = part.mechanism
     cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
     outputs = np.array(part.outputs)
-    low, high = (
-        default if end is None or cell.bounding != "truncated" else end * cell.step
-        for end, default in zip(cell.ends, (-math.inf, math.inf), strict=True)
-    )
+    low, high = range_of(cell) if cell.bounding == "truncated" else (-math.inf, math.inf)
 
     def element(z: NDArray[Any]) -> Element:
         def logp(x: Integers) -> Floats:
@@ -94,8 +94,7 @@ def area_elements(
     looked for down to `negligible` below the log of the likeliest.
     """
     mechanism: Any = part.mechanism
-    one = Element(lambda ends: (0, 0), lambda x: np.where(x == 0, 0.0, -np.inf))
-    found = [one] * len(mechanism.expected)
+    found = [_NO_EVENTS] * len(mechanism.expected)
     where, z = np.flatnonzero(mechanism.possible), np.array(part.outputs)
     for i, shape, chance in zip(where, mechanism.shape, tilt * mechanism.chance, strict=True):
         found[i] = _area(z[:, i], float(shape), float(chance), negligible)
@@ -123,7 +122,7 @@ def _area(z: NDArray[Any], shape: float, chance: float, negligible: float) -> El
 def events_element(shape: float, chance: float, negligible: float) -> Element:
     """What is known of an area's events before any release: a negative binomial law, or none."""
     if chance == 0:
-        return Element(lambda ends: (0, 0), lambda x: np.where(x == 0, 0.0, -np.inf))
+        return _NO_EVENTS
 
     def logp(x: Integers) -> Floats:
         return np.asarray(log_negative_binomial(x, shape, chance))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from bayesdp.engines.pymc_noise import noise_logp
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed
-from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.noisy_cells import one_cell, range_of
 from bayesdp.inference.observed_elements import unlike
 from bayesdp.inference.observed_integers import shape_of, wrong_shape
 from bayesdp.mechanisms.families.gaussian import Gaussian
@@ -74,10 +73,7 @@ def _noisy(part: Part, s: Any) -> Any:
     law = noise_logp(cell, np.array(part.outputs, dtype=np.float64), s)
     if cell.bounding != "truncated":
         return law.sum()
-    low, high = (
-        math.inf * sign if end is None else end * cell.step
-        for sign, end in zip((-1, 1), cell.ends, strict=True)
-    )
+    low, high = range_of(cell)
     return pt.switch((s >= low) & (s <= high), law, -np.inf).sum()
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact
+from bayesdp.inference.noisy_cells import range_of
 from bayesdp.inference.observed_elements import (
     Element,
     area_elements,
@@ -206,7 +207,7 @@ def _ends(
     for part in parts:
         mechanism: Any = part.mechanism
         if getattr(mechanism, "bounding", None) == "inflated":
-            high = mechanism.ends[1] * mechanism.step if mechanism.ends[1] is not None else math.inf
+            high = range_of(mechanism)[1]
             if any(np.ravel(z)[i] == high for z in part.outputs):
                 mean, sd = a * chance / (1 - chance), math.sqrt(a * chance) / (1 - chance)
                 return 0.0, math.ceil(high + mean + 12 * sd - 60 / math.log(chance))

@@ -24,6 +24,7 @@ from scipy import special
 
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.noisy_cells import range_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
@@ -73,11 +74,11 @@ class Seen:
 def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float) -> Seen:
     """From a noisy number that is `unit` times the mean."""
     outputs = np.array(part.outputs, dtype=np.float64)
-    low, high = ((math.nan if e is None else e * mechanism.step) for e in mechanism.ends)
+    low, high = range_of(mechanism)
     reach = _FAR * mechanism.scale
     first, last = float(outputs.min()) - reach, float(outputs.max()) + reach
     if mechanism.bounding == "truncated":
-        first, last = np.fmax(first, low), np.fmin(last, high)
+        first, last = max(first, low), min(last, high)
     elif np.all(outputs == high):
         last = math.inf
     elif np.all(outputs == low):

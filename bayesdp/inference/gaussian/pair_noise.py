@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.pair import SeenPair
+from bayesdp.inference.noisy_cells import range_of
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
@@ -27,25 +28,22 @@ def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) 
         )
     outputs = np.array(part.outputs, dtype=np.float64)
     reach = _FAR * cell.scale
-    low, high = (None if end is None else end * cell.step for end in cell.ends)
+    low, high = range_of(cell)
 
     def ends(column: Floats) -> tuple[float, float]:
         first, last = float(column.min()) - reach, float(column.max()) + reach
         if cell.bounding == "truncated":
-            first = first if low is None else max(first, low)
-            last = last if high is None else min(last, high)
-        elif high is not None and np.all(column == high):
+            first, last = max(first, low), min(last, high)
+        elif np.all(column == high):
             last = math.inf
-        elif low is not None and np.all(column == low):
+        elif np.all(column == low):
             first = -math.inf
         return first, last
 
     def law(column: Floats, values: Floats) -> Floats:
         inside = np.ones(values.shape, dtype=bool)
         if cell.bounding == "truncated":
-            inside = (values >= (-math.inf if low is None else low)) & (
-                values <= (math.inf if high is None else high)
-            )
+            inside = (values >= low) & (values <= high)
         values = np.where(inside, values, np.clip(values, low, high))
         # Further away an output at an inflated end has probability 1, and no other any.
         values = np.clip(values, column.min() - reach, column.max() + reach)

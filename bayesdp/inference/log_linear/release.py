@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.counts.multinomial_release import is_noise
-from bayesdp.inference.noisy_cells import one_cell
+from bayesdp.inference.noisy_cells import one_cell, range_of
 from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
@@ -228,8 +228,8 @@ def _law_of_cells(
         )
     x = np.arange(largest + 1)
     if cell.bounding == "truncated":
-        low, high = (None if end is None else end * cell.step for end in cell.ends)
-        x = x[(x >= (0 if low is None else low)) & (x <= (largest if high is None else high))]
+        low, high = range_of(cell)
+        x = x[(x >= low) & (x <= high)]
         if not x.size:
             raise InvalidInput("the outputs have probability zero under the model's n")
     table = np.stack([cell.logp(row[:, None], x).sum(axis=0) for row in observed])

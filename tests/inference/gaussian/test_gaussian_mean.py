@@ -1,9 +1,12 @@
-"""The sums over noisy means that the posterior from copies is made of."""
+"""The sums over noisy means that the posterior from copies is made of, and ranges of noise."""
+
+import math
 
 import numpy as np
 import pytest
 from scipy import special
 
+import bayesdp as bdp
 from bayesdp.inference.gaussian.mean import log_sums
 
 
@@ -18,3 +21,21 @@ def test_log_sums(width):
     seen = np.isfinite(expected)
     below = (given.max(axis=1)[:, None] + each.max(axis=1))[seen] - expected[seen]
     assert (below > 745).any() == (width == 1e4)
+
+
+@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize("bounding", ["truncated", "inflated"])
+def test_a_range_with_one_end_is_one_whose_other_end_is_far(kind, bounding):
+    def found(low, high, output):
+        mechanism = kind(
+            0.05, 0.01, n=100, neighbours="replace_one", bounds=(low, high), bounding=bounding
+        )
+        model = bdp.GaussianModel(prior=(0.0, 1.0), sd=1.0)
+        return model.posterior(bdp.Release.of(mechanism, outputs=[output]))
+
+    for open_ended, closed in (
+        (found(0.0, math.inf, 0.25), found(0.0, 64.0, 0.25)),
+        (found(-math.inf, 0.0, -0.25), found(-64.0, 0.0, -0.25)),
+    ):
+        assert open_ended.mean() == pytest.approx(closed.mean(), rel=1e-9)
+        assert open_ended.interval(0.9) == pytest.approx(closed.interval(0.9), rel=1e-9)
