@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.engines.pytensor_sources import sources_in_memory
 from bayesdp.errors import EngineFailed
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def sample(
 ) -> Draws:
     """Sample a PyMC model with nutpie's NUTS.
 
+    Compiled code is kept in PyTensor's cache, from which the next model of the same form takes it.
+    The model's constants are part of it, so confidential data must be in shared variables
+    (`pm.Data`), as `bdp.censor` has them: compiled code takes these as arguments.
+
     Parameters
     ----------
     model : pm.Model
@@ -78,7 +83,8 @@ def sample(
         import nutpie
 
         try:
-            compiled = nutpie.compile_pymc_model(model)
+            with sources_in_memory():
+                compiled = nutpie.compile_pymc_model(model, var_names=variables)
             idata = nutpie.sample(
                 compiled,
                 draws=draws,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesdp.engines.draws import Draws
+from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.engines.stan_backend import Backend, Run
 from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
 from bayesdp.engines.stan_programs import Program, compiled, read_program
@@ -24,7 +24,7 @@ _INSTALL_PYSTAN = 'pip install "bayesdp[stan]"'
 _INSTALL_CMDSTAN = (
     "python -m cmdstanpy.install_cmdstan (or, in Python, cmdstanpy.install_cmdstan())"
 )
-_MAX_SEED = 2**31 - 1
+_SEEDS = 2**31
 
 
 def sample(
@@ -43,7 +43,8 @@ def sample(
     """Draw from the posterior of a shipped Stan program by NUTS.
 
     The program is compiled on first use, which takes a minute or so, and kept in the user's
-    cache (`bayesdp.engines.stan_programs.cache_folder`). Data and draws are kept nowhere.
+    cache (`bayesdp.engines.stan_programs.cache_folder`). Data and draws pass through files in a
+    private folder (`bayesdp.private_folder`), which doesn't outlive the call.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def sample(
     warmup : int, default 1000
         Iterations in which each chain adapts, at least 1. They are not returned.
     seed : int, optional
-        From 1 to 2**31 - 1; random if omitted. The same seed and versions give the same draws.
+        From 0 to 2**31 - 1; random if omitted. The same seed and versions give the same draws.
     backend : {"auto", "cmdstanpy", "pystan"}
         Which interface to Stan; see `available_backend` for "auto".
     progress : bool, default False
@@ -87,6 +88,7 @@ def sample(
     source = read_program(program)
     if isinstance(variables, str) or not variables:
         raise InvalidInput(f"variables={variables!r} must be a sequence of names, such as ['p']")
+    check_seed(seed)
     if not 0 < adapt_delta < 1:
         raise InvalidInput(f"adapt_delta={adapt_delta!r} must be above 0 and below 1")
     run = Run(
@@ -95,9 +97,7 @@ def sample(
         draws=_integer("draws", draws),
         chains=_integer("chains", chains),
         warmup=_integer("warmup", warmup),
-        seed=secrets.randbelow(_MAX_SEED) + 1
-        if seed is None
-        else _integer("seed", seed, _MAX_SEED),
+        seed=secrets.randbelow(_SEEDS) if seed is None else int(seed),
         adapt_delta=float(adapt_delta),
         progress=progress,
     )
@@ -180,12 +180,11 @@ def _choose(backend: str) -> Backend:
     return PyStan()
 
 
-def _integer(name: str, value: int, largest: int | None = None) -> int:
-    """Check that an argument is a positive integer, and at most the largest allowed."""
-    allowed = "of at least 1" if largest is None else f"from 1 to {largest}"
+def _integer(name: str, value: int) -> int:
+    """Check that an argument is a positive integer."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 1 or (largest is not None and value > largest):
-        raise InvalidInput(f"{name}={value!r} must be an integer {allowed}")
+    if not whole or value < 1:
+        raise InvalidInput(f"{name}={value!r} must be an integer of at least 1")
     return int(value)
 
 

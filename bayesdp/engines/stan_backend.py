@@ -103,14 +103,18 @@ _HARMLESS = (
 )
 _NUMBER = r"(?<![\w.])[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
 _WITHHELD = re.compile(f"({_HARMLESS})|{_NUMBER}")
+_MOST_LINES = 20
 
 
 def without_values(message: str, program: Program) -> str:
-    """Stan's message with every number that may be data replaced by `…`.
+    """Stan's message, each line once, with every number that may be data replaced by `…`.
 
     Stan quotes data in its messages ("N is -5, but must be greater than or equal to 0"), and a
-    message ends up in logs and tickets, where data don't belong.
+    message ends up in logs and tickets, where data don't belong. Every chain says the same, for
+    each of a hundred starting points.
     """
     message = re.sub(r"'[^'\n]*\.stan'", f"'{program.filename}'", message)
     message = re.sub(r"\b\w+_namespace::\w+: ", "", message)
-    return _WITHHELD.sub(lambda match: match[1] or "…", message).strip()
+    message = _WITHHELD.sub(lambda match: match[1] or "…", message)
+    lines = dict.fromkeys(line.strip() for line in message.splitlines() if line.strip())
+    return "\n".join([*lines][:_MOST_LINES])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import sys
 import sysconfig
-import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,9 +21,15 @@ from bayesdp.engines.draws import Draws
 from bayesdp.engines.stan_backend import Run, require_variables, to_sample_stats, without_values
 from bayesdp.engines.stan_programs import Program
 from bayesdp.errors import EngineFailed
+from bayesdp.private_folder import private_folder
 
 _EXE = ".exe" if sys.platform == "win32" else ""
 _SIGNIFICANT_FIGURES = 17  # a double, without loss
+_COURSE = re.compile(
+    r"\s*(Iteration:|Elapsed Time:|[\d.]+ seconds|Gradient evaluation took|1000 transitions using"
+    r"|Adjust your expectations)"
+)
+"""What CmdStan prints of a run's course."""
 
 
 def import_cmdstanpy() -> Any:
@@ -83,7 +90,7 @@ class CmdStan:
     def sample(self, program: Program, folder: Path, run: Run) -> Draws:
         """Sample from a compiled program, its chains in parallel.
 
-        Data and draws pass through files in a temporary folder, which is removed.
+        Data and draws pass through files in a private folder, which is removed.
 
         Raises
         ------
@@ -93,8 +100,8 @@ class CmdStan:
             If the program has not all of `run.variables`.
         """
         cmdstanpy = import_cmdstanpy()
-        with tempfile.TemporaryDirectory(prefix="bayesdp-") as temporary, _quiet():
-            data = Path(temporary) / "data.json"
+        with private_folder() as files, _quiet():
+            data = files / "data.json"
             cmdstanpy.write_stan_json(str(data), run.data)
             try:
                 model = cmdstanpy.CmdStanModel(
@@ -110,12 +117,12 @@ class CmdStan:
                     seed=run.seed,
                     adapt_delta=run.adapt_delta,
                     sig_figs=_SIGNIFICANT_FIGURES,
-                    output_dir=temporary,
+                    output_dir=str(files),
                     show_progress=run.progress,
                     show_console=False,
                 )
             except (ValueError, RuntimeError) as error:
-                said = str(error).partition("Command and output files:")[0]
+                said = str(error).partition("Command and output files:")[0] + _printed(files)
                 raise EngineFailed(
                     f"Stan can't sample from {program.filename}: {without_values(said, program)}"
                 ) from None  # CmdStanPy's own message quotes data
@@ -147,14 +154,26 @@ def _draws(program: Program, run: Run, fit: Any, cmdstanpy_version: str) -> Draw
     )
 
 
+def _printed(folder: Path) -> str:
+    """What chains printed after their settings, which end with an empty line."""
+    said = []
+    for console in sorted(folder.glob("*stdout*.txt")):
+        text = console.read_text(errors="replace")
+        lines = (text.partition("\n\n")[2] or text).splitlines()
+        said += [line for line in lines if not _COURSE.match(line)]
+    return "\n" + "\n".join(said)
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Mute CmdStanPy's logger meanwhile.
+    """Mute CmdStanPy's logger meanwhile, and until the threads that it started have ended.
 
-    By a filter of this call's own, since `cmdstanpy.disable_logging` restores a wrong state when
-    two threads leave it in the order they entered.
+    After Ctrl-C these may still have to say that their chains were interrupted. By a filter of
+    this call's own, since `cmdstanpy.disable_logging` restores a wrong state when two threads leave
+    it in the order they entered.
     """
     logger = logging.getLogger("cmdstanpy")
+    before = set(threading.enumerate())
 
     def mute(record: logging.LogRecord) -> bool:
         return False
@@ -163,4 +182,14 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     finally:
-        logger.removeFilter(mute)
+        late = set(threading.enumerate()) - before
+
+        def unmute() -> None:
+            for thread in late:
+                thread.join()
+            logger.removeFilter(mute)
+
+        if any(thread.name.startswith("ThreadPoolExecutor") for thread in late):
+            threading.Thread(target=unmute, daemon=True).start()
+        else:
+            logger.removeFilter(mute)

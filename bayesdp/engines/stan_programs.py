@@ -2,13 +2,15 @@
 
 A compiled program lies in a folder of the user's cache, named by a hash of everything it
 depends on. It is built in a temporary folder beside that one and moved into place when it is
-complete, so that an interrupted build is never taken for a good one and two processes that
-build at the same time don't meet.
+complete, so that an interrupted build is never taken for a good one. A second process that wants it
+meanwhile waits; on a disk without locks it builds its own, and the two don't meet.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -16,15 +18,17 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.private_folder import private_folder
 from bayesdp.resources import shipped
 
 MARKER = "complete.json"
-"""Written last: a folder of the cache that has it holds a complete build."""
+"""Written last, with the sizes of all files: a folder of the cache that has these is complete."""
 
 _BUILDING = "building-"
 _STALE_SECONDS = 24 * 3600
@@ -127,7 +131,8 @@ def compiled(
     Returns
     -------
     Path
-        A folder that holds `MARKER`.
+        A folder that holds `MARKER` and all files of the build. Where the cache can't be looked at
+        or written, it is in a temporary one, with one warning in a process.
 
     Raises
     ------
@@ -135,20 +140,16 @@ def compiled(
         If `compile_into` raises it, or the cache can't be written.
     """
     content = json.dumps({"code": program.code, **fingerprint}, sort_keys=True)
-    cache = cache_folder()
-    folder = cache / f"{program.name}-{hashlib.sha256(content.encode()).hexdigest()[:20]}"
-    if (folder / MARKER).is_file():
+    name = f"{program.name}-{hashlib.sha256(content.encode()).hexdigest()[:20]}"
+    cache = _usable(cache_folder(), name)
+    folder = cache / name
+    if _is_whole(folder):
         return folder
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        _remove_stale_builds(cache)
-        with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=cache) as temporary:
-            building = Path(temporary) / program.name
-            building.mkdir()
-            (building / program.filename).write_text(program.code, encoding="utf-8")
-            compile_into(building)
-            (building / MARKER).write_text(json.dumps(dict(fingerprint), indent=1))
-            _move_into_place(building, folder)
+        with _one_at_a_time(cache.with_name("stan-locks") / name):
+            if not _is_whole(folder):  # nobody was faster
+                _build(program, fingerprint, compile_into, folder)
     except OSError as error:
         raise EngineFailed(
             f"cannot keep the compiled Stan program {program.name!r} in {cache} ({error}); set "
@@ -157,9 +158,81 @@ def compiled(
     return folder
 
 
+def _usable(cache: Path, name: str) -> Path:
+    """The cache, or one of this process's own where it can't be looked at or written."""
+    try:
+        if _is_whole(cache / name):
+            return cache
+        cache.mkdir(parents=True, exist_ok=True)
+        usable = os.access(cache, os.R_OK | os.W_OK | os.X_OK)
+    except (FileExistsError, NotADirectoryError):  # not a folder at all
+        return cache
+    except OSError:
+        usable = False
+    return cache if usable else _own_cache(cache)
+
+
+@functools.cache
+def _own_cache(instead_of: Path) -> Path:
+    """A cache that goes with this process; the warning is given once."""
+    warnings.warn(
+        f"the folder of compiled Stan programs {str(instead_of)!r} can't be used, so programs are "
+        "compiled anew in each session; set the environment variable BAYESDP_CACHE to a folder "
+        "that can be read and written",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(private_folder())
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether it holds a complete build, with all of its files."""
+    marker = folder / MARKER
+    if not marker.is_file():
+        return False
+    try:
+        files = dict(json.loads(marker.read_text())["files"])
+    except (ValueError, KeyError, TypeError):
+        return False
+    found = ((folder / name, size) for name, size in files.items())
+    return all(path.is_file() and path.stat().st_size == size for path, size in found)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(lock: Path) -> Iterator[None]:
+    """Wait until no other process is here; on a disk without locks, go on."""
+    from filelock import FileLock
+
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, NotImplementedError):
+            lock.parent.mkdir(exist_ok=True)
+            stack.enter_context(FileLock(lock))
+        yield
+
+
+def _build(
+    program: Program,
+    fingerprint: Mapping[str, str],
+    compile_into: Callable[[Path], None],
+    folder: Path,
+) -> None:
+    _remove_stale_builds(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=folder.parent) as temporary:
+        building = Path(temporary) / program.name
+        building.mkdir()
+        (building / program.filename).write_text(program.code, encoding="utf-8")
+        compile_into(building)
+        files = [path for path in building.rglob("*") if path.is_file()]
+        sizes = {path.relative_to(building).as_posix(): path.stat().st_size for path in files}
+        (building / MARKER).write_text(json.dumps({**fingerprint, "files": sizes}, indent=1))
+        _move_into_place(building, folder)
+
+
 def _move_into_place(building: Path, folder: Path) -> None:
     """Rename a complete build, unless another process was first with the same one."""
-    if folder.is_dir() and not (folder / MARKER).is_file():
+    if folder.is_dir() and not _is_whole(folder):
         # Damaged. Removing it here could remove what another process has just put in its place;
         # this takes it to where it is removed in the end.
         with contextlib.suppress(FileNotFoundError):
@@ -167,7 +240,7 @@ def _move_into_place(building: Path, folder: Path) -> None:
     try:
         building.rename(folder)
     except OSError:
-        if not (folder / MARKER).is_file():
+        if not _is_whole(folder):
             raise
 
 

@@ -1,7 +1,7 @@
 """Stan through PyStan, which compiles and samples with what pip installs and a C++ compiler.
 
 PyStan runs in a process of its own (see `stan_pystan_worker`). httpstan, the part of PyStan that
-compiles and samples, has a cache of programs and draws; here it sees a cache in the temporary
+compiles and samples, has a cache of programs and draws; here it sees a cache in the private
 folder of one run, which has links to the compiled program in bayesdp's cache and goes with all
 draws when the run ends. httpstan's cache of the user is neither read nor written.
 """
@@ -18,7 +18,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,13 +36,13 @@ from bayesdp.engines.stan_backend import (
 )
 from bayesdp.engines.stan_programs import Program
 from bayesdp.errors import EngineFailed
+from bayesdp.private_folder import private_folder
 
 _WORKER = Path(__file__).with_name("stan_pystan_worker.py")
 # httpstan's own, and no symbols for a debugger, which take a third of the time and the space.
 _COMPILER_OPTIONS = ["-O3", "-std=c++14", "-Wno-sign-compare", "-g0"]
 _POLL_SECONDS = 0.2
 _TAIL_CHARACTERS = 2000
-_SOCKET_ROOT_BYTES = 60  # leaves room for "/bayesdp-12345678/httpstan_12345678.sock" in 103 bytes
 # `Error calling get_param_names: `Exception: ...``, or
 # `Exception during ...: `RuntimeError("...")`, traceback: `...``
 _HTTPSTAN_ERROR = re.compile(
@@ -166,12 +165,6 @@ def _load(path: Path) -> dict[str, NDArray[np.float64]]:
         return dict(arrays)
 
 
-def _socket_root() -> str:
-    """The folder of temporary files, unless the names of Unix sockets in it would be too long."""
-    root = tempfile.gettempdir()
-    return root if len(os.fsencode(root)) <= _SOCKET_ROOT_BYTES else "/tmp"
-
-
 @dataclass(frozen=True)
 class _Outcome:
     """What a worker left: its folder, why it failed if it did, and what was printed last."""
@@ -184,17 +177,16 @@ class _Outcome:
 @contextlib.contextmanager
 def _worker(request: Mapping[str, Any], *, progress: bool = False) -> Iterator[_Outcome]:
     """Run the worker; neither its folder nor any process of it outlives the context."""
-    with tempfile.TemporaryDirectory(prefix="bayesdp-", dir=_socket_root()) as temporary:
-        folder = Path(temporary)
+    with private_folder(sockets=True) as folder:
         output = folder / "output.txt"
-        request = {"cache": temporary, **request}
+        request = {"cache": str(folder), **request}
         (folder / "request.json").write_text(json.dumps(request))
         with output.open("wb") as stream:
             process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-P", str(_WORKER), temporary],
+                [sys.executable, "-W", "ignore", "-P", str(_WORKER), str(folder)],
                 cwd=folder,
-                env={**os.environ, "TMPDIR": temporary},  # for sockets and the compiler's files
-                stdin=subprocess.DEVNULL,
+                env={**os.environ, "TMPDIR": str(folder)},  # sockets and the compiler's files
+                stdin=subprocess.PIPE,  # its end tells the worker that this process has ended
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -205,7 +197,7 @@ def _worker(request: Mapping[str, Any], *, progress: bool = False) -> Iterator[_
             # Chains and compilers are children of the worker and outlive it if it is killed.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            process.communicate()
         yield _outcome(process.returncode, folder, output.read_text(errors="replace"))
 
 

@@ -18,8 +18,11 @@ import contextlib
 import importlib
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +107,14 @@ def sample(request: dict[str, Any], folder: Path) -> None:
     )
 
 
+def end_with_parent() -> None:
+    """Kill this process, its chains and compilers once the process that started it has ended."""
+    os.read(0, 1)  # not sys.stdin, whose lock a thread that is waiting would keep at the end
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with_parent, daemon=True).start()
     _folder = Path(sys.argv[1])
     try:
         main(_folder)

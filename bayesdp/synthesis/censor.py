@@ -161,9 +161,12 @@ def censored(
     tracer, terms = traced(model, record_dim, public_n=relation is Neighbours.REPLACE_ONE)
     import pytensor.tensor as pt
 
+    from bayesdp.synthesis.censor_graph import as_shared
+
     lower, upper = clipping_interval(epsilon, relation, center, is_discrete(model))
     factor = check_weights(weights, tracer.axes.n)
     if factor is not None:
+        factor = as_shared(factor, "weights", model, len(tracer.constants))
         # A weight of 0 leaves a record out, also where it is impossible.
         terms = pt.switch(factor > 0, factor * terms, 0.0)
     low, high = pt.constant(lower, dtype="float64"), pt.constant(upper, dtype="float64")
@@ -260,6 +263,7 @@ def _replaced(model: Any, tracer: Any, total: Any) -> Any:
     )
     from pytensor.graph.replace import graph_replace
 
+    from bayesdp.synthesis.censor_graph import share_records
     from bayesdp.synthesis.censor_refusals import POTENTIAL
 
     fgraph, memo = fgraph_from_model(model)
@@ -273,6 +277,7 @@ def _replaced(model: Any, tracer: Any, total: Any) -> Any:
     potential = model_potential(graph_replace([total], places, strict=False)[0])
     potential.name = POTENTIAL
     fgraph.add_output(potential, import_missing=True)
+    share_records(tracer, fgraph)
     made = model_from_fgraph(fgraph, mutate_fgraph=True)
     place = {name: k for k, name in enumerate([*model.named_vars, POTENTIAL])}
     for kept in (made.free_RVs, made.deterministics, made.data_vars, made.potentials):

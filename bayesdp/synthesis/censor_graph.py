@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 from pymc.logprob.basic import logp
 from pymc.logprob.utils import CheckParameterValue
+from pymc.model.fgraph import ModelDeterministic
+from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.replace import clone_replace, graph_replace
+from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors, io_toposort
-from pytensor.tensor.basic import MakeVector, ScalarFromTensor
+from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor
 from pytensor.tensor.math import All
 from pytensor.tensor.type import TensorType
 
@@ -49,7 +52,7 @@ def record_axes(model: Any, record_dim: str | None) -> Axes:
     observed = model.observed_RVs
     if not observed:
         raise InvalidInput("model has no observed variable; there is nothing to censor")
-    shapes = {rv: model.rvs_to_values[rv].shape.eval() for rv in observed}
+    shapes = {rv: observed_shape(model, rv) for rv in observed}
     dims = {rv: tuple(model.named_vars_to_dims.get(rv.name) or ()) for rv in observed}
     if record_dim is not None:
         for rv in observed:
@@ -112,6 +115,36 @@ def root_state(variable: Variable, model: Any, axes: Axes) -> State:
     return records(found[0]) if found else PUBLIC
 
 
+def as_shared(values: Any, name: str | None, model: Any, number: int, axis: int = 0) -> Any:
+    """Records as a shared variable, whose type doesn't say how many they are.
+
+    Its name is one that neither the model nor another of them has, as nutpie needs.
+    """
+    name = f"{name or 'records'}_{number}"
+    while name in model.named_vars:
+        name += "_"
+    shape = [None if k == axis else length for k, length in enumerate(np.shape(values))]
+    return pytensor.shared(values, name=name, shape=tuple(shape), borrow=True)
+
+
+def share_records(tracer: Tracer, fgraph: Any) -> None:
+    """Make shared variables of the records that a model's deterministics are computed from."""
+    shown = [out for out in fgraph.outputs if isinstance(out.owner.op, ModelDeterministic)]
+    constants = {v for v in ancestors(shown) if isinstance(v, Constant)}
+    held = [v for v in constants if root_state(v, tracer.model, tracer.axes) != PUBLIC]
+    for k, root in enumerate(held, start=len(tracer.constants) + 1):
+        shared = as_shared(root.data, root.name, tracer.model, k)
+        fgraph.replace(root, shared, import_missing=True)
+
+
+def observed_shape(model: Any, rv: Variable) -> tuple[int, ...]:
+    """The shape of an observed variable's values, computed without compiled code."""
+    value = model.rvs_to_values[rv]
+    if isinstance(value, Constant | SharedVariable):
+        return np.shape(contents(value))
+    return tuple(value.shape.eval(mode=Mode(linker="py", optimizer=None)))
+
+
 def contents(variable: Any) -> Any:
     """The values of a constant or a data container."""
     shared = isinstance(variable, SharedVariable)
@@ -134,16 +167,22 @@ class Tracer:
 
     def __post_init__(self) -> None:
         # PyMC derives some densities by rewriting a copy of the graph. Cut at the parameters, these
-        # stay the same variables in it; cut at the constants, no mean of data is computed there
-        # and then taken for a number.
+        # stay the same variables in it; with shared variables for records, no mean of data is
+        # computed there and then taken for a number, and none of them, nor how many they are, ends
+        # in compiled code, which PyTensor keeps on the disk.
         self.parameters = {rv: rv.type(name=rv.name) for rv in self.model.free_RVs}
         self.states.update(dict.fromkeys(self.parameters.values(), PUBLIC))
         above = ancestors([*self.model.observed_RVs, *self.model.rvs_to_values.values()])
         self.constants = {}
         for root in above:
-            if isinstance(root, Constant) and self._state(root).kind in (Kind.RECORDS, Kind.MIXED):
-                self.constants[root] = cut = root.type(name=root.name)
-                self.states[cut] = self.states[root]
+            if not isinstance(root, Constant):
+                continue
+            state = root_state(root, self.model, self.axes)
+            if state.kind in (Kind.RECORDS, Kind.MIXED):
+                held = as_shared(root.data, root.name, self.model, len(self.constants), state.axis)
+                self.constants[root], self.states[held] = held, state
+                if state.kind is Kind.RECORDS:
+                    self.roots[held] = state.axis
 
     def terms(self) -> Variable:
         """Each record's log-likelihood over all observed variables, shape (n,).
@@ -156,7 +195,9 @@ class Tracer:
         each = []
         observed = self.model.observed_RVs
         values = [self.model.rvs_to_values[rv] for rv in observed]
-        every = clone_replace([*observed, *values], self.parameters | self.constants)
+        every = clone_replace(
+            [*observed, *values], self.parameters | self.constants, rebuild_strict=False
+        )
         for rv, cut, value in zip(
             observed, every[: len(values)], every[len(values) :], strict=True
         ):
@@ -173,12 +214,7 @@ class Tracer:
             density = self.rebuilt.get(density, density)
             others = [axis for axis in range(density.type.ndim) if axis != state.axis]
             each.append(density.sum(axis=others) if others else density)
-        back = {cut: root for root, cut in self.constants.items()}
-        total, *conditions = graph_replace(
-            [sum(each[1:], start=each[0]), *self.conditions], back, strict=False
-        )
-        self.conditions = conditions
-        return total
+        return sum(each[1:], start=each[0])
 
     def checked(self, density: Variable) -> Variable:
         """A density, -inf where parameters are out of the likelihood's range for every record."""
@@ -211,6 +247,10 @@ class Tracer:
             return
         result = result_of(node, states, self.setting)
         self.states.update(dict.fromkeys(node.outputs, result))
+        if isinstance(node.op, Alloc) and result.kind is Kind.RECORDS and self.roots:
+            # PyMC gives a density the length that is to be drawn: a constant. That of data isn't.
+            root, axis = next(iter(self.roots.items()))
+            inputs[1 + result.axis] = root.shape[axis]
         if inputs != node.inputs:
             same = node.clone_with_new_inputs(inputs, strict=False)
             self.rebuilt.update(zip(node.outputs, same.outputs, strict=True))

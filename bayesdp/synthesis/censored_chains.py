@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 PARAMETERS = ("phi", "lambda")
-_STAN_SEEDS = 2**31 - 1
+_STAN_SEEDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Chains:
             draws=draws,
             warmup=warmup,
             chains=chains,
-            seed=seed % _STAN_SEEDS + 1,
+            seed=seed % _STAN_SEEDS,
         )
 
     def stan_data(self, y: Floats, weights: Floats | None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.private_folder import sweep
 from bayesdp.release import Release
 from bayesdp.synthesis.censor import (
     Censored,
@@ -153,6 +154,7 @@ class PosteriorSynthesizer:
         EngineFailed
             If sampling fails, or the chains clearly have not converged.
         """
+        sweep()
         source = self._grid() if self.engine == "grid" else self._chains()
         from bayesdp.synthesis.prediction import Predictor
 

@@ -26,7 +26,7 @@ from pytensor.tensor.shape import Shape, Shape_i
 
 from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.mechanisms.randomness import separate_generator
-from bayesdp.synthesis.censor_graph import Tracer, contents, root_state
+from bayesdp.synthesis.censor_graph import Tracer, contents, observed_shape, root_state
 from bayesdp.synthesis.censor_states import Kind
 
 _PLAIN = Mode(linker="py", optimizer="fast_compile")  # nothing is compiled for a few draws
@@ -58,7 +58,7 @@ class Predictor:
             variable: _covariate(variable, axis, covariates[variable.name], size)
             for variable, axis in self._inputs.items()
         }
-        shapes = {rv: model.rvs_to_values[rv].shape.eval() for rv in model.observed_RVs}
+        shapes = {rv: observed_shape(model, rv) for rv in model.observed_RVs}
         shown = [(rv, [*np.delete(shape, self._axes.of[rv])]) for rv, shape in shapes.items()]
         shown += [(variable, [*values.shape[1:]]) for variable, values in self._public.items()]
         self.columns = [

@@ -11,6 +11,7 @@ from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.private_folder import sweep
 from bayesdp.release import Release
 
 
@@ -80,6 +81,7 @@ def publish_groups(
 ) -> Release:
     """The same for disjoint groups of records, from each label's mechanism and statistic."""
     check_at_least_one("copies", copies)
+    sweep()
     checked = {
         label: (mechanism, mechanism.check_statistic(statistic))
         for label, (mechanism, statistic) in parts.items()

@@ -265,10 +265,3 @@ def test_an_interrupt_ends_the_worker_and_its_children(
     assert list(temporary.iterdir()) == []
     for pid in started.read_text().split():
         wait_for(lambda pid=pid: has_ended(pid))  # type: ignore[misc]
-
-
-def test_long_folders_of_temporary_files_are_not_used_for_sockets(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", "/tmp/" + "x" * 80)
-    assert stan_pystan._socket_root() == "/tmp"

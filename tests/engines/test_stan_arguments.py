@@ -19,8 +19,8 @@ from bayesdp.errors import InvalidInput, MissingDependency
         ({"chains": 0}, "chains=0"),
         ({"warmup": 0}, "warmup=0"),
         ({"draws": 10.0}, "draws=10.0"),
-        ({"seed": 0}, "seed=0 must be an integer from 1 to 2147483647"),
-        ({"seed": 2**31}, "seed=2147483648"),
+        ({"seed": -1}, r"seed is -1; it must be None or an integer from 0 to 2\*\*31 - 1"),
+        ({"seed": 2**31}, "seed is 2147483648"),
         ({"adapt_delta": 1.0}, "adapt_delta=1.0"),
         ({"variables": "p"}, "variables='p'"),
         ({"variables": []}, r"variables=\[\]"),
@@ -71,6 +71,23 @@ def test_the_choice_of_a_backend_is_logged(
         "Stan runs through pystan 3.10.0, since no CmdStan was found",
         "Stan runs through cmdstanpy: CmdStan is in /opt/cmdstan",
         "Stan runs through pystan 3.10.0, as asked",
+    ]
+
+
+def test_a_message_says_everything_once() -> None:
+    """As of a prior that forbids all of a hundred starting points, in each of four chains."""
+    point = (
+        "Rejecting initial value:\n  Error evaluating the log probability at the initial value.\n"
+        "Exception: beta_lpdf: First shape parameter is 0, but must be positive finite! "
+        "(in 'binomial.stan', line 44, column 2 to column 24)\n"
+    )
+    message = (point * 100 + "Initialization between (-2, 2) failed after 100 attempts.\n") * 4
+    assert stan_backend.without_values(message, Program("binomial", "")).splitlines() == [
+        "Rejecting initial value:",
+        "Error evaluating the log probability at the initial value.",
+        "Exception: beta_lpdf: First shape parameter is …, but must be positive finite! "
+        "(in 'binomial.stan', line 44, column 2 to column 24)",
+        "Initialization between (-2, 2) failed after 100 attempts.",
     ]
 
 

@@ -8,7 +8,10 @@ import json
 import logging
 import os
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -233,6 +236,64 @@ def test_rejected_data_are_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
         "(in 'binomial.stan', line 44, column 2 to column 24)"
     )
     assert failure.value.__suppress_context__
+
+
+def test_the_reason_is_read_from_the_console_and_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CmdStanPy itself finds lines only that begin with "Ex" or "Er"."""
+
+    def reject(self: FakeModel, **options: Any) -> None:
+        for chain in (1, 2):
+            (Path(options["output_dir"]) / f"binomial-1_{chain}-stdout.txt").write_text(
+                "method = sample (Default)\ndata\n  file = /tmp/secret-725/data.json\n\n"
+                "Iteration:    1 / 2000 [  0%]  (Warmup)\n"
+                + "Unrecoverable error evaluating the log probability: 725\n"
+                * 100
+            )
+        raise RuntimeError("Error during sampling:\n\nCommand and output files:\nRunSet: 725")
+
+    monkeypatch.setattr(FakeModel, "sample", reject)
+    with pytest.raises(EngineFailed) as failure:
+        draw()
+    assert str(failure.value) == (
+        "Stan can't sample from binomial.stan: Error during sampling:\n"
+        "Unrecoverable error evaluating the log probability: …"
+    )
+
+
+def test_an_interrupted_chain_s_last_words_are_muted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Threads of CmdStanPy's log that their chains have ended, after Ctrl-C has left it."""
+    go, gone = threading.Event(), threading.Event()
+
+    def chain() -> None:
+        go.wait(60)
+        logging.getLogger("cmdstanpy").error("Chain [1] error: code '-2'")
+        gone.set()
+
+    def interrupted(self: FakeModel, **options: Any) -> None:
+        ThreadPoolExecutor(1).submit(chain)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeModel, "sample", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        draw()
+    go.set()
+    assert gone.wait(60)
+    assert "Chain" not in caplog.text
+    while logging.getLogger("cmdstanpy").filters:
+        time.sleep(0.01)
+
+
+def test_a_program_that_is_missing_beside_its_marker_is_compiled_again() -> None:
+    draw()
+    FakeModel.compilations.clear()
+    (executable,) = Path(os.environ["BAYESDP_CACHE"]).glob(f"stan/*/binomial{stan_cmdstan._EXE}")
+    executable.unlink()
+    draw()
+    assert len(FakeModel.compilations) == 1
 
 
 def test_unknown_variables_are_refused_with_those_there_are() -> None:

@@ -3,10 +3,12 @@
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 
 from bayesdp.engines import stan_programs
@@ -88,7 +90,39 @@ def test_an_interrupted_or_damaged_build_is_built_again(empty_cache: Path) -> No
     assert not (folder / "a").exists()
 
 
-def test_builds_at_the_same_time_end_in_one(empty_cache: Path) -> None:
+def test_of_two_builds_at_the_same_time_one_waits_for_the_other(empty_cache: Path) -> None:
+    compilations: list[Path] = []
+    folders: list[Path] = []
+    started, waiting = threading.Event(), threading.Event()
+
+    def compile_into(building: Path) -> None:
+        compilations.append(building)
+        started.set()
+        waiting.wait(60)
+
+    def build() -> None:
+        folders.append(stan_programs.compiled(PROGRAM, {}, compile_into))
+
+    threads = [threading.Thread(target=build) for _ in range(2)]
+    threads[0].start()
+    assert started.wait(60)
+    threads[1].start()
+    time.sleep(0.2)  # enough for a second one to start, if it didn't wait
+    waiting.set()
+    for thread in threads:
+        thread.join()
+    assert folders[0] == folders[1]
+    assert len(compilations) == 1
+    assert list(empty_cache.iterdir()) == [folders[0]]
+
+
+def test_builds_at_the_same_time_end_in_one_where_there_are_no_locks(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: object, *_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refused)
     together = threading.Barrier(2, timeout=60)
     folders: list[Path] = []
 
@@ -102,6 +136,41 @@ def test_builds_at_the_same_time_end_in_one(empty_cache: Path) -> None:
         thread.join()
     assert folders[0] == folders[1]
     assert list(empty_cache.iterdir()) == [folders[0]]
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, Path.touch, lambda path: path.write_bytes(b"x")])
+def test_a_build_that_lacks_a_file_is_built_again(
+    empty_cache: Path, damage: Callable[[Path], None]
+) -> None:
+    folder = stan_programs.compiled(
+        PROGRAM, {}, lambda building: (building / "program").write_bytes(b"code") and None
+    )
+    damage(folder / "program")
+    again: list[Path] = []
+    assert stan_programs.compiled(PROGRAM, {}, again.append) == folder
+    assert len(again) == (damage is not Path.touch)
+
+
+@pytest.mark.parametrize("method", ["is_file", "mkdir"])
+def test_a_cache_that_is_not_ours_to_see_is_left_with_one_warning(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    act = getattr(Path, method)
+
+    def refused(self: Path, *options: Any, **others: Any) -> Any:
+        if self.is_relative_to(empty_cache):
+            raise PermissionError(13, "Permission denied", str(self))
+        return act(self, *options, **others)
+
+    monkeypatch.setattr(Path, method, refused)
+    stan_programs._own_cache.cache_clear()
+    compilations: list[Path] = []
+    with pytest.warns(RuntimeWarning, match="set the environment variable BAYESDP_CACHE") as told:
+        folders = [stan_programs.compiled(PROGRAM, {}, compilations.append) for _ in range(2)]
+    assert len(told) == len(compilations) == 1
+    assert folders[0] == folders[1]
+    assert (folders[0] / "some.stan").is_file()
+    assert folders[0].parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_build_that_comes_in_between_is_kept(
