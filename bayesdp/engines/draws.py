@@ -47,10 +47,17 @@ def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
 
 
 def check_seed(seed: int | None) -> None:
-    """Raise InvalidInput unless `seed` is None or an integer from 0 to 2**31 - 1."""
+    """Raise InvalidInput unless `seed` is None or a non-negative integer."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if seed is not None and not (whole and 0 <= seed < 2**31):
-        raise InvalidInput(f"seed is {seed!r}; it must be None or an integer from 0 to 2**31 - 1")
+    if seed is not None and not (whole and seed >= 0):
+        raise InvalidInput(f"seed is {seed!r}; it must be None or a non-negative integer")
+
+
+def seed_of(seed: int, bits: int) -> int:
+    """A seed for an engine that takes `bits` bits: the same if it has no more, or else mixed."""
+    if seed < 1 << bits:
+        return int(seed)
+    return int(np.random.SeedSequence(int(seed)).generate_state(1, np.uint64)[0]) >> (64 - bits)
 
 
 def import_arviz() -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.engines.draws import Draws, import_arviz, seed_of
 from bayesdp.engines.pytensor_sources import sources_in_memory
 from bayesdp.errors import EngineFailed
 
@@ -85,14 +85,17 @@ def sample(
         try:
             with sources_in_memory():
                 compiled = nutpie.compile_pymc_model(model, var_names=variables)
-            idata = nutpie.sample(
-                compiled,
-                draws=draws,
-                tune=warmup,
-                chains=chains,
-                seed=seed,
-                progress_bar=progress,
-                save_warmup=False,
+            idata = _uncut(
+                nutpie.sample(
+                    compiled,
+                    draws=draws,
+                    tune=warmup,
+                    chains=chains,
+                    seed=None if seed is None else seed_of(seed, 64),
+                    progress_bar=progress,
+                    save_warmup=False,
+                    blocking=False,
+                )
             )
         except (RuntimeError, ValueError, NotImplementedError) as error:
             raise EngineFailed(f"nutpie could not sample the model: {error}") from error
@@ -103,3 +106,15 @@ def sample(
         engine="pymc",
         versions={"pymc": pymc.__version__, "nutpie": nutpie.__version__},
     )
+
+
+def _uncut(sampler: Any) -> Any:
+    """What a sampler of nutpie's gives in the end; Ctrl-C stops it.
+
+    nutpie itself takes Ctrl-C for the wish to go on with the draws that there are.
+    """
+    try:
+        return sampler.wait()
+    except BaseException:
+        sampler.cancel()
+        raise

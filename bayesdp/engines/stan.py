@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_seed, seed_of
 from bayesdp.engines.stan_backend import Backend, Run
 from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
 from bayesdp.engines.stan_programs import Program, compiled, read_program
@@ -24,7 +24,7 @@ _INSTALL_PYSTAN = 'pip install "bayesdp[stan]"'
 _INSTALL_CMDSTAN = (
     "python -m cmdstanpy.install_cmdstan (or, in Python, cmdstanpy.install_cmdstan())"
 )
-_SEEDS = 2**31
+_SEED_BITS = 31
 
 
 def sample(
@@ -61,7 +61,7 @@ def sample(
     warmup : int, default 1000
         Iterations in which each chain adapts, at least 1. They are not returned.
     seed : int, optional
-        From 0 to 2**31 - 1; random if omitted. The same seed and versions give the same draws.
+        Not negative; random if omitted. The same seed and versions give the same draws.
     backend : {"auto", "cmdstanpy", "pystan"}
         Which interface to Stan; see `available_backend` for "auto".
     progress : bool, default False
@@ -97,7 +97,7 @@ def sample(
         draws=_integer("draws", draws),
         chains=_integer("chains", chains),
         warmup=_integer("warmup", warmup),
-        seed=secrets.randbelow(_SEEDS) if seed is None else int(seed),
+        seed=seed_of(secrets.randbits(_SEED_BITS) if seed is None else seed, _SEED_BITS),
         adapt_delta=float(adapt_delta),
         progress=progress,
     )

@@ -179,21 +179,44 @@ class CensoredBetaSynthesizer:
             return self._chains.mechanism(1, 1, "value").guarantee(copies=self.copies)
         return self._mechanism(1).guarantee(copies=self.copies)
 
-    def pseudo_posterior(self, y: Any) -> PseudoPosterior | az.InferenceData:
+    def pseudo_posterior(
+        self,
+        y: Any,
+        *,
+        draws: int = 1000,
+        chains: int = 4,
+        warmup: int = 1000,
+        seed: int | None = None,
+    ) -> PseudoPosterior | az.InferenceData:
         """The law that (phi, lambda) is drawn from, for the curator's eyes only.
 
         It is a function of the confidential records without any noise, and promises nothing. Those
         of a scan stay on disk, as `release` says, for as long as it is there itself.
+
+        Parameters
+        ----------
+        y : array_like or Scan
+            As for `release`.
+        draws, chains, warmup : int
+            Of the engines "stan" and "pymc": draws of each chain after `warmup` of adaptation.
+        seed : int, optional
+            For the same draws again; of these engines alone.
 
         Returns
         -------
         PseudoPosterior or InferenceData
             The latter, with the variables phi and lambda, where the engine is "stan" or "pymc".
         """
+        sampling = {"draws": draws, "chains": chains, "warmup": warmup}
+        if self.engine == "grid" and (seed, *sampling.values()) != (None, 1000, 4, 1000):
+            raise InvalidInput(
+                "draws, chains, warmup and seed are for the engines 'stan' and 'pymc'; the grid's "
+                "law is exact, and pseudo_posterior(y).sample(k, seed) draws from it"
+            )
         statistic = self._statistic(y)
         if self.engine == "grid":
             return PseudoPosterior(self._mechanism(1).posterior(statistic))
-        return self._chains.pseudo_posterior(*self._columns(statistic))
+        return self._chains.pseudo_posterior(*self._columns(statistic), sampling, seed)
 
     def _statistic(self, y: Any) -> Any:
         """The records, checked; with weights that are attached to them, a pair."""

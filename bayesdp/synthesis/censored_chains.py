@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines import pymc, stan
-from bayesdp.engines.draws import Draws, to_inference_data
+from bayesdp.engines.draws import Draws, check_sampling, to_inference_data
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from bayesdp.mechanisms.randomness import random_words
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 PARAMETERS = ("phi", "lambda")
-_STAN_SEEDS = 2**31
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,11 @@ class Chains:
             {None: (mechanism, tables)}, by=None, variable="record", origin="bayesdp"
         )
 
-    def pseudo_posterior(self, y: Floats, weights: Floats | None) -> az.InferenceData:
-        """Draws of phi and lambda, 4 chains of 1000, with the sampler's statistics."""
+    def pseudo_posterior(
+        self, y: Floats, weights: Floats | None, sampling: dict[str, int], seed: int | None
+    ) -> az.InferenceData:
+        """Draws of phi and lambda, with the sampler's statistics."""
+        checked = check_sampling(seed, **sampling)
         if self.engine == "stan":
             run = partial(self.by_stan, y, weights)
         else:
@@ -116,7 +118,9 @@ class Chains:
                 weights=weights,
             )
             run = partial(pymc.sample, private, variables=PARAMETERS)
-        draws = run(draws=1000, warmup=1000, chains=4, seed=int(random_words(1)[0]))
+        if seed is None:
+            checked["seed"] = int(random_words(1)[0])
+        draws = run(**checked)
         low, high = self.interval
         return to_inference_data(
             draws,
@@ -130,7 +134,7 @@ class Chains:
     def by_stan(
         self, y: Floats, weights: Floats | None, *, draws: int, warmup: int, chains: int, seed: int
     ) -> Draws:
-        """Draws by stan/censored_beta.stan, from a seed of 64 bits that Stan takes 31 of."""
+        """Draws by stan/censored_beta.stan."""
         return stan.sample(
             "censored_beta",
             self.stan_data(y, weights),
@@ -138,7 +142,7 @@ class Chains:
             draws=draws,
             warmup=warmup,
             chains=chains,
-            seed=seed % _STAN_SEEDS,
+            seed=seed,
         )
 
     def stan_data(self, y: Floats, weights: Floats | None) -> dict[str, Any]:

@@ -122,6 +122,12 @@ def test_a_seed_fixes_the_draws_and_no_seed_does_not() -> None:
     assert not np.array_equal(first.posterior["p"][0], first.posterior["p"][1])
 
 
+@pytest.mark.usefixtures("cache")
+def test_every_seed_has_draws_of_its_own() -> None:
+    found = [draw(seed=seed).posterior["p"] for seed in (0, 1, 2**31 - 1, 2**31, 2**64, 2**64 + 1)]
+    assert len({values.tobytes() for values in found}) == len(found)
+
+
 def test_a_second_call_uses_the_compiled_program(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines import stan
+from bayesdp.engines import pymc, stan
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.synthesis import censored_chains, posterior
 from bayesdp.synthesis.censored_chains import Chains
@@ -35,6 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return Draws(kept, {}, "stan")
 
     monkeypatch.setattr(posterior, "sample", fake)
+    monkeypatch.setattr(pymc, "sample", fake)
     monkeypatch.setattr(stan, "sample", fake)
     monkeypatch.setattr(stan, "compile_program", lambda name: None)
     monkeypatch.setattr(posterior, "check_converged", lambda draws: None)
@@ -153,12 +154,23 @@ def test_each_copy_is_the_end_of_a_chain_of_its_own(engine: str, quick: dict[str
 def test_stan_takes_its_seed_from_the_secure_generator(
     quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):
-    for word, seed in ((0, 1), (2**31 - 2, 2**31 - 1), (2**31 - 1, 1), (2**64 - 1, 4)):
+    for word in (0, 1, 2**31 - 1, 2**31, 2**64 - 1):
         monkeypatch.setattr(
             posterior, "random_words", lambda count, word=word: np.array([word], dtype=np.uint64)
         )
         synthesizer("stan").release(Y, size=1)
-        assert quick["seed"] == seed
+        assert quick["seed"] == word
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_pseudo_posterior_is_drawn_as_it_is_asked_for(engine: str, quick: dict[str, Any]):
+    synthesizer(engine).pseudo_posterior(Y, draws=30, chains=3, warmup=40, seed=0)
+    assert [quick[name] for name in ("draws", "chains", "warmup", "seed")] == [30, 3, 40, 0]
+    for wrong in ({"draws": 0}, {"chains": 1.5}, {"seed": -1}):
+        with pytest.raises(bdp.InvalidInput, match=next(iter(wrong))):
+            synthesizer(engine).pseudo_posterior(Y, **wrong)
+    with pytest.raises(bdp.InvalidInput, match="the grid's law is exact"):
+        bdp.CensoredBetaSynthesizer(4.0).pseudo_posterior(Y, seed=1)
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Do confidential records leave a trace on the disk?"""

@@ -1,0 +1,286 @@
+"""Every public way to release, on records that can be told from anything else on a disk.
+
+Run as a program, with a number that the records follow from and the names of what is to run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import bayesdp as bdp
+from tests.contracts.traces.search import needles, runs
+
+
+@dataclass(frozen=True)
+class Records:
+    """Confidential records."""
+
+    seed: int
+
+    @cached_property
+    def n(self) -> int:
+        return 64 + self.seed
+
+    def _floats(self, stream: int, low: float, high: float) -> Any:
+        return np.random.default_rng([self.seed, stream]).uniform(low, high, self.n)
+
+    @cached_property
+    def unit(self) -> Any:
+        return self._floats(1, 0.12, 0.88)
+
+    @cached_property
+    def real(self) -> Any:
+        return self._floats(2, 300.0, 900.0)
+
+    @cached_property
+    def covariate(self) -> Any:
+        return self._floats(3, 20.0, 90.0)
+
+    @cached_property
+    def weights(self) -> Any:
+        return self._floats(4, 0.1, 1.0)
+
+    @cached_property
+    def bits(self) -> Any:
+        return np.random.default_rng([self.seed, 5]).integers(0, 2, self.n)
+
+    @cached_property
+    def ties(self) -> Any:
+        pairs = np.argwhere(np.triu(np.ones((40, 40)), 1))
+        return pairs[np.random.default_rng([self.seed, 6]).random(len(pairs)) < 0.1]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {"sex": np.array(["f", "m"])[self.bits], "age": self.covariate, "pressure": self.real}
+        )
+
+    @property
+    def graph(self) -> Any:
+        return bdp.networks.Network(40, self.ties)
+
+    def sought(self) -> set[bytes]:
+        """What no file may hold."""
+        distinctive = (self.unit, self.real, self.covariate, self.weights)
+        return (
+            set[bytes]().union(*(needles(values.tolist()) for values in distinctive))
+            | runs(self.bits.tolist())
+            | runs(self.ties.ravel().tolist())
+        )
+
+    @property
+    def model(self) -> Any:
+        """Records in it as observed values, as constants, as data, and beside the likelihood."""
+        from bayesdp.engines.pymc import import_pymc
+
+        pm = import_pymc()
+        with pm.Model() as model:
+            covariate = pm.Data("covariate", self.covariate)
+            slope = pm.Normal("slope", 0.0, 10.0)
+            level = pm.Normal("level", 500.0, 300.0)
+            pm.Deterministic("share", pm.math.exp(slope) * self.unit)
+            sigma = pm.HalfNormal("sigma", 200.0)
+            pm.Normal("income", level + slope * covariate, sigma, observed=self.real)
+            pm.Bernoulli("voted", logit_p=slope / 10, observed=self.bits)
+        return model
+
+
+BOUNDS = {"age": (20, 90), "pressure": (300, 900)}
+
+
+def beta_binomial(r: Records) -> None:
+    bdp.BetaBinomialSynthesizer(2.0).release(r.bits)
+
+
+def censor(r: Records) -> None:
+    """And sample from it as one does with any model."""
+    from bayesdp.engines import pymc
+
+    private = bdp.censor(r.model, epsilon=4.0, weights=r.weights)
+    pymc.sample(private, variables=["slope"], draws=20, warmup=20, seed=1)
+
+
+def posterior(r: Records) -> None:
+    bdp.PosteriorSynthesizer(
+        r.model, 4.0, center=-8.0, size=5, weights=r.weights, covariates={"covariate": np.ones(5)}
+    ).release()
+
+
+def posterior_grid(r: Records) -> None:
+    from bayesdp.engines.pymc import import_pymc
+
+    pm = import_pymc()
+    with pm.Model() as model:
+        pm.Normal("income", pm.Normal("level", 500.0, 300.0), 200.0, observed=r.real)
+    bdp.PosteriorSynthesizer(
+        model, 4.0, size=5, engine="grid", grid_bounds={"level": (0, 1000)}, grid_size=20
+    ).release()
+
+
+def censored_beta(engine: str) -> Callable[[Records], None]:
+    def run(r: Records) -> None:
+        made = bdp.CensoredBetaSynthesizer(4.0, weights=r.weights, engine=engine)
+        made.release(r.unit, size=5)
+        made.pseudo_posterior(r.unit)
+
+    return run
+
+
+def pseudo_posterior(r: Records) -> None:
+    found = bdp.CensoredBetaSynthesizer(4.0).pseudo_posterior(r.unit)
+    found.summary(), found.sample(10, 1), found.lipschitz, found.censored
+
+
+def scan(r: Records) -> None:
+    """The file is the curator's own, and isn't searched; what is sorted on disk is."""
+    from bayesdp.mechanisms.censored import disk_sort
+
+    disk_sort._RUN = 8  # so that these few are sorted on disk
+    path = Path(os.environ["CURATORS_OWN"]) / "records.parquet"
+    pd.DataFrame({"income": r.unit}).to_parquet(path)
+    bdp.CensoredBetaSynthesizer(4.0).release(bdp.scan(path, "income", rows=8), size=5)
+
+
+def histogram(r: Records) -> None:
+    made = bdp.PerturbedHistogramSynthesizer(2.0, bounds={"age": (20, 90)}, bins=4)
+    made.records(made.release(r.table[["age"]]), size=5)
+
+
+def log_linear(r: Records) -> None:
+    columns = {"sex": ["f", "m"], "voted": [0, 1]}
+    frame = pd.DataFrame({"sex": r.table["sex"], "voted": r.bits})
+    made = bdp.LogLinearSynthesizer(2.0, marginals=[("sex", "voted")], categories=columns)
+    made.records(made.release(frame), size=5)
+
+
+def modips(r: Records) -> None:
+    bdp.Modips(bdp.families.Bernoulli(), epsilon=2.0, copies=2).release(r.bits)
+    bdp.Modips(bdp.families.Gaussian((300, 900)), epsilon=2.0, copies=2).release(r.real)
+
+
+def family_selection(r: Records) -> None:
+    families = [bdp.families.Bernoulli((1, 1)), bdp.families.Bernoulli((1, 30))]
+    bdp.select_family(families, r.bits, epsilon=0.5)
+
+
+def sequential_modips(r: Records) -> None:
+    steps = [
+        bdp.CategoricalColumns({"sex": ("f", "m")}),
+        bdp.NumericColumns(BOUNDS, by=["sex"]),
+    ]
+    bdp.SequentialModips(steps, epsilon=2.0, copies=2).release(r.table)
+
+
+def coefficients(r: Records) -> None:
+    bdp.PerturbedCoefficients(BOUNDS, "pressure", penalty=500, epsilon=1.0, delta=1e-6).release(
+        r.table
+    )
+
+
+def comparators(r: Records) -> None:
+    bdp.HuComparators(r.unit, count=20).weighted_e(4.0)
+
+
+def poisson_gamma(r: Records) -> None:
+    areas = [f"area {k}" for k in range(r.n)]
+    bdp.PoissonGammaSynthesizer(2.0, expected=dict.fromkeys(areas, 1.0)).release(
+        dict(zip(areas, r.bits.tolist(), strict=True))
+    )
+
+
+def publish(r: Records) -> None:
+    mechanism = bdp.RandomizedResponse.calibrate(epsilon=1.0, n=r.n)
+    bdp.publish(mechanism, r.bits)
+
+
+def of_graph(declared: Callable[[], Any]) -> Callable[[Records], None]:
+    return lambda r: declared().release(r.graph)
+
+
+CASES: dict[str, Callable[[Records], None]] = {
+    "BetaBinomialSynthesizer": beta_binomial,
+    "CensoredBetaSynthesizer": censored_beta("grid"),
+    "DPERGM": of_graph(lambda: bdp.DPERGM("edges", epsilon=1.0, centre=-2.0, scale=0.5)),
+    "DirichletMultinomialSynthesizer": lambda r: bdp.DirichletMultinomialSynthesizer(2.0).release(
+        counts=np.bincount(r.bits)
+    ),
+    "EdgeFlip": of_graph(lambda: bdp.EdgeFlip(epsilon=1.0)),
+    "FamilySelection": family_selection,
+    "HuComparators": comparators,
+    "LogLinearSynthesizer": log_linear,
+    "Modips": modips,
+    "NoisyDegrees": of_graph(lambda: bdp.NoisyDegrees(epsilon=1.0)),
+    "NoisyMoments": lambda r: bdp.NoisyMoments(BOUNDS, epsilon=1.0).release(
+        r.table[["age", "pressure"]]
+    ),
+    "NoisyStatistics": of_graph(
+        lambda: bdp.NoisyStatistics("edges + gwesp(0.5)", epsilon=1.0, max_degree=17)
+    ),
+    "NoisyTriangles": of_graph(lambda: bdp.NoisyTriangles(epsilon=1.0)),
+    "PerturbedCoefficients": coefficients,
+    "PerturbedHistogramSynthesizer": histogram,
+    "PoissonGammaSynthesizer": poisson_gamma,
+    "PosteriorSynthesizer": posterior_grid,
+    "PseudoPosterior": pseudo_posterior,
+    "SequentialModips": sequential_modips,
+    "TruncatedStatistics": of_graph(
+        lambda: bdp.TruncatedStatistics("edges + isolates", epsilon=1.0, max_degree=8)
+    ),
+    "publish": publish,
+    "scan": scan,
+    "select_family": family_selection,
+}
+"""What takes seconds, by public name."""
+
+CHAINS: dict[str, Callable[[Records], None]] = {
+    "CensoredBetaSynthesizer(pymc)": censored_beta("pymc"),
+    "CensoredBetaSynthesizer(stan)": censored_beta("stan"),
+    "PosteriorSynthesizer(pymc)": posterior,
+    "censor": censor,
+}
+"""What an engine's chains do, which compile."""
+
+
+def endless_stan(r: Records) -> None:
+    """Chains that are to be killed; the records' file is there while they run."""
+    from bayesdp.engines import stan
+    from bayesdp.synthesis.censored_chains import Chains
+
+    chains = Chains("stan", 4.0, 1, "add_remove", 0.0, (1.0, 1.0), (0.1, 1.5), 1000.0)
+    data = chains.stan_data(r.unit, r.weights)
+    stan.sample("censored_beta", data, variables=["phi"], draws=10**7, warmup=10**7, seed=0)
+
+
+def endless_pymc(r: Records) -> None:
+    """Chains that are to be killed, once the model is compiled."""
+    import nutpie
+
+    from bayesdp.engines import pymc
+
+    sample = nutpie.sample
+
+    def told(*arguments: Any, **options: Any) -> Any:
+        Path("sampling").touch()
+        return sample(*arguments, **options)
+
+    nutpie.sample = told
+    private = bdp.censor(r.model, epsilon=4.0, weights=r.weights)
+    pymc.sample(private, variables=["slope"], draws=10**7, warmup=10**7, seed=1)
+
+
+ENDLESS = {"stan": endless_stan, "pymc": endless_pymc}
+
+
+if __name__ == "__main__":
+    _records = Records(int(sys.argv[1]))
+    for _name in sys.argv[2:]:
+        (CASES | CHAINS | ENDLESS)[_name](_records)
