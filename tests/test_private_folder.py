@@ -20,8 +20,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no fo
 
 # Says when there is something to remove, and waits to be killed.
 PROGRAM = """
-import sys, time
+import signal, sys, time
 from bayesdp.private_folder import private_folder
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in background
 with private_folder() as folder:
     (folder / "inner").mkdir()
     (folder / "inner" / "records").write_text("confidential")

@@ -6,6 +6,7 @@ Run as a program, with a number that the records follow from and the names of wh
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -281,6 +282,8 @@ ENDLESS = {"stan": endless_stan, "pymc": endless_pymc}
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in background
     _records = Records(int(sys.argv[1]))
-    for _name in sys.argv[2:]:
-        (CASES | CHAINS | ENDLESS)[_name](_records)
+    with bdp.reproducible(_records.seed):  # chains that converge do so again
+        for _name in sys.argv[2:]:
+            (CASES | CHAINS | ENDLESS)[_name](_records)
