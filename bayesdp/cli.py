@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli, study_cli
+from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli, study_cli, synthesize_cli
 from bayesdp._version import __version__
 from bayesdp.cli_tables import print_table
 from bayesdp.errors import BayesDPError, InvalidInput
@@ -23,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(ledger_cli.app, name="ledger")
+app.command()(synthesize_cli.synthesize)
 app.command()(plan_cli.plan)
 app.command()(study_cli.study)
 
@@ -47,60 +48,6 @@ def _root(
     if version:
         typer.echo(f"bayesdp {__version__}")
         raise typer.Exit
-
-
-@app.command()
-def synthesize(
-    data: Annotated[Path, typer.Argument(help="Confidential records: a CSV or Parquet file.")],
-    column: Annotated[str, typer.Option(help="Column of 0 and 1 (or true and false).")],
-    out: Out,
-    epsilon: Annotated[float | None, typer.Option(help="Total privacy cost.")] = None,
-    copies: Annotated[int, typer.Option(help="Number of synthetic copies.")] = 5,
-    by: Annotated[str | None, typer.Option(help="Column of groups.")] = None,
-    size: Annotated[int | None, typer.Option(help="Records per copy; default n.")] = None,
-    prior: Annotated[
-        str | None, typer.Option(help="The mechanism's prior a,b, instead of epsilon.")
-    ] = None,
-    confidential_n: Annotated[
-        bool, typer.Option("--confidential-n", help="Protect n, and each record's group.")
-    ] = False,
-    groups: Annotated[
-        str | None, typer.Option(help="All groups there may be, with --confidential-n: a,b,c.")
-    ] = None,
-    equals: Annotated[str | None, typer.Option(help="What counts as 1, as it is written.")] = None,
-    above: Annotated[float | None, typer.Option(help="Numbers above it count as 1.")] = None,
-    ledger: Annotated[str | None, typer.Option(help="URL of the ledger to spend from.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Whose budget, with --ledger.")] = None,
-    force: Force = False,
-) -> None:
-    """Release private copies of a yes/no column, and what they promise."""
-    from bayesdp.release import MANIFEST
-    from bayesdp.storage import check_target
-    from bayesdp.synthesis.beta_binomial import BetaBinomialSynthesizer
-    from bayesdp.synthesis.tables import answers, group_labels, read_table
-
-    check_target(out, MANIFEST, force=force)  # before anything is spent or drawn
-    account = ledger_cli.account(ledger, dataset)
-    listed = cli_options.groups(groups) if groups else None
-    text = [name for name, given in ((column, equals), (by, listed)) if name and given is not None]
-    frame = read_table(data, [column, *([by] if by else [])], text=text)
-    labels = group_labels(frame[by], listed) if by else None
-    synthesizer = BetaBinomialSynthesizer(
-        epsilon=epsilon,
-        copies=copies,
-        size=size,
-        prior=cli_options.pair("prior", prior) if prior else None,
-        public_n=not confidential_n,
-        groups=list(listed.values()) if listed else None,
-    )
-    values = answers(frame[column], equals=equals, above=above)
-    release = synthesizer.release(values, by=labels, variable=column, ledger=account)
-    release.save(out, force=force)
-    typer.echo(f"released {release.copies} copies to {out}: {release.guarantee}")
-    for assumption in release.guarantee.assumptions:
-        typer.echo(f"  {assumption}")
-    if account is not None:
-        typer.echo(f"  left of {account.name}: {ledger_cli.pair(account.remaining())}")
 
 
 @app.command()

@@ -9,10 +9,14 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.manifest_text import SEAL, check_seal, read_json, sealed
 from bayesdp.mechanisms.base import Mechanism, mechanism_named
 
 FORMAT: Final = "bayesdp-release"
-VERSION: Final = 1
+VERSION: Final = 2
+
+STUMBLES: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What code that was written for sound values may raise at others."""
 
 Label = bool | str | int | float | None
 Origin = Literal["bayesdp", "elsewhere"]
@@ -62,7 +66,7 @@ class MechanismEntry(_Strict):
             )
         try:
             mechanism: Mechanism = made(**self.parameters)
-        except (InvalidInput, TypeError) as error:
+        except STUMBLES as error:
             raise InvalidRelease(f"mechanism {self.name!r}: {error}") from error
         return mechanism
 
@@ -115,11 +119,21 @@ class OutputsEntry(_Strict):
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
+class SealEntry(_Strict):
+    """A hash of all else in the manifest, and with a key its signature (`manifest_text`)."""
+
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    hmac_sha256: str | None = Field(pattern="^[0-9a-f]{64}$")
+
+
 class Manifest(_Strict):
-    """Everything a release folder says of itself."""
+    """Everything a release folder says of itself.
+
+    Version 1, before there was a seal, is read as it was.
+    """
 
     format: Literal["bayesdp-release"] = FORMAT
-    version: Literal[1] = VERSION
+    version: Literal[1, 2] = VERSION
     software: str
     origin: Origin
     reproducible: bool
@@ -130,24 +144,24 @@ class Manifest(_Strict):
     parts: list[PartEntry] = Field(min_length=1)
     guarantee: GuaranteeEntry | DistributionalEntry | None
     outputs: OutputsEntry
+    seal: SealEntry | None = None
+
+    def text(self, key: bytes | None = None) -> str:
+        """The manifest as it is written, with its seal."""
+        written = self.model_dump(mode="json", exclude={"seal"})
+        return json.dumps(sealed(written, key), indent=2) + "\n"
 
 
-def parse_manifest(text: str, where: str) -> Manifest:
-    """Validate a manifest's text.
+def parse_manifest(text: str, where: str, key: bytes | None = None) -> Manifest:
+    """Validate a manifest's text, and its signature where a key is given.
 
     Raises
     ------
     InvalidRelease
-        If it is truncated, not a release's, from a newer version, or has missing,
-        unknown or mistyped fields; the message names them.
+        If it is truncated, not a release's, from a newer version, was edited, or has
+        missing, unknown or mistyped fields; the message names them.
     """
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidRelease(
-            f"{where} is not valid JSON (truncated?): {error.msg} at line {error.lineno}; "
-            "get the release folder again from whoever published it"
-        ) from error
+    raw = read_json(text, where)
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise InvalidRelease(f"{where} is not a bayesdp release: its format is not {FORMAT!r}")
     version = raw.get("version")
@@ -156,10 +170,13 @@ def parse_manifest(text: str, where: str) -> Manifest:
             f"{where} has version {version}, written by a newer bayesdp; this one reads up to "
             f"version {VERSION}: pip install --upgrade bayesdp"
         )
+    if (SEAL in raw) == (version == 1):
+        raise InvalidRelease(f"{where} needs a {SEAL} from version 2 on, and has none in version 1")
+    check_seal(raw, key, where)
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]
         )
         raise InvalidRelease(f"{where} is not a valid manifest: {faults}") from error

@@ -230,70 +230,68 @@ class Release:
         own instead of `variable`. The order of the rows says nothing: groups in their order, and
         sorted within each.
         """
-        import numpy as np
-        import pandas as pd
+        from bayesdp.release_frames import frames
 
-        frames = []
-        for k in range(self.copies):
-            records = [part.mechanism.records(part.outputs[k]) for part in self.parts]
-            columns: dict[str, Any] = {}
-            if self.by is not None:
-                columns[self.by] = np.repeat(
-                    np.array(self.groups), [len(column) for column in records]
-                )
-            shown = np.concatenate(records)
-            names = shown.dtype.names
-            columns |= {n: shown[n] for n in names} if names else {self.variable: shown}
-            frames.append(pd.DataFrame(columns))
-        return frames
+        return frames(self)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what was released and how; the same for a saved and loaded copy."""
+        from bayesdp.release_frames import listed
+
         content = [
-            [part.group, MechanismEntry.of(part.mechanism).model_dump(), _listed(part)]
+            [part.group, MechanismEntry.of(part.mechanism).model_dump(), listed(part)]
             for part in self.parts
         ]
         return hashlib.sha256(json.dumps([self.by, content]).encode()).hexdigest()
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+    def save(self, folder: str | Path, *, force: bool = False, key: bytes | None = None) -> Path:
         """Write the release as a folder: `manifest.json` and `outputs.parquet`.
 
-        The folder appears whole or not at all, whenever the process is killed.
+        The folder appears whole or not at all, whenever the process is killed. The manifest holds
+        a hash of itself and of the table, which finds damage and hasty edits; whoever edits it on
+        purpose can compute another. A signature can't be made without its key.
 
         Parameters
         ----------
         folder : path
             Must not exist, unless `force`, which replaces an older release.
+        force : bool
+            Whether an older release there is replaced.
+        key : bytes, optional
+            A secret, at least 16 bytes, as ``secrets.token_bytes(32)``, to sign the release with
+            (HMAC-SHA256). Who has it can check a release by it, and also sign one.
 
         Raises
         ------
         ReleaseExists
             If the folder exists; with `force`, if it isn't a release.
+        InvalidInput
+            If `key` is no such secret.
         """
         from bayesdp.release_folder import write
 
-        return write(self, Path(folder), force=force)
+        return write(self, Path(folder), force=force, key=key)
 
     @classmethod
-    def load(cls, folder: str | Path) -> Release:
+    def load(cls, folder: str | Path, *, key: bytes | None = None) -> Release:
         """Read a release folder and check all of it.
+
+        Parameters
+        ----------
+        folder : path
+            As `save` wrote it, in this or an older version of the format.
+        key : bytes, optional
+            That the release must be signed with. Without, its hash is checked alone, which anybody
+            who changes a release can compute anew; one of version 1 has none.
 
         Raises
         ------
         InvalidRelease
-            If a file is missing or damaged, the outputs don't match their hash or can't
-            come from their mechanism, the version is newer, or the promise written down
-            isn't the one that the mechanisms give.
+            If a file is missing or damaged, the manifest or the outputs don't match their
+            hash or the key's signature, the outputs can't come from their mechanism, the version
+            is newer, or the promise written down isn't the one that the mechanisms give.
         """
         from bayesdp.release_folder import read
 
-        return read(Path(folder))
-
-
-def _listed(part: Part) -> dict[str, list[Any]]:
-    """The outputs as lists, a name a column."""
-    import numpy as np
-
-    encoded = part.mechanism.encode(part.outputs)
-    return {name: np.asarray(column).tolist() for name, column in encoded.items()}
+        return read(Path(folder), key)

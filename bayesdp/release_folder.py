@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import io
 import json
 import math
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bayesdp._version import __version__
-from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.errors import InvalidRelease
 from bayesdp.manifest import (
+    STUMBLES,
     DistributionalEntry,
     GuaranteeEntry,
     Manifest,
@@ -22,26 +22,32 @@ from bayesdp.manifest import (
     PartEntry,
     parse_manifest,
 )
-from bayesdp.mechanisms.base import Mechanism
+from bayesdp.manifest_text import check_key
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.release import MANIFEST, OUTPUTS, Part, Release
+from bayesdp.release_table import read_table, split_table, write_table
 from bayesdp.storage import whole_folder
 
 
-def write(release: Release, folder: Path, *, force: bool) -> Path:
+def write(release: Release, folder: Path, *, force: bool, key: bytes | None) -> Path:
     """Write a release; see `Release.save`."""
-    data = _parquet(release)
-    manifest = _manifest(release, hashlib.sha256(data).hexdigest())
+    check_key(key)
+    data = write_table([(part.mechanism, part.outputs) for part in release.parts])
+    text = _manifest(release, hashlib.sha256(data).hexdigest()).text(key)
     with whole_folder(folder, MANIFEST, force=force) as work:
         (work / OUTPUTS).write_bytes(data)
-        (work / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        (work / MANIFEST).write_text(text, encoding="utf-8")
     return folder
 
 
-def read(folder: Path) -> Release:
+def read(folder: Path, key: bytes | None) -> Release:
     """Read a release and check all of it; see `Release.load`."""
-    text = _bytes_of(folder, MANIFEST).decode("utf-8", errors="replace")
-    manifest = parse_manifest(text, str(folder / MANIFEST))
+    check_key(key)
+    try:
+        text = _bytes_of(folder, MANIFEST).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRelease(f"{folder / MANIFEST} is not text in UTF-8 (truncated?)") from error
+    manifest = parse_manifest(text, str(folder / MANIFEST), key)
     data = _bytes_of(folder, OUTPUTS)
     if hashlib.sha256(data).hexdigest() != manifest.outputs.sha256:
         raise InvalidRelease(
@@ -57,24 +63,12 @@ def read(folder: Path) -> Release:
             origin=manifest.origin,
             reproducible=manifest.reproducible,
         )
-    except InvalidInput as error:
+        _check_promise(release, manifest, folder)
+    except InvalidRelease:
+        raise
+    except STUMBLES as error:
         raise InvalidRelease(f"{folder}: {error}") from error
-    _check_promise(release, manifest, folder)
     return release
-
-
-def _parquet(release: Release) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    tables = []
-    for index, part in enumerate(release.parts):
-        columns = part.mechanism.encode(part.outputs)
-        rows = len(columns["copy"])
-        tables.append(pa.table({"part": [index] * rows, **columns}))
-    buffer = io.BytesIO()
-    pq.write_table(pa.concat_tables(tables), buffer)
-    return buffer.getvalue()
 
 
 PromiseEntry = GuaranteeEntry | DistributionalEntry
@@ -143,41 +137,30 @@ def _short(entry: PromiseEntry | None) -> str:
 
 def _bytes_of(folder: Path, name: str) -> bytes:
     try:
+        if not stat.S_ISREG((folder / name).stat().st_mode):  # a pipe would keep us waiting
+            raise InvalidRelease(f"{str(folder / name)!r} is not a file; a release folder has one")
         return (folder / name).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidRelease(
             f"{str(folder)!r} is not a release folder: it has no {name}"
         ) from error
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        if isinstance(error, InvalidRelease):
+            raise
+        raise InvalidRelease(f"{str(folder / name)!r} can't be read: {error}") from error
 
 
 def _parts(data: bytes, manifest: Manifest) -> Iterator[Part]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(io.BytesIO(data))
-        indices, claimed = table.column("part"), 0
-        for index, entry in enumerate(manifest.parts):
-            mechanism = entry.mechanism.build()
-            rows = table.filter(pc.equal(indices, index))
-            columns = {name: rows.column(name).to_numpy() for name in rows.column_names}
-            found = sorted(set(columns["copy"].tolist()))
-            if found != list(range(manifest.copies)):
-                raise InvalidRelease(
-                    f"copies is {manifest.copies} in {MANIFEST}, but part {index} of {OUTPUTS} has "
-                    f"{len(found)}, numbered {found[:5]}..."
-                )
-            claimed += rows.num_rows
-            yield Part(entry.group, mechanism, _decoded(mechanism, columns, manifest.copies))
-        if table.num_rows != claimed:
-            raise InvalidRelease(f"{OUTPUTS} has rows that belong to no part of {MANIFEST}")
-    except (pa.ArrowException, KeyError) as error:
-        raise InvalidRelease(f"{OUTPUTS} is not what its manifest says: {error}") from error
-
-
-def _decoded(mechanism: Mechanism, columns: dict[str, Any], copies: int) -> tuple[Any, ...]:
-    outputs = tuple(mechanism.decode(columns))
-    if len(outputs) != copies:
-        raise InvalidRelease(f"{OUTPUTS} holds {len(outputs)} outputs for {copies} copies")
-    return outputs
+    columns = read_table(data, OUTPUTS)
+    tables = split_table(columns, len(manifest.parts), manifest.copies, OUTPUTS)
+    for entry, table in zip(manifest.parts, tables, strict=True):
+        mechanism = entry.mechanism.build()
+        try:
+            outputs = tuple(mechanism.decode(table))
+        except STUMBLES as error:
+            raise InvalidRelease(f"{OUTPUTS} is not what its manifest says: {error}") from error
+        if len(outputs) != manifest.copies:
+            raise InvalidRelease(
+                f"{OUTPUTS} holds {len(outputs)} outputs for {manifest.copies} copies"
+            )
+        yield Part(entry.group, mechanism, outputs)

@@ -25,8 +25,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "region": rng.choice(["east", "north"], 300),
             "answer": rng.choice(["yes", "no"], 300),
             "hours": rng.uniform(0, 3, 300).round(1),
+            "id": range(300),
         }
     )
+    Path("twice.csv").write_text("voted,voted\n1,0\n0,1\n")
     frame.to_csv("data.csv", index=False)
     frame.to_parquet("data.parquet")
     frame.assign(voted=frame["voted"].where(frame.index != 7)).to_csv("holes.csv", index=False)
@@ -69,6 +71,16 @@ def test_groups_and_parquet(bayesdp):
     assert bayesdp("report p.nc r --out rep")[0] == 0
 
 
+def test_labels_of_each_record_are_published_on_request_alone(bayesdp):
+    """By a column that is nearly unique; one that isn't needs no list."""
+    line = "synthesize data.csv --column voted --epsilon 1 --copies 1 --out"
+    assert bayesdp(f"{line} all --by id --all-groups")[0] == 0
+    assert bdp.Release.load("all").groups == tuple(range(300))
+    ids = ",".join(map(str, range(300)))
+    assert bayesdp(f"{line} listed --by id --groups {ids}")[0] == 0
+    assert bdp.Release.load("listed").groups == tuple(range(300))
+
+
 def test_confidential_sizes(bayesdp):
     status, out, _ = bayesdp(
         "synthesize data.csv --column voted --by region --epsilon 1 --confidential-n "
@@ -87,7 +99,10 @@ def test_confidential_sizes(bayesdp):
 
 @pytest.mark.parametrize(
     ("option", "expected"),
-    [("--column answer --equals yes", "answer"), ("--column hours --above 1.5", "hours")],
+    [
+        ("--column answer --equals yes --values no,yes", "answer"),
+        ("--column hours --above 1.5", "hours"),
+    ],
 )
 def test_recoding(bayesdp, option, expected):
     assert bayesdp(f"synthesize data.csv {option} --epsilon 50 --out r")[0] == 0
@@ -114,7 +129,24 @@ BAD = {
     "synthesize data.csv --column answer --above 1 --epsilon 1 --out r": "not of numbers",
     "synthesize data.csv --column answer --equals a --above 1 --epsilon 1 --out r": "choose one",
     "synthesize holes.csv --column voted --epsilon 1 --out r": "missing values",
-    "synthesize holes.csv --column voted --equals 1.0 --epsilon 1 --out r": "missing values",
+    "synthesize holes.csv --column voted --equals 1.0 --values 1.0,0.0 --epsilon 1 --out r":
+        "missing values",
+    "synthesize data.csv --column answer --equals yes --epsilon 1 --out r": "values is not given",
+    "synthesize data.csv --column answer --values yes,no --epsilon 1 --out r":
+        "equals is not given",
+    "synthesize data.csv --column answer --equals maybe --values yes,no --epsilon 1 --out r":
+        "equals is 'maybe' and values is ['yes', 'no']",
+    "synthesize data.csv --column answer --equals yes --values yes,yes --epsilon 1 --out r":
+        "listed once",
+    "synthesize data.csv --column answer --equals yes --values yes,maybe --epsilon 1 --out r":
+        "none of values = ['maybe', 'yes']",
+    "synthesize twice.csv --column voted --epsilon 1 --out r": "column 'voted' is 2 times in",
+    "synthesize twice.csv --column voted.1 --epsilon 1 --out r": "column 'voted.1' isn't in",
+    "synthesize data.csv --column voted --by id --epsilon 1 --out r":
+        "by has 300 groups for 300 records",
+    "synthesize data.csv --column voted --all-groups --epsilon 1 --out r": "it goes with neither",
+    "synthesize data.csv --column voted --by id --groups 1,2 --all-groups --epsilon 1 --out r":
+        "it goes with neither",
     "synthesize data.csv --column voted --epsilon 0 --out r": "epsilon is 0",
     "synthesize data.csv --column voted --epsilon nan --out r": "epsilon is nan",
     "synthesize data.csv --column voted --epsilon inf --out r": "epsilon is inf",
@@ -210,6 +242,7 @@ def test_audit(bayesdp):
     assert status == 0
     assert out.count("no violation found") == 2
     assert out.startswith("east: ")
+    assert out.count("so many draws show at most 4.") == 2
     assert "trials is 5" in bayesdp("audit r --trials 5")[2]
 
 

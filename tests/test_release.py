@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
+from bayesdp.manifest_text import sealed
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.release import MANIFEST, OUTPUTS
 from bayesdp.storage import whole_folder
@@ -23,14 +24,14 @@ def folder(tmp_path: Path, grouped_release: bdp.Release) -> Path:
 
 
 def edit(folder: Path, **changes) -> None:
-    """Change a manifest's entries; a value of ... removes one."""
+    """Change a manifest's entries and its hash to match; a value of ... removes one."""
     manifest = json.loads((folder / MANIFEST).read_text())
     for name, value in changes.items():
         if value is ...:
             del manifest[name]
         else:
             manifest[name] = value
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+    (folder / MANIFEST).write_text(json.dumps(sealed(manifest)))
 
 
 def test_saved_and_loaded_is_the_same(folder: Path, grouped_release: bdp.Release):
@@ -137,7 +138,7 @@ def test_truncated_manifest(folder: Path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "newer bayesdp"),
+        ({"version": 3}, "newer bayesdp"),
         ({"version": "1"}, "version"),
         ({"format": "another"}, "not a bayesdp release"),
         ({"copies": ...}, "copies: Field required"),

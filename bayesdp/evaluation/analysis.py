@@ -15,7 +15,7 @@ from bayesdp.evaluation.declarations import model_of, synthesizer_of
 from bayesdp.evaluation.declared_files import read_declared
 from bayesdp.release import Release
 from bayesdp.storage import whole_folder
-from bayesdp.synthesis.tables import answers, group_labels, read_table
+from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table
 
 if TYPE_CHECKING:
     import arviz as az
@@ -41,6 +41,8 @@ class DataSection(_Section):
     """Several, for a synthesizer of tables."""
     by: str | None = None
     equals: str | None = None
+    values: list[str] | None = None
+    """All that may occur, with `equals`."""
     above: float | None = None
     labels: dict[str, str] | None = None
     public: bool = False
@@ -52,7 +54,13 @@ class DataSection(_Section):
             raise ValueError("give either column or columns")
         if self.columns is not None and (self.equals, self.above) != (None, None):
             raise ValueError("equals and above are about one column; give column, not columns")
+        check_values(self.equals, self.values)
         return self
+
+    def answers(self, frame: Any) -> Any:
+        """The column as 0/1 answers."""
+        column = frame[self.column]
+        return answers(column, equals=self.equals, values=self.values, above=self.above)
 
 
 class SynthesizerSection(BaseModel):
@@ -213,7 +221,7 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
     frame = read_table(source, [*columns, *([data.by] if data.by else [])], text=text)
     records: Any = frame[columns]
     if data.column is not None:
-        records = answers(frame[data.column], equals=data.equals, above=data.above)
+        records = data.answers(frame)
     by = group_labels(frame[data.by], data.labels) if data.by else None
     progress("draw private copies", 0.4)
     release = synthesizer.release(records, **({} if by is None else {"by": by}))

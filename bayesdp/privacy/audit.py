@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput
-from bayesdp.privacy.audit_draws import bounds_from_draws
+from bayesdp.privacy.audit_draws import bounds_from_draws, largest_bound, smallest_fault
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -43,6 +43,7 @@ from bayesdp.privacy.guarantee import Guarantee
 
 Pair = tuple[Any, Any]
 _CHECKED = 1000  # draws
+_POWER = 0.99
 
 
 class Auditable(Protocol):
@@ -74,7 +75,8 @@ class Audit:
         What the mechanism promises.
     epsilon_lower : float
         Largest lower bound on epsilon at the claimed delta, valid with probability
-        1 - alpha; 0 where the draws show nothing.
+        1 - alpha; 0 where the draws show nothing. How much they could have shown, by which it is
+        to be judged, say `epsilon_attainable` and `smallest_fault`.
     epsilon_exact : float or None
         Exact epsilon of the law at the claimed delta over the pairs tried, where the
         outputs can be listed.
@@ -112,15 +114,51 @@ class Audit:
         )
         return by_law or self.epsilon_lower > self.claim.epsilon
 
+    @property
+    def epsilon_attainable(self) -> float:
+        """The largest `epsilon_lower` that so many draws can show, whatever the mechanism does."""
+        return largest_bound(self.trials, self.claim.delta, self._level)
+
+    @property
+    def smallest_fault(self) -> float | None:
+        """Least probability of a fault that such an audit convicts in most runs; None if none.
+
+        A fault is an event of one neighbour that the other never gives, and that the law's log
+        ratios tell from all others. Where the half of the draws that chooses an event has chosen
+        this one, the other half convicts with probability 0.99. What is rarer, or differs less
+        between neighbours, may stay unseen, and so may a promise that is false by as much.
+        """
+        return smallest_fault(
+            self.trials, self.claim.delta, self._level, self.claim.epsilon, _POWER
+        )
+
+    @property
+    def _level(self) -> float:
+        return self.alpha / (4 * self.pairs)  # two directions, two intervals
+
+    def _power(self) -> str:
+        most, least = self.epsilon_attainable, self.smallest_fault
+        if least is None:
+            return f"so many draws show at most {most:.4g}, and could convict nothing"
+        return (
+            f"so many draws show at most {most:.4g}, and in most runs convict an output of one "
+            f"neighbour alone that comes once in {1 / least:,.0f} draws or more often"
+        )
+
     def __str__(self) -> str:
-        verdict = "CONVICTED: the claim is false" if self.convicted else "no violation found"
+        blind = self.smallest_fault is None and self.epsilon_exact is None
+        verdict = "no violation could be found" if blind else "no violation found"
+        if self.convicted:
+            verdict = "CONVICTED: the claim is false"
+        share = self.epsilon_lower / self.claim.epsilon if self.claim.epsilon else 1.0
+        reach = f", {share:.0%} of the claim" if share < 1 else ""
         exact = "" if self.epsilon_exact is None else f", law epsilon = {self.epsilon_exact:.6g}"
         searched = f", {self.searched:,} others looked at" if self.searched else ""
         beyond = f"; {self.impossible:,} draws that the law calls impossible"
         return (
             f"{verdict} (claim {self.claim}; draws show epsilon >= {self.epsilon_lower:.4g}"
-            f"{exact}; {self.pairs} pairs of neighbours{searched}, {self.trials:,} draws each"
-            f"{beyond if self.impossible else ''})"
+            f"{reach}; {self._power()}{exact}; {self.pairs} pairs of neighbours{searched}, "
+            f"{self.trials:,} draws each{beyond if self.impossible else ''})"
         )
 
 

@@ -57,6 +57,34 @@ def log_ratio_bound(
         return np.asarray(np.log(np.maximum(lower - delta, 0.0)) - np.log(upper))
 
 
+def largest_bound(trials: int, delta: float, level: float) -> float:
+    """The bound of an event that is seen in every draw of one neighbour and none of the other."""
+    tested = trials - trials // 2
+    return float(log_ratio_bound(tested, 0, tested, delta, level))
+
+
+def smallest_fault(
+    trials: int, delta: float, level: float, epsilon: float, power: float
+) -> float | None:
+    """The least probability q of an event that convicts, with probability `power`.
+
+    Of an event that the other neighbour never gives, chosen beforehand or by the draws that choose:
+    h of n tested draws convict if their bound exceeds `epsilon`, and Pr[Binomial(n, q) >= h] is the
+    regularised incomplete beta function I_q(h, n - h + 1). None if not even h = n convicts.
+    """
+    from scipy import special
+
+    n = trials - trials // 2
+    if largest_bound(trials, delta, level) <= epsilon:
+        return None
+    low, high = 0, n  # too few, and enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = log_ratio_bound(middle, 0, n, delta, level) > epsilon
+        low, high = (low, middle) if enough else (middle, high)
+    return float(special.betaincinv(high, n - high + 1, power))
+
+
 def log_ratios(mechanism: Any, draws: NDArray[Any], pair: tuple[Any, Any]) -> NDArray[np.float64]:
     """log Pr[z | one] - log Pr[z | other] of each; NaN where both are impossible."""
     with np.errstate(invalid="ignore"):

@@ -13,6 +13,7 @@ from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
 from bayesdp.privacy.ledger_filter import Cost, charge, keeps, left, refusal, together
+from bayesdp.privacy.ledger_names import alike, check_name, find_name
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class Ledger:
         Parameters
         ----------
         dataset : str
-            Its name, at most 200 characters.
+            Its name, at most 200 characters. Names that look the same are one: outer spaces are
+            dropped, and letters composed (Unicode's NFC).
         epsilon : float
             Positive and finite.
         delta : float
@@ -96,12 +98,10 @@ class Ledger:
         Raises
         ------
         InvalidInput
-            If an argument is out of its range, or there is such a dataset.
+            If an argument is out of its range, or there is such a dataset already, by a name
+            that looks the same.
         """
-        if not isinstance(dataset, str) or not 0 < len(dataset) <= 200 or not dataset.isprintable():
-            raise InvalidInput(
-                f"dataset is {dataset!r}; it must be a text of 1 to 200 printable characters"
-            )
+        name = check_name(dataset)
         delta = check_delta(delta)
         kept = delta / 2 if conversion_delta is None else conversion_delta
         if not is_number(kept) or not 0 <= kept <= delta:
@@ -111,8 +111,8 @@ class Ledger:
         budget = Budget(
             check_epsilon(epsilon), delta, check_neighbours(neighbours), now(), float(kept)
         )
-        self._store.create(dataset, budget.body(dataset))
-        return DatasetLedger(self._store, dataset)
+        self._store.create(name, budget.body(name))
+        return DatasetLedger(self._store, name)
 
     def datasets(self) -> list[str]:
         """The names of the datasets, in the order of their creation."""
@@ -124,7 +124,9 @@ class Ledger:
         Parameters
         ----------
         name : str
-            As given to `create`.
+            As given to `create`, or one that looks the same. Where an older version of bayesdp
+            has written several that do, the exact one is meant, and only the first of them, in the
+            order of their creation, is spent from.
         accept_unproved : bool
             Whether spends made through it may be AS_PUBLISHED: claims that are false or
             unproved, so that the total is no promise either.
@@ -134,14 +136,8 @@ class Ledger:
         InvalidInput
             If there is no such dataset; the message lists those there are.
         """
-        names = self.datasets()
-        if name not in names:
-            known = f"it has {', '.join(map(repr, names))}" if names else "it is empty"
-            raise InvalidInput(
-                f"dataset is {name!r}, which isn't in the ledger {self._store.name}: {known}. "
-                "Give a dataset its budget first: ledger.create(name, epsilon=..., ...)"
-            )
-        return DatasetLedger(self._store, name, accept_unproved=accept_unproved)
+        exact, first = find_name(self.datasets(), name, self._store.name)
+        return DatasetLedger(self._store, exact, accept_unproved=accept_unproved, instead=first)
 
     def verify(self, heads: Mapping[str, str] | None = None) -> dict[str, str]:
         """Check every row of every dataset against the chain of hashes.
@@ -174,7 +170,8 @@ class Ledger:
         for chain in chains.values():
             if not keeps(chain.budget, chain.entries):
                 raise chain.corrupted(len(chain.entries), "more was spent than the budget")
-        for dataset, head in (heads or {}).items():
+        for given, head in (heads or {}).items():
+            dataset = given if given in chains else (*alike(chains, given), given)[0]
             if dataset not in chains or head not in chains[dataset].hashes:
                 raise LedgerCorrupted(
                     f"dataset {dataset!r}: hash {head} isn't in its history any more, so that was "
@@ -188,11 +185,14 @@ class Ledger:
 class DatasetLedger:
     """One dataset's budget; get it from `Ledger.dataset`.
 
-    It reads each row once, so that a spend stays fast; several threads may share it.
+    It reads each row once; several threads may share it.
     """
 
-    def __init__(self, store: Store, name: str, *, accept_unproved: bool = False) -> None:
+    def __init__(
+        self, store: Store, name: str, *, accept_unproved: bool = False, instead: str = ""
+    ) -> None:
         self.name = name
+        self._instead = instead or name
         self._store = store
         self._accept_unproved = accept_unproved
         self._chain = Chain(name)
@@ -258,7 +258,8 @@ class DatasetLedger:
             If it costs more than is left.
         InvalidInput
             If it promises nothing (as a seeded release), is under a relation that says
-            nothing about the dataset's, or is unproved and that isn't accepted.
+            nothing about the dataset's, or is unproved and that isn't accepted; or the dataset's
+            name looks like that of an earlier one, whose budget is the one to spend.
         LedgerCorrupted
             If the dataset's history isn't what was written.
         LedgerUnavailable
@@ -267,6 +268,11 @@ class DatasetLedger:
         refuse_distributional(guarantee, "a ledger")
         if not isinstance(guarantee, Guarantee):
             raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
+        if self._instead != self.name:
+            raise InvalidInput(
+                f"dataset {self.name!r} looks like {self._instead!r}, which was there first; "
+                "records have one budget: spend from ledger.dataset(...) with that name"
+            )
         unproved = guarantee.strength is Strength.AS_PUBLISHED
         if unproved and not (accept_unproved or self._accept_unproved):
             raise InvalidInput(

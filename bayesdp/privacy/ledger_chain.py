@@ -244,7 +244,7 @@ class Chain:
         position = len(self.hashes)
         if row.position != position:
             raise self.corrupted(position, f"it is missing; the next one is {row.position}")
-        if link(self.head, row.body) != row.hash:
+        if not isinstance(row.body, str) or link(self.head, row.body) != row.hash:
             raise self.corrupted(position, "its content or its place doesn't match its hash")
         try:
             body = json.loads(row.body)

@@ -10,6 +10,7 @@ read `FOR UPDATE`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -17,6 +18,7 @@ from sqlalchemy.engine import Connection
 from bayesdp.errors import InvalidInput, LedgerCorrupted
 from bayesdp.privacy.ledger_chain import GENESIS, Chain, Row, link, seal
 from bayesdp.privacy.ledger_database import Database
+from bayesdp.privacy.ledger_names import alike
 
 VERSION = 1
 """The version of the tables that this bayesdp writes."""
@@ -89,6 +91,8 @@ class Store:
         ------
         InvalidInput
             If they are of a newer version, or the file's folder doesn't exist.
+        LedgerCorrupted
+            If they are of a version that there never was.
         LedgerUnavailable
             If the database can't be reached.
         """
@@ -114,7 +118,7 @@ class Store:
         Raises
         ------
         InvalidInput
-            If there is such a dataset.
+            If there is such a dataset, or one whose name looks the same.
         """
         if self._database.is_missing:
             self._database.make()
@@ -123,9 +127,10 @@ class Store:
             if _version(connection, self.name) is None:
                 _make_tables(connection)
             row = connection.execute(sa.select(_ledger).with_for_update()).one()
-            if connection.execute(sa.select(_dataset).where(_dataset.c.name == name)).first():
+            names = connection.execute(sa.select(_dataset.c.name).order_by(_dataset.c.number))
+            if there := alike(names.scalars(), name):
                 raise InvalidInput(
-                    f"dataset {name!r} exists already in {self.name}, and a budget is never "
+                    f"dataset {there[0]!r} exists already in {self.name}, and a budget is never "
                     "changed or started afresh; use ledger.dataset(...) with this name"
                 )
             first = link(GENESIS, body)
@@ -205,6 +210,8 @@ class Store:
         if row is None:
             raise chain.corrupted(None, "it is gone from the list of datasets")
         _check_version(row.version, self.name)
+        if not isinstance(row.rows, int):
+            raise chain.corrupted(None, "its count or last hash was changed")
         stored = connection.execute(_rows_from, key | {"start": chain.overlap})
         chain.extend(Row(*each) for each in stored)
         chain.check_end(row.rows, row.head)
@@ -223,7 +230,14 @@ def _version(connection: Connection, where: str) -> int | None:
     return int(version)
 
 
-def _check_version(version: int, where: str) -> None:
+def _check_version(version: Any, where: str) -> None:
+    if not isinstance(version, int) or version < 1:
+        raise LedgerCorrupted(
+            f"the ledger {where} has version {version!r}, which no bayesdp has written; restore it "
+            "from a backup that holds every spend",
+            None,
+            None,
+        )
     if version > VERSION:
         raise InvalidInput(
             f"the ledger {where} has version {version}, written by a newer bayesdp; this one "

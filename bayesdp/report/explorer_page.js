@@ -54,6 +54,9 @@ const CONTROLS = {
     range: "0 to 100",
   },
 };
+const OUTPUTS_CALLED = {
+  beta_binomial: "copies", discrete_laplace: "noisy counts", randomized_response: "answers",
+};
 const active = Object.keys(CONTROLS).filter((name) => byId(name));
 
 let group; // of the release
@@ -92,8 +95,14 @@ function accept(name) {
 
 function hint(name) {
   const value = CONTROLS[name].typed(own[name]);
-  if (name === "n" && !content.published) return `not published; set to ${value} to begin with`;
-  return `in the release ${value}${name === "share" ? "%" : ""}`;
+  const start = name === "n" && !content.published ? `not published; set to ${value} to begin with`
+    : `in the release ${value}${name === "share" ? "%" : ""}`;
+  return name === "share" || settings[name] === own[name] ? start : `${start}; held: ${heldWords()}`;
+}
+
+// What stays as it is while the others slide: not what another release of the same records shows.
+function heldWords() {
+  return `${percent(settings.share, 0.01)} ones in the ${OUTPUTS_CALLED[group.kind]}`;
 }
 
 // Whether the page's numbers of the release are those that bayesdp computed.
@@ -149,7 +158,9 @@ function showControl(name) {
   slider.setAttribute("aria-valuetext", words(value));
   slider.style.setProperty("--filled", `${(100 * nearest) / Math.max(stops[name].length - 1, 1)}%`);
   const number = byId(`${name}-number`);
-  if (number.getAttribute("aria-invalid") !== "true") number.value = typed(value);
+  if (number.getAttribute("aria-invalid") === "true") return;
+  number.value = typed(value);
+  byId(`${name}-released`).textContent = hint(name);
 }
 
 function showRow(row, found, posterior) {
@@ -183,11 +194,18 @@ function showWords(now, moved) {
   const times = naive ? (posterior.high - posterior.low) / (naive.high - naive.low) : 0;
   const against = times >= 1.05 && times < Infinity
     ? ` That is ${Number(times.toPrecision(3)).toLocaleString("en")} times as wide as the interval that ignores the randomisation.` : "";
+  const outputs = OUTPUTS_CALLED[group.kind];
+  const other = ["epsilon", "copies", "n"].some((name) => settings[name] !== own[name]);
+  const supposed = other
+    ? `If ${outputs} made with these settings had the same ${percent(settings.share, 0.01)} ones, they would put`
+    : "Such a release would put";
+  const caution = other ? ` The same records would have given other ${outputs}: the proportion of ones `
+    + "in them is held, and moves only by its own slider." : "";
   byId("answer").replaceChildren(
-    `${moved ? "Such a release would put" : "The release puts"} the proportion with `,
+    `${moved ? supposed : "The release puts"} the proportion with `,
     tag("em", content.variable), `\u00a0=\u00a01${where} between `,
     tag("strong", span(posterior).replace(" to ", " and ")),
-    `, with probability ${level}.${against}`,
+    `, with probability ${level}.${against}${caution}`,
   );
   byId("settings-words").textContent = `${moved ? "Settings" : "The release"}: ${set}.`;
   byId("mechanism-words").textContent = mechanismWords(group, now);

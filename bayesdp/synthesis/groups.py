@@ -13,6 +13,7 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.counts.count import is_missing
 
 T = TypeVar("T")
+_FEW = 20  # groups, that somebody has looked at
 
 
 def name_of(column: Any, default: str) -> str:
@@ -64,6 +65,19 @@ def labels_of(by: Any) -> NDArray[Any]:
     return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
 
 
+def check_not_of_each(groups: int, records: int) -> None:
+    """Refuse labels that nobody has listed and that are nearly each record's own, as an id is.
+
+    What is looked at is public where groups needn't be listed: their labels and sizes.
+    """
+    if groups > _FEW and 2 * groups > records:
+        raise InvalidInput(
+            f"by has {groups:,} groups for {records:,} records, and every label is published; an "
+            "id names people. Choose a column of groups, or list the labels that may be "
+            "published as groups (--groups a,b,c; --all-groups for all that occur)"
+        )
+
+
 def complete_groups(
     found: Mapping[Label, T],
     empty: T,
@@ -85,13 +99,13 @@ def complete_groups(
     public_n : bool
         Whether the groups' sizes are public.
     size : callable
-        Whether, or how many, records one has.
+        How many records one has.
 
     Raises
     ------
     InvalidInput
-        If groups aren't listed though which of them occur is confidential; if others occur; or if
-        one has no records where that is public.
+        If groups aren't listed though which of them occur is confidential, or though there are
+        nearly as many as records; if others occur; or if one has no records where that is public.
     """
     if groups is None:
         if not public_n:
@@ -103,6 +117,7 @@ def complete_groups(
             raise InvalidInput("data is empty; there is nothing to release")
         if not all(size(one) for one in found.values()):
             raise InvalidInput("a group has n = 0 records; leave it out, or keep n confidential")
+        check_not_of_each(len(found), sum(int(size(one)) for one in found.values()))
         return dict(found)
     listed = [check_label(label) for label in groups]
     if len(set(listed)) < len(listed) or not listed:

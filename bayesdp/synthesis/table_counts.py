@@ -173,4 +173,4 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
 
 def _complete(made: Tabulated, tables: Tables, empty: NDArray[np.int64]) -> Tables:
     """All listed groups, also those without records, in the listed order."""
-    return complete_groups(tables, empty, made.groups, public_n=made.public_n, size=np.any)
+    return complete_groups(tables, empty, made.groups, public_n=made.public_n, size=np.sum)

@@ -35,7 +35,7 @@ def read_table(
     Raises
     ------
     InvalidInput
-        If the file isn't there or isn't a table, or a column isn't in it.
+        If the file isn't there or isn't a table, or a column isn't in it, or is there twice.
     """
     import pandas as pd
 
@@ -49,6 +49,9 @@ def read_table(
         raise InvalidInput(f"data is {name!r}, but there is no such file")
     try:
         if path.suffix == ".csv":
+            # pandas would rename a column whose name is there twice.
+            header = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0].tolist()
+            _check_columns(header, columns, name)
             return _select(pd.read_csv(path, dtype=dict.fromkeys(text, object)), columns, name)
         import pyarrow.parquet as pq
 
@@ -61,7 +64,11 @@ def read_table(
 
 
 def answers(
-    column: pd.Series[Any], *, equals: str | None = None, above: float | None = None
+    column: pd.Series[Any],
+    *,
+    equals: str | None = None,
+    values: Collection[str] | None = None,
+    above: float | None = None,
 ) -> pd.Series[Any]:
     """A column as 0/1 answers.
 
@@ -70,21 +77,30 @@ def answers(
     column : Series
         Missing values stay missing, for the synthesizer to refuse.
     equals : str, optional
-        The value that counts as 1, as it is written in a CSV file; every other one counts as 0.
-        A column from there must have been read as text.
+        The value that counts as 1, as it is written in a CSV file; the others in `values` count as
+        0. A column from there must have been read as text.
+    values : collection of str, optional
+        All values that may occur, with `equals`: public, chosen without the data. So that a value
+        which is mistyped is found without looking at the records.
     above : float, optional
         Numbers above it count as 1, the others as 0.
 
     Raises
     ------
     InvalidInput
-        If both are given, or `above` with a column of text.
+        If both are given, or `above` with a column of text; if `equals` isn't among `values`, or
+        one is given without the other; or if another value occurs, which isn't shown.
     """
-    if equals is not None and above is not None:
-        raise InvalidInput("equals and above are both given; choose one")
+    listed = check_values(equals, values, above)
     present = column.notna()
     if equals is not None:
-        chosen = column.astype(str).str.strip() == equals.strip()
+        written = column.astype(str).str.strip()
+        if not written[present].isin(listed).all():
+            raise InvalidInput(
+                f"column {column.name!r} has a record that is none of values = {sorted(listed)}; "
+                "list all that may occur"
+            )
+        chosen = written == equals.strip()
     elif above is not None:
         if column.dtype.kind not in "iufb":
             raise InvalidInput(f"above is {above}, but column {column.name!r} is not of numbers")
@@ -92,6 +108,30 @@ def answers(
     else:
         return column
     return chosen.astype(object).where(present, None) if not present.all() else chosen
+
+
+def check_values(
+    equals: str | None, values: Collection[str] | None, above: float | None = None
+) -> list[str]:
+    """All values that may occur, or none where `equals` isn't given; else raise InvalidInput."""
+    if equals is not None and above is not None:
+        raise InvalidInput("equals and above are both given; choose one")
+    listed = [value.strip() for value in values or ()]
+    if equals is None:
+        if values is not None:
+            raise InvalidInput(f"values is {listed}, but equals is not given; say what counts as 1")
+        return []
+    if values is None:
+        raise InvalidInput(
+            f"equals is {equals!r}, but values is not given; list all values that may occur, "
+            f"without looking at the data, for example --values {equals.strip()},no"
+        )
+    if equals.strip() not in listed or len(set(listed)) < max(len(listed), 2):
+        raise InvalidInput(
+            f"equals is {equals!r} and values is {listed}; it must be one of them, and each of "
+            "them, two or more, listed once"
+        )
+    return listed
 
 
 def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None) -> pd.Series[Any]:
@@ -149,7 +189,13 @@ def _select(frame: pd.DataFrame, columns: list[str], name: str) -> pd.DataFrame:
     return frame[list(dict.fromkeys(columns))]
 
 
-def _check_columns(there: list[str], wanted: list[str], name: str) -> None:
+def _check_columns(there: list[Any], wanted: list[str], name: str) -> None:
     for column in wanted:
         if column not in there:
-            raise InvalidInput(f"column {column!r} isn't in {name}, which has {', '.join(there)}")
+            known = ", ".join(map(str, there))
+            raise InvalidInput(f"column {column!r} isn't in {name}, which has {known}")
+        if there.count(column) > 1:
+            raise InvalidInput(
+                f"column {column!r} is {there.count(column)} times in {name}; give each column a "
+                "name of its own"
+            )

@@ -39,7 +39,9 @@ MAY_IMPORT = {
     "report": {"privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
 }
 TOP = {"checks", "errors", "kernel_cache", "private_folder", "resources", "storage", "_version"}
-ROOM_OF = {"manifest": "release", "release_folder": "release"}
+ROOM_OF = dict.fromkeys(
+    ("manifest", "manifest_text", "release_folder", "release_frames", "release_table"), "release"
+)
 
 
 def imports(path: Path) -> set[str]:

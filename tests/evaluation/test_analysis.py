@@ -101,6 +101,8 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
         ('"binomial"', '"gamma"', "model.family"),
         ('column = "y"', 'column = "y"\ncolumns = ["y"]', "either column or columns"),
         ('column = "y"', 'columns = ["y"]\nabove = 0', "about one column"),
+        ('column = "y"', 'column = "y"\nequals = "1"', "values is not given"),
+        ('column = "y"', 'column = "y"\nequals = "2"\nvalues = ["1", "0"]', "one of them"),
         ('"binomial"\n', '"binomial"\nn_range = [9]\n', "n_range is"),
         ('"binomial"\n', '"binomial"\nsd = 1.0\n', "model.sd: a BinomialModel has no such"),
         ('"binomial"', '"ergm"', "model.formula is missing"),

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.mechanisms.counts.count import Count
 from bayesdp.privacy.audit_draws import log_ratio_bound
 from bayesdp.privacy.audit_search import exact_epsilon
 
@@ -209,3 +210,69 @@ def test_exact_epsilon_with_delta_is_the_smallest():
 def test_bad_arguments_are_named(options, message):
     with pytest.raises(bdp.InvalidInput, match=message):
         bdp.audit(bdp.BetaBinomialMechanism(10, 2, (1.0, 1.0)), **options)
+
+
+# What an audit could have found.
+
+
+@dataclass(frozen=True)
+class Leaking:
+    """A beta-binomial mechanism that shows its last output with probability `leak` to one side."""
+
+    made: bdp.BetaBinomialMechanism
+    leak: float
+    seed: int
+
+    def __getattr__(self, name):
+        return getattr(self.made, name)
+
+    def guarantee(self):
+        return self.made.guarantee()
+
+    def pairs(self):
+        return [(Count(1, 30), Count(0, 30))]
+
+    def release(self, statistic, copies=1):
+        rng = np.random.default_rng((self.seed, statistic.successes, copies))
+        a, b = self.made.prior
+        x = statistic.successes
+        z = rng.binomial(self.made.size, rng.beta(a + x, b + 30 - x, copies))
+        return np.where(rng.random(copies) < self.leak * x, self.made.size, z)
+
+
+@pytest.mark.parametrize(("times", "least", "most"), [(1.0, 0.8, 1.0), (0.2, 0.0, 0.05)])
+def test_the_smallest_fault_is_convicted_and_much_smaller_ones_are_not(times, least, most):
+    """100 runs with a fault planted, of which a few choose an event with less of it."""
+    made = bdp.BetaBinomialMechanism.calibrate(n=30, size=30, epsilon=1.0)
+    fault = bdp.audit(Leaking(made, 0.0, 0), trials=4000).smallest_fault
+    runs = [bdp.audit(Leaking(made, times * fault, k), trials=4000) for k in range(100)]
+    convicted = np.mean([run.epsilon_lower > run.claim.epsilon for run in runs])
+    assert least <= convicted <= most
+
+
+def test_the_largest_bound_is_that_of_a_mechanism_that_shows_everything():
+    @dataclass(frozen=True)
+    class Everything(NoisyNumber):
+        def release(self, statistic, copies=1):
+            return np.full(copies, statistic)
+
+    found = bdp.audit(Everything(stats.laplace(scale=0.1), 1.0, claim(1.0)), trials=2000)
+    assert found.convicted
+    assert found.epsilon_lower == found.epsilon_attainable
+    # log(L / U) of 1,000 hits and no miss, each at level 1e-6 / 4
+    low = (1e-6 / 4) ** (1 / 1000)
+    assert found.epsilon_attainable == pytest.approx(math.log(low / (1 - low)), rel=1e-9)
+
+
+def test_draws_that_could_convict_nothing_acquit_nothing():
+    made = NoisyNumber(stats.laplace(scale=0.1), 1.0, claim(10.0))
+    few = bdp.audit(made, trials=2000)
+    assert few.epsilon_attainable < 10
+    assert few.smallest_fault is None
+    assert str(few).startswith("no violation could be found")
+    assert "could convict nothing" in str(few)
+    many = bdp.audit(made, trials=1_000_000)
+    assert "no violation found" in str(many)
+    assert many.smallest_fault < 1
+    assert f"once in {1 / many.smallest_fault:,.0f} draws" in str(many)
+    assert f"{many.epsilon_lower / 10:.0%} of the claim" in str(many)

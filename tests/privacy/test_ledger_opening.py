@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 import bayesdp as bdp
-from bayesdp.privacy import ledger_store
+from bayesdp.privacy import ledger_chain, ledger_store
 from tests.privacy.ledgers import promise
 
 
@@ -50,6 +50,50 @@ def test_unknown_and_second_datasets(survey, url):
     assert survey.remaining().epsilon == 1.0
 
 
+SPELLINGS = ["Z\u00fcrich 2026", "Zu\u0308rich 2026", "  Z\u00fcrich 2026 ", "Zu\u0308rich 2026\t"]
+
+
+@pytest.mark.parametrize("written", SPELLINGS[:3])
+def test_names_that_look_the_same_are_one_budget(url, written):
+    ledger = bdp.Ledger.open(url)
+    ledger.create(written, epsilon=1.0, neighbours="edge").spend(promise(0.9, neighbours="edge"))
+    assert ledger.datasets() == [SPELLINGS[0]]
+    for other in SPELLINGS:
+        with pytest.raises(bdp.InvalidInput, match="exists already"):
+            ledger.create(other, epsilon=1.0, neighbours="edge")
+        with pytest.raises(bdp.BudgetExceeded):
+            ledger.dataset(other).spend(promise(0.9, neighbours="edge"))
+        assert ledger.verify({other: ledger.verify()[SPELLINGS[0]]})
+
+
+def test_a_ledger_with_names_as_they_were_typed_stays_one_budget_a_name(url):
+    """As an older version has written them."""
+    ledger = bdp.Ledger.open(url)
+    for typed in ("s ", "t", "  s"):
+        budget = ledger_chain.Budget(1.0, 0.0, bdp.Neighbours.EDGE, ledger_chain.now())
+        writes_names_as_typed(ledger, typed, budget.body(typed))
+    assert ledger.datasets() == ["s ", "t", "  s"]
+    assert len(ledger.verify()) == 3
+    for name in ("s", "s ", " s"):
+        assert ledger.dataset(name).name == "s "
+        with pytest.raises(bdp.InvalidInput, match="'s ' exists already"):
+            ledger.create(name, epsilon=1.0, neighbours="edge")
+    ledger.dataset("s").spend(promise(0.9, neighbours="edge"))
+    second = ledger.dataset("  s")
+    assert (second.name, second.history()) == ("  s", [])
+    with pytest.raises(bdp.InvalidInput, match="looks like 's '"):
+        second.spend(promise(0.9, neighbours="edge"))
+    with pytest.raises(bdp.BudgetExceeded):
+        ledger.dataset("s").spend(promise(0.9, neighbours="edge"))
+    assert len(ledger.verify()) == 3
+
+
+def writes_names_as_typed(ledger, name, body):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger_store, "alike", lambda names, name: [])
+        ledger._store.create(name, body)
+
+
 BAD_BUDGETS = [
     ({"epsilon": math.nan}, "epsilon is nan"),
     ({"epsilon": -1.0}, "epsilon is -1"),
@@ -67,6 +111,9 @@ BAD_BUDGETS = [
     ({"delta": 0.1, "conversion_delta": "all"}, "conversion_delta is 'all'"),
     ({"neighbours": "replace"}, "neighbours is 'replace'; it must be one of"),
     ({"dataset": ""}, "dataset is ''"),
+    ({"dataset": "  "}, "dataset is '  '"),
+    ({"dataset": "a\u200b"}, "printable"),
+    ({"dataset": 5}, "dataset is 5"),
     ({"dataset": "a\nb"}, "printable"),
     ({"dataset": "a" * 201}, "1 to 200"),
 ]

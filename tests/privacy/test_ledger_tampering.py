@@ -93,6 +93,36 @@ def test_tampering_with_the_list_of_datasets_is_found(tamper, kind):
         ledger.verify()
 
 
+@pytest.mark.parametrize("version", ["0", "-1"])
+def test_a_version_that_there_never_was_is_found(tamper, url, version):
+    ledger = tamper(f"UPDATE bayesdp_ledger SET version = {version}")
+    for look in (lambda: bdp.Ledger.open(url), ledger.datasets, ledger.verify):
+        with pytest.raises(bdp.LedgerCorrupted, match=f"has version {version}, which no"):
+            look()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE bayesdp_ledger SET version = 'one'",
+        "UPDATE bayesdp_ledger SET version = 0.5",
+        "UPDATE bayesdp_dataset SET rows = 'five' WHERE name = 's'",
+        "UPDATE bayesdp_entry SET body = x'00' WHERE position = 2 AND dataset = 's'",
+        "UPDATE bayesdp_entry SET position = 'two' WHERE position = 2 AND dataset = 's'",
+    ],
+)
+def test_values_of_another_type_are_found(tmp_path, statement):
+    """SQLite holds any type in any column."""
+    ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
+    account = ledger.create("s", epsilon=4.0, neighbours="edge")
+    for _ in range(4):
+        account.spend(promise(0.5, neighbours="edge"))
+    with sqlite3.connect(tmp_path / "b.db") as connection:
+        connection.execute(statement)
+    with pytest.raises(bdp.LedgerCorrupted):
+        ledger.verify()
+
+
 def test_an_old_copy_is_found_by_who_knows_better(tmp_path):
     """By a handle that has read more, and by a hash that was kept elsewhere."""
     path = tmp_path / "b.db"

@@ -277,6 +277,27 @@ class TestSliders:
         assert page.find("copies-number").get_attribute("aria-invalid") == "true"
         self.agrees(page, COPIES)
 
+    def test_what_is_held_is_said_where_it_slides(self, browser, grouped, tmp_path):
+        """Copies that stay as they are while epsilon slides are not what the records would give."""
+        page = Page(browser, grouped, tmp_path)
+        assert "held" not in browser.run("return document.querySelector('form').innerText")
+        assert "same records" not in page.find("answer").text
+        page.type("epsilon", "20")
+        held = "held: 51.7% ones in the copies"
+        assert page.find("epsilon-released").text.endswith(held)
+        assert "held" not in page.find("copies-released").text
+        answer = page.find("answer").text
+        assert answer.startswith("If copies made with these settings had the same 51.7% ones,")
+        assert "The same records would have given other copies" in answer
+        page.type("copies", "100")
+        page.type("share", "20")
+        for name in ("epsilon", "copies"):
+            assert page.find(f"{name}-released").text.endswith("held: 20.0% ones in the copies")
+        page.find("back").click()
+        page.drawn()
+        page.type("share", "20")  # alone, it is what is asked
+        assert "same records" not in page.find("answer").text
+
     def test_numbers_that_differ_are_said_so(self, browser, grouped, tmp_path):
         page = Page(browser, grouped, tmp_path)
         text = page.path.read_text()

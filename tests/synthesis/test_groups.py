@@ -1,5 +1,7 @@
 """Records and their groups belong together by place, so their indexes may not differ."""
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -30,3 +32,14 @@ def test_groups_in_another_order_are_refused(kind):
         assert made.release(data, by=by).groups == ("a", "b")
     assert made.release(moved, by=GROUPS.to_numpy()).groups == ("a", "b")
     assert made.release(moved, by=GROUPS.loc[moved.index]).groups == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", ["count", "table", "modips"])
+def test_labels_that_are_nearly_each_records_own_are_published_on_request_alone(kind):
+    made, data = MADE[kind]
+    ids = pd.Series(range(80))
+    with pytest.raises(bdp.InvalidInput, match="by has 80 groups for 80 records"):
+        made.release(data, by=ids)
+    listed = dataclasses.replace(made, groups=ids.tolist())
+    assert listed.release(data, by=ids).groups == tuple(range(80))
+    assert len(made.release(data, by=ids // 2).groups) == 40

@@ -21,8 +21,12 @@ def column_of(place: Path, *values: str, text: bool = True):
 
 @pytest.mark.parametrize("other", ["0.5", "yes", "1.0", "9" * 30, "True", "2020-01-01", "1e5"])
 def test_one_record_never_changes_what_the_others_count_as(tmp_path, other):
-    before = answers(column_of(tmp_path, "1", "0", "1", "1", "1"), equals="1")
-    after = answers(column_of(tmp_path, "1", "0", "1", "1", other), equals="1")
+    before = answers(
+        column_of(tmp_path, "1", "0", "1", "1", "1"), equals="1", values=["1", "0", other]
+    )
+    after = answers(
+        column_of(tmp_path, "1", "0", "1", "1", other), equals="1", values=["1", "0", other]
+    )
     assert int(before.sum()) == 4
     assert int(after.sum()) == 3
     names = {"1": 1, "0": "none", other: "other"}
@@ -38,7 +42,10 @@ def test_the_command_line_counts_each_record_by_itself(tmp_path, monkeypatch, ru
     """The neighbour's count would be 0: one 0.5 more made every other 1 a 1.0."""
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text("\n".join(["v", *["1"] * 300, "0.5"]) + "\n")
-    assert run_cli("synthesize data.csv --column v --equals 1 --epsilon 60 --out r")[0] == 0
+    assert (
+        run_cli("synthesize data.csv --column v --equals 1 --values 1,0.5 --epsilon 60 --out r")[0]
+        == 0
+    )
     assert bdp.BinomialModel().posterior(bdp.Release.load("r")).mean() > 0.9
 
 

@@ -43,7 +43,7 @@ from bayesdp.evaluation.declared_files import check_declared, read_declared
 from bayesdp.evaluation.studies.laws import LAWS
 from bayesdp.evaluation.studies.models import ModelAnalysis
 from bayesdp.evaluation.studies.study import Study
-from bayesdp.synthesis.tables import answers, read_table
+from bayesdp.synthesis.tables import read_table
 
 
 class _Synthesizer(BaseModel):
@@ -124,7 +124,7 @@ def _data(section: Mapping[str, Any], path: Path) -> tuple[Any, bool]:
     frame = read_table(source, data.columns or [str(data.column)], text=text)
     if data.column is None:
         return frame, data.public
-    return answers(frame[data.column], equals=data.equals, above=data.above), data.public
+    return data.answers(frame), data.public
 
 
 def _law(given: dict[str, Any]) -> Any:

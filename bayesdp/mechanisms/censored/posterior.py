@@ -264,7 +264,7 @@ class CensoredPosterior:
 def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
     """Return a grid's axes, each parameter's name, bounds and cells, or raise InvalidInput."""
     made = tuple(tuple(axis) for axis in grid)
-    if not made or any(len(axis) != 4 for axis in made):
+    if not made or any(len(axis) != 4 or not isinstance(axis[0], str) for axis in made):
         raise InvalidInput(
             f"grid is {grid!r}; it must have a name, two bounds and a number of cells for each "
             "parameter"
@@ -283,7 +283,7 @@ def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
             f"grid has {math.prod(axis[3] for axis in made):,} cells; it must have from 2 to "
             f"{MOST_CELLS:,}: choose another grid_size"
         )
-    return tuple((str(a[0]), float(a[1]), float(a[2]), int(a[3])) for a in made)
+    return tuple((a[0], float(a[1]), float(a[2]), int(a[3])) for a in made)
 
 
 def _is_whole(value: Any) -> bool:

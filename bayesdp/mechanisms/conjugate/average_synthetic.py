@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.mechanisms.conjugate.average_search import binomial_weights, worse_direction
+from bayesdp.mechanisms.counts.count_pairs import every_count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class SyntheticRecords:
 def synthetic_laws(release: ConjugateRelease) -> Floats:
     """Probabilities of the outputs (columns) for each number of ones, 0..n (rows)."""
     (a, b), n, m = release.prior, release.n, release.synthetic_size
-    x = np.arange(n + 1.0)
+    x = every_count(n)
     z = np.arange(m + 1.0)
     if release.method == "synthetic_one":
         ones, zeros = a + x[:, None], b + (n - x[:, None])

@@ -30,6 +30,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.conjugate.beta_pairs import worst_beta_divergence
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count_pairs import (
+    every_count,
     worst_beta_binomial_divergence,
     worst_binomial_divergence,
 )
@@ -117,7 +118,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 def synthetic_many(release: ConjugateRelease) -> Profile:
     """`size` records, each from its own posterior draw."""
     (a, b), n, size = release.prior, release.n, release.synthetic_size
-    x, step = np.arange(n + 1.0), np.ones(n)
+    x, step = every_count(n), np.ones(n)
     return Profile(
         lambda epsilon: worst_binomial_divergence(size, a + x, b + x[::-1], step, epsilon),
         size * math.log1p(1 / min(a, b)) * _SAFE,
@@ -162,7 +163,7 @@ METHODS = {
 def _mode_weights(release: ConjugateRelease) -> tuple[Floats, Floats, float]:
     """The mode and 1 - mode for x = 0..n, each times a common total; and that total."""
     (a, b), n = release.prior, release.n
-    x = np.arange(n + 1.0)
+    x = every_count(n)
     # a + (x - 1), positive for x >= 1 however small a is.
     ones, zeros = np.append(a - 1, a + x[:-1]), np.append(b + x[-2::-1], b - 1)
     at_zero, at_one = ones <= 0, zeros <= 0

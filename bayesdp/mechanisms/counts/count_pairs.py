@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
@@ -31,7 +32,25 @@ Floats = NDArray[np.float64]
 _LOGP_ERROR = 1e-12  # of a log probability, 10 times what tests find at a million records
 _TAIL_ERROR = 1e-11  # relative, of scipy's regularised incomplete beta function
 _FLOOR = 1e-290  # below, a divergence is only said to be below
+_MOST_COUNTS = 20_000_000  # that are tried one by one
 _RECOMPUTED = 32  # pairs, at most; what the others may still exceed them by is added
+
+
+def every_count(n: int) -> Floats:
+    """0, 1, ..., n.
+
+    Raises
+    ------
+    InvalidInput
+        If they are more than can be tried one by one.
+    """
+    if n > _MOST_COUNTS:
+        raise InvalidInput(
+            f"a privacy profile here is found by trying all counts, of up to {_MOST_COUNTS:,} "
+            f"records; these are {n:,}. State a pure promise (delta = 0) where there is one, or "
+            "release smaller groups"
+        )
+    return np.arange(n + 1.0)
 
 
 def worst_binomial_divergence(
@@ -74,7 +93,7 @@ def _binomial_side(size: int, ones: Floats, zeros: Floats, step: Floats, epsilon
         below = np.exp(np.minimum(epsilon + np.log(below), 0.0))
     rough = np.where(inside, tail - below, 0.0)
     error = np.where(inside, _TAIL_ERROR * (tail + below) + _FLOOR, 0.0)
-    z = np.arange(size + 1)
+    z = every_count(size)
 
     def exact(x: int) -> float:
         log_p = binomial_logpmf(z, size, ones[x + 1] / total, zeros[x + 1] / total)
@@ -117,8 +136,9 @@ def _beta_binomial_side(mechanism: BetaBinomialMechanism, n: int, epsilon: float
     """
     (a, b), m = mechanism.prior, mechanism.size
     gamma, total = math.exp(epsilon), a + b + n - 1
-    u = a + np.arange(n)
-    v = b + np.arange(n)[::-1]
+    every_count(m)
+    x = every_count(n)[:-1]
+    u, v = a + x, b + x[::-1]
     k = np.floor(u * ((gamma - 1) * v + gamma * m) / (v + gamma * u)).astype(np.int64) + 1
     k = np.maximum.accumulate(np.minimum(k, m + 1))
 

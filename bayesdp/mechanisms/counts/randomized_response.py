@@ -290,8 +290,8 @@ class RandomizedResponse:
         """The copies, and the answers in each, in their order."""
         copy, record, answer = (np.asarray(columns[c]) for c in ("copy", "record", "answer"))
         order = np.lexsort((record, copy))
-        copies = int(copy.max(initial=-1)) + 1
-        whole = np.arange(copies * self.n)
-        if not np.array_equal(copy[order] * self.n + record[order], whole):
+        copies = len(np.unique(copy))
+        place = np.divmod(np.arange(copy.size), self.n)
+        if copy.size != copies * self.n or not np.array_equal((copy[order], record[order]), place):
             raise InvalidInput(f"the table doesn't hold each of n = {self.n} answers of every copy")
         return [self.check_output(z) for z in answer[order].reshape(copies, self.n)]

@@ -48,6 +48,9 @@ Pair = tuple[Network, Network]
 Noise = DiscreteLaplaceMechanism | LaplaceMechanism
 
 
+_MOST_DEGREE = 100_000
+
+
 @dataclass(frozen=True, slots=True)
 class TruncatedStatisticsMechanism:
     """Release statistics of the graph cut to `max_degree` ties a node, each with Laplace noise.
@@ -62,7 +65,7 @@ class TruncatedStatisticsMechanism:
         Of one copy, under NODE: graphs on the same public nodes that differ in any of the dyads
         of one node.
     max_degree : int
-        D, at least 1. Public, chosen without the data.
+        D, from 1 to 100,000. Public, chosen without the data.
     weights : tuple of float, optional
         Shares of epsilon, one a statistic, positive; by default equal.
 
@@ -88,7 +91,10 @@ class TruncatedStatisticsMechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "max_degree", check_at_least_one("max_degree", self.max_degree))
+        max_degree = check_at_least_one("max_degree", self.max_degree)
+        if max_degree > _MOST_DEGREE:
+            raise InvalidInput(f"max_degree is {max_degree}; it must be at most {_MOST_DEGREE:,}")
+        object.__setattr__(self, "max_degree", max_degree)
         count = len(degree_sums(self.formula, self.max_degree))
         if self.weights is not None:
             object.__setattr__(self, "weights", _check_weights(self.weights, count))

@@ -1,0 +1,37 @@
+"""A release's outputs as tables and lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.release import Part, Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def frames(release: Release) -> list[pd.DataFrame]:
+    """One DataFrame a copy; see `Release.to_frames`."""
+    import pandas as pd
+
+    made = []
+    for k in range(release.copies):
+        records = [part.mechanism.records(part.outputs[k]) for part in release.parts]
+        columns: dict[str, Any] = {}
+        if release.by is not None:
+            columns[release.by] = np.repeat(
+                np.array(release.groups), [len(column) for column in records]
+            )
+        shown = np.concatenate(records)
+        names = shown.dtype.names
+        columns |= {n: shown[n] for n in names} if names else {release.variable: shown}
+        made.append(pd.DataFrame(columns))
+    return made
+
+
+def listed(part: Part) -> dict[str, list[Any]]:
+    """The encoded outputs as lists, a name a column."""
+    encoded = part.mechanism.encode(part.outputs)
+    return {name: np.asarray(column).tolist() for name, column in encoded.items()}
