@@ -221,12 +221,15 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help="charest, groce, hu, liu or zheng")],
     out: Out,
     replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out liu's posteriors or hu's fits by Stan.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Compute a paper's tables and figures again, beside what it printed."""
     from bayesdp.evaluation.papers.catalogue import find_paper
 
-    reproduction = find_paper(paper, replicates)
+    reproduction = find_paper(paper, replicates, quick=quick)
     with _progress_bar() as step:
         result = reproduction(out, force=force, progress=step)
     result.print()
