@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.evaluation.papers.errata import errata_table
 from bayesdp.evaluation.papers.hu_figures import PLANS, TRUTHS, Plan, Study, figure, values
 from bayesdp.evaluation.papers.hu_stan import stan_finding, stan_table
 from bayesdp.evaluation.papers.hu_study import DOWNSCALED, EPSILONS, run_study
 from bayesdp.evaluation.papers.hu_tables import (
     APART,
+    ERROR,
     PRINTED,
     RATIO,
     average_table,
@@ -130,7 +132,10 @@ def reproduce(
         title="Censored pseudo-posteriors: Hu, Williams and Savitsky (2025) computed again",
         source=SOURCE,
         findings=(*_findings(counts, averages, study), *map(stan_finding, fits)),
-        tables=(counts, averages, *fits, _promise_table(), _choice_table()),
+        tables=(
+            *(counts, averages, *fits),
+            *(_promise_table(), errata_table("hu"), _choice_table()),
+        ),
         figures=tuple(figure(study, plan, _caption(plan, study)) for plan in PLANS),
         settings={
             "replicates": replicates,
@@ -199,8 +204,7 @@ def _findings(counts: Table, averages: Table, study: Study) -> tuple[str, ...]:
     def count(synthesizer: str, factor: float) -> str:
         where: dict[str, Any] = {"synthesizer": synthesizer, "factor": factor, "numbers": "ours"}
         mean, error, sd, apart, ratio = (
-            counts.numbers(column, **where)[0]
-            for column in ("mean", "standard error of mean", "sd", APART, RATIO)
+            counts.numbers(column, **where)[0] for column in ("mean", ERROR, "sd", APART, RATIO)
         )
         printed = PRINTED[synthesizer, factor]
         return (

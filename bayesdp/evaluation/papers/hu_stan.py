@@ -18,6 +18,7 @@ from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import BayesDPError, EngineFailed, MissingDependency
 from bayesdp.evaluation.papers.hu_figures import PLANS, Plan
 from bayesdp.evaluation.papers.hu_study import DOWNSCALED, Floats, at_replicate
+from bayesdp.evaluation.papers.hu_tables import APART
 from bayesdp.evaluation.papers.journal import Progress
 from bayesdp.evaluation.papers.reproduction import Table, Value
 from bayesdp.synthesis.hu_comparators import FittedComparator, HuComparators
@@ -64,7 +65,8 @@ def stan_table(seed: int, records: int, tell: Progress = lambda what, done: None
         f"{CHAINS} chains of {DRAWS} draws by stan/censored_beta.stan, and 1000 independent draws "
         "on the grid, of the posterior given the first replicate's records and weights. The "
         "quantity is that of the beta distribution of each draw (figure 1: the largest "
-        "|weighted log density| of a record at the draw), averaged over the draws."
+        "|weighted log density| of a record at the draw), averaged over the draws; s.e. is the "
+        "mean's standard error, or that of the difference."
     )
     try:
         stan.compile_program("censored_beta")
@@ -82,7 +84,7 @@ def stan_table(seed: int, records: int, tell: Progress = lambda what, done: None
         name="stan",
         title="One posterior of each figure by Stan, beside the grid's",
         columns=("figure", "mean over draws of", "synthesizer", "ε", "factor", "grid",
-                 "its standard error", "Stan", "its standard error ", "apart, standard errors",
+                 "s.e. of grid", "Stan", "s.e. of Stan", APART,
                  "R-hat"),
         values=tuple(rows),
         formats=("d", "", "", "g", "g", ".5f", ".5f", ".5f", ".5f", ".1f", ".3f"),
@@ -94,7 +96,7 @@ def stan_finding(table: Table) -> str:
     """What the table shows, in a sentence."""
     if len(table.values) < len(PLANS):
         return f"Stan: {table.note}"
-    furthest = max(map(abs, table.numbers("apart, standard errors")))
+    furthest = max(map(abs, table.numbers(APART)))
     verdict = "agree" if furthest < _FAR else "DISAGREE: one of the two is wrong"
     return (
         f"Stan's fits of one posterior for each figure and the grid's {verdict}: at most "

@@ -67,11 +67,12 @@ def count_table(study: Study) -> Table:
         title="Table 1: records with weight set to 0 (Weighted-e) or censored, at ε = 4",
         columns=(*("factor", "synthesizer", "numbers"),
                  *("min", "Q1", "median", "mean", "Q3", "max", "sd"),
-                 "standard error of mean", APART, RATIO),
+                 ERROR, APART, RATIO),
         values=tuple(rows),
         formats=("g", "", "", "g", ".0f", ".0f", ".0f", ".0f", "g", ".1f", ".1f", ".1f", ".2f"),
         note=(
-            f"Factor below 1: with downscaling. Over {len(study)} replicates of ours, and "
+            f"Factor below 1: with downscaling. s.e.: standard error, of the mean or of the "
+            f"difference of ours from the printed one. Over {len(study)} replicates of ours, and "
             f"{PRINTED_REPLICATES} printed. {_agreement(rows)} The length of the paper's chains "
             "and its rules aren't printed, and the downscaling is chosen so that one of the means "
             "agrees: the table doesn't confirm the paper's simulation. What is drawn here is each "
@@ -83,8 +84,9 @@ def count_table(study: Study) -> Table:
     )  # fmt: skip
 
 
-APART = "mean apart, standard errors"
-RATIO = "sd, ours by printed"
+ERROR = "s.e. of mean"
+APART = "apart, s.e."
+RATIO = "ratio of sd"
 
 
 def _agreement(rows: Sequence[tuple[Value, ...]]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bayesdp.evaluation.papers.errata import errata_table
 from bayesdp.evaluation.papers.journal import Progress, checked_journal
 from bayesdp.evaluation.papers.liu_cells import POSTERIOR, Cell, Numbers, run_cells
 from bayesdp.evaluation.papers.liu_claims import claim_table
@@ -122,7 +123,11 @@ def reproduce(
         title="Model-based private synthesis: Liu's experiments computed again",
         source=SOURCE,
         findings=_findings(cells, claims, agreement, posterior, cost),
-        tables=(*coverage_tables(cells), agreement, *posterior, cost, claims, choices),
+        tables=(
+            *coverage_tables(cells),
+            *(agreement, *posterior, cost, claims),
+            *(errata_table("liu", "liu-eugenio-jin-bowen"), choices),
+        ),
         figures=figures(cells),
         settings={"replicates": replicates, "seed": seed, **({"quick": "yes"} if quick else {})},
         folder=out,

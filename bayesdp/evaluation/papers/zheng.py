@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from bayesdp.evaluation.papers.errata import errata_table
 from bayesdp.evaluation.papers.reproduction import Table, compute_tables
 from bayesdp.evaluation.papers.zheng_average import average_case
 from bayesdp.evaluation.papers.zheng_binary import (
@@ -75,6 +76,11 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
     )
 
 
+def errata() -> Table:
+    """The list's rows on Zheng (2015)."""
+    return errata_table("zheng")
+
+
 reproduce = partial(
     compute_tables,
     title="The differential privacy of Bayesian inference: Zheng's bounds against exact values",
@@ -90,6 +96,7 @@ reproduce = partial(
         real_impossible,
         real_pure,
         real_approximate,
+        errata,
     ),
     findings=_findings,
 )

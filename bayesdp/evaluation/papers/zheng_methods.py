@@ -37,8 +37,8 @@ PAIRS = (
 """Table 5.1, and the method that it leaves out."""
 _N = 100
 _FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "bernoulli": ("Beta(10, 10)", {"prior": (10.0, 10.0)}),
-    "gaussian": ("N(0, sigma^2), R = sigma", {"prior": (0.0, 1.0), "R": 1.0, "sigma": 1.0}),
+    "bernoulli": ("binary, Beta(10, 10)", {"prior": (10.0, 10.0)}),
+    "gaussian": ("normal, N(0, sigma^2)", {"prior": (0.0, 1.0), "R": 1.0, "sigma": 1.0}),
 }
 _LOOSE = 1 + 1e-9  # for rounding
 
@@ -51,7 +51,7 @@ def correspondences() -> list[Table]:
             found = [_delta(family, method, m) for m in SIZES]
             limit = None if parameter is None else _delta(family, parameter, None)
             name = "" if parameter is None else NAMES[parameter]
-            row = (f"{family}, {prior}", NAMES[method], name, *found, limit)
+            row = (prior, NAMES[method], name, *found, limit)
             values.append((*row, _verdict(found, limit)))
     return [
         Table(
@@ -66,7 +66,8 @@ def correspondences() -> list[Table]:
             "parameter. Delta increases with m, stays at or below the parameter's (Theorem "
             "5.1), and converges to it. For SYNTH_Post(One) that is Hypothesis 5.5, which is "
             "true, with c = 1: a divergence of limits is at most the limit of divergences. "
-            "SYNTH_Post(Many) has no counterpart; its delta goes to 1, as SYNTH_MAP's does.",
+            "SYNTH_Post(Many) has no counterpart; its delta goes to 1, as SYNTH_MAP's does. Normal "
+            "records have R = sigma.",
         ),
         _too_many(),
     ]  # fmt: skip
@@ -91,7 +92,7 @@ def _too_many() -> Table:
             for epsilon, delta in CASES:
                 m = fewest(family, method, epsilon, delta)
                 at = [_delta(family, method, each, epsilon) for each in (m - 1, m) if each]
-                row = theorem, f"{family}, {prior}", NAMES[method], epsilon, delta
+                row = theorem, prior, NAMES[method], epsilon, delta
                 values.append((*row, m, at[-1], "holds" if at[-1] > delta else "not shown"))
     return Table(
         name="too_many",

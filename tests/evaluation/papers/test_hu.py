@@ -25,12 +25,20 @@ from bayesdp.evaluation.papers.hu_study import (
     run_study,
     utilities,
 )
-from bayesdp.evaluation.papers.hu_tables import APART, RATIO
+from bayesdp.evaluation.papers.hu_tables import APART, ERROR, RATIO
 from bayesdp.synthesis.hu_comparators import HuComparators
 
 SMALL = {"replicates": 3, "records": 100, "seed": 5}
 FILES = sorted(
-    ["index.html", "table1.csv", "averages.csv", "promises.csv", "choices.csv", "stan.csv"]
+    [
+        "index.html",
+        "table1.csv",
+        "averages.csv",
+        "promises.csv",
+        "choices.csv",
+        "stan.csv",
+        "errata.csv",
+    ]
     + [f"figure{k}.{ending}" for k in range(1, 11) for ending in ("csv", "png", "svg")]
 )
 
@@ -131,9 +139,9 @@ def test_means_have_standard_errors(result, study):
     ours = [o.censored for k in study for o in k
             if (o.synthesizer, o.epsilon, o.factor) == ("Censor_w", 4.0, 1.0)]  # fmt: skip
     error = np.std(ours, ddof=1) / np.sqrt(3)
-    found = counts.numbers("standard error of mean", **where, numbers="ours")
+    found = counts.numbers(ERROR, **where, numbers="ours")
     assert found == pytest.approx([error])
-    assert counts.numbers("standard error of mean", **where, numbers="printed") == [9.256]
+    assert counts.numbers(ERROR, **where, numbers="printed") == [9.256]
     apart = (np.mean(ours) - 408) / np.hypot(error, 9.256)
     assert counts.numbers(APART, **where, numbers="ours") == pytest.approx([apart])
     ratio = np.std(ours, ddof=1) / 92.56
@@ -159,7 +167,7 @@ def test_stan_draws_what_the_grid_draws():
         pytest.skip(str(error))
     table = hu_stan.stan_table(SMALL["seed"], SMALL["records"])
     assert len(table.values) == len(PLANS)
-    assert max(map(abs, table.numbers("apart, standard errors"))) < 5.5  # 1e-6 of ten rows
+    assert max(map(abs, table.numbers(APART))) < 5.5  # 1e-6 of ten rows
     assert max(table.numbers("R-hat")) < 1.02
     assert "agree: at most" in hu_stan.stan_finding(table)
     with at_replicate(SMALL["seed"], 0, SMALL["records"]) as y:

@@ -24,7 +24,8 @@ FILES = sorted(
     ["index.html"]
     + [f"{name}.csv" for name in ("table1a", "table1b", "agreement", "posterior",
                                   "posterior_normal",
-                                  "posterior_unknown", "truncation", "claims", "choices")]
+                                  "posterior_unknown", "truncation", "claims", "choices",
+                                  "errata")]
     + [f"figure{k}.{ending}" for k in ("6a", "6b", "6c", "7", "8")
        for ending in ("csv", "png", "svg")]
 )  # fmt: skip

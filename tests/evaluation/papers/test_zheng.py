@@ -246,7 +246,7 @@ def test_chapter_5(tables):
         method = methods[row["release"]]
         if m > 1000:
             continue
-        if row["records"].startswith("bernoulli"):
+        if row["records"].startswith("binary"):
             less, most = (binary_delta(method, 100, k, 10, epsilon) for k in (m - 1, m))
         else:  # a prior of sd sigma: tau^2 = 1/101, and the mean moves by 2/101
             variance = 1.0 if method == "synthetic_map" else 1 + 1 / 101
