@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayesdp import cli_options, explore_cli, ledger_cli, plan_cli, study_cli, synthesize_cli
+from bayesdp import (
+    cli_options,
+    explore_cli,
+    ledger_cli,
+    papers_cli,
+    plan_cli,
+    study_cli,
+    synthesize_cli,
+)
 from bayesdp._version import __version__
-from bayesdp.cli_tables import print_table
+from bayesdp.cli_tables import print_table, progress_bar
 from bayesdp.errors import BayesDPError, InvalidInput
 from bayesdp.evaluation.declarations import MODELS
 
@@ -24,6 +30,8 @@ app = typer.Typer(
 )
 app.add_typer(ledger_cli.app, name="ledger")
 app.command()(synthesize_cli.synthesize)
+app.command()(papers_cli.reproduce)
+app.command()(papers_cli.errata)
 app.command()(plan_cli.plan)
 app.command()(study_cli.study)
 
@@ -163,42 +171,12 @@ def demo(
     _run("fair", out, force)
 
 
-@app.command()
-def reproduce(
-    paper: Annotated[str, typer.Argument(help="charest, groce, hu, liu or zheng")],
-    out: Out,
-    replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
-    force: Force = False,
-) -> None:
-    """Compute a paper's tables and figures again, beside what it printed."""
-    from bayesdp.evaluation.papers.catalogue import find_paper
-
-    reproduction = find_paper(paper, replicates)
-    with _progress_bar() as step:
-        result = reproduction(out, force=force, progress=step)
-    result.print()
-    typer.echo(f"tables and figures written to {out}")
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that takes what is being done and the fraction done before it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("start", total=1.0)
-        yield lambda description, done: bar.update(task, description=description, completed=done)
-        bar.update(task, description="done", completed=1.0)
-
-
 def _run(name: str, out: Path, force: bool) -> None:
     """Run an analysis with a progress bar, then show its table."""
     from bayesdp.evaluation.analysis import REPORT, find_analysis, run_analysis
 
     find_analysis(name)  # so that a wrong name fails before a progress bar is drawn
-    with _progress_bar() as step:
+    with progress_bar() as step:
         result = run_analysis(name, out, force=force, progress=step)
     if result.model.family == "binomial":
         _print_comparison(result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bayesdp import cli_options
-from bayesdp.cli_tables import print_table
+from bayesdp.cli_tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.declarations import MODELS
 
@@ -65,7 +65,6 @@ def plan(
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier plan there.")] = False,
 ) -> None:
     """Find the smallest epsilon that makes an interval short enough, before there are data."""
-    from bayesdp.cli import _progress_bar
     from bayesdp.evaluation.declarations import model_of
     from bayesdp.evaluation.planning.plan import plan as planned
     from bayesdp.storage import check_target, whole_folder
@@ -90,7 +89,7 @@ def plan(
         "design_prior": expected[0] if expected and len(expected) == 1 else expected,
         "estimand": _estimand(estimand),
     }
-    with _progress_bar() as step:
+    with progress_bar() as step:
         found = planned(
             model,
             size,

@@ -30,6 +30,7 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -108,9 +109,8 @@ plt.show()
 
 # %% [markdown]
 # *For a decision*: the promise that a curator makes by this theorem has a delta of 1 in 540, not of
-# 1 in 100,000. The same slip is in Theorem 7.15 and Corollary 7.16, and in the noise for the
-# posterior mode (`bdp.noisy_mode` has the right one). `bayesdp reproduce zheng` goes through both
-# chapters.
+# 1 in 100,000. The same slip is in 7.12 to 7.16, and in the noise for the posterior mode
+# (`bdp.noisy_mode` has the right one). `bayesdp reproduce zheng` goes through chapters 5 to 7.
 #
 # ## A budget that is spent in every bin
 #
@@ -424,19 +424,31 @@ groce.rename(columns={"ours": "epsilon, ours"}).set_index("n")
 #
 # ## All of it
 #
-# | source | printed | true |
-# |---|---|---|
-# | Zheng 6.9, 6.11, 6.13 | thresholds for a prior, "if and only if" | one less is enough |
-# | Zheng 7.3, 7.8 | a mean moves by $R/n$ | by $2R/n$; 7.8's $\delta$ is false |
-# | Liu, Algorithms 3 and 4 | $\epsilon$ in every bin | the losses of all bins add up |
-# | Liu, Algorithm 3 | $\log(N_i/N)$ has sensitivity $2A$ | an empty bin has $-\infty$ |
-# | Liu, truncated noise | costs $\epsilon$ | up to twice that |
-# | Hu and others, Censor_w | $\epsilon$-private | not, if weights are fitted to the data |
-# | Hu and others, comparison | one $\epsilon$ | two relations, which differ by a factor of 2 |
-# | Ju and others | $p^2 + 4p + 3$ | $(p + 1)(p + 3)^2/(2(p + 2))$ |
-# | Charest, Table 1 | relative bias in % | 100 times the absolute bias |
-# | Groce, Table 6.2 | $\delta$ | without the corollary's factor; holds by another proof |
-#
+# One list, from which the pages of `bayesdp reproduce` have theirs. The last column's command
+# computes a case that what is printed isn't true of, and what is said to be true is; the package's
+# tests run them all. A *proof* that doesn't hold leaves its statement true, or open; what is
+# *loose* asks for more than is needed.
+
+# %%
+from bayesdp.evaluation.papers.errata import errata_table
+
+table = errata_table()
+pd.set_option("display.max_colwidth", None)
+rows = pd.DataFrame(table.values, columns=table.columns)
+HTML(rows.to_html(index=False, border=0, classes="words"))
+
+# %% [markdown]
+# One of them here: Theorem 7.12 of Zheng (2015), which takes $R/n$ for $2R/n$ as 7.8 does.
+
+# %%
+from bayesdp.evaluation.papers.errata import evidence, find_errata
+
+for erratum in find_errata("zheng-theorem-7.12"):
+    print(f"{erratum.place}: {erratum.printed}")
+    for case in evidence(erratum):
+        print(f"- {case}")
+
+# %% [markdown]
 # `bayesdp reproduce NAME` computes each paper's tables and figures again, with what was found, for
 # charest, groce, hu, liu and zheng. If you find a mistake in this list, or in a bound of ours, we'd
 # like to know: the audit above is a good place to start.

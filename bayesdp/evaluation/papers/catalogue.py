@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 
@@ -16,24 +17,38 @@ PAPERS: dict[str, Callable[..., Reproduction]] = {
     "liu": liu.reproduce,
     "zheng": zheng.reproduce,
 }
-SIMULATED = {"charest", "hu", "liu"}
-"""Those with a number of replicates to choose."""
 
 
-def find_paper(name: str, replicates: int | None = None) -> Callable[..., Reproduction]:
+def find_paper(
+    name: str, replicates: int | None = None, *, quick: bool = False
+) -> Callable[..., Reproduction]:
     """The function that reproduces a paper, of the folder to write, `force` and `progress`.
 
     Raises
     ------
     InvalidInput
-        If there is no such paper, or `replicates` is given where nothing is simulated.
+        If there is no such paper, `replicates` is given where nothing is simulated, or `quick`
+        where nothing is left out of a quick run.
     """
     if name not in PAPERS:
         raise InvalidInput(f"paper is {name!r}; it must be one of {', '.join(PAPERS)}")
-    if replicates is None:
-        return PAPERS[name]
-    if name not in SIMULATED:
-        raise InvalidInput(
-            f"replicates is {replicates}, but nothing of {name} is simulated; leave it out"
-        )
-    return partial(PAPERS[name], replicates=replicates)
+    options: dict[str, int | bool] = {}
+    if replicates is not None:
+        if not _takes("replicates", name):
+            raise InvalidInput(
+                f"replicates is {replicates}, but nothing of {name} is simulated; leave it out"
+            )
+        options["replicates"] = replicates
+    if quick:
+        if not _takes("quick", name):
+            able = ", ".join(each for each in PAPERS if _takes("quick", each))
+            raise InvalidInput(
+                f"quick is asked for, but {name} has nothing to leave out (those that do: "
+                f"{able}); leave it out"
+            )
+        options["quick"] = quick
+    return partial(PAPERS[name], **options)
+
+
+def _takes(option: str, name: str) -> bool:
+    return option in inspect.signature(PAPERS[name]).parameters

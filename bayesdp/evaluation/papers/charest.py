@@ -24,6 +24,7 @@ from bayesdp.evaluation.papers.charest_cells import (
 from bayesdp.evaluation.papers.charest_figures import coverage_figure, posterior_figure
 from bayesdp.evaluation.papers.charest_study import ONES, RECORDS, Design, real_posterior
 from bayesdp.evaluation.papers.charest_tables import bias_table, estimator_table, variance_table
+from bayesdp.evaluation.papers.errata import errata_table
 from bayesdp.evaluation.papers.journal import Progress, checked_journal
 from bayesdp.evaluation.papers.reproduction import Reproduction, Table
 from bayesdp.mechanisms.counts.count import Count
@@ -93,6 +94,7 @@ def reproduce(
     )
     tell("draw and write", 0.95)
     tables = tuple(f(found.tables) for f in (bias_table, variance_table, estimator_table))
+    tables = (*tables, errata_table("charest"))
     coverage, spread = coverage_table(found.coverage), spread_table(found.spread)
     figures = (coverage_figure(coverage), posterior_figure(spread, one_release_each(seed)))
     reproduction = Reproduction(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from bayesdp.evaluation.papers.errata import errata_table
 from bayesdp.evaluation.papers.groce_tables import (
     means_table,
     products_table,
@@ -50,10 +51,15 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
     )
 
 
+def errata() -> Table:
+    """The list's rows on Groce (2014)."""
+    return errata_table("groce")
+
+
 reproduce = partial(
     compute_tables,
     title="Exact sums without noise: Groce's tables beside exact values",
     source=SOURCE,
-    parts=(uniform_table, top_coded_table, means_table, products_table),
+    parts=(uniform_table, top_coded_table, means_table, products_table, errata),
     findings=_findings,
 )

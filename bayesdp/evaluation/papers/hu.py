@@ -5,29 +5,31 @@ Choices that the supplement's text leaves open are listed in `CHOICES`, and on t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bayesdp.evaluation.papers.hu_figures import PLANS, TRUTHS, WORDS, Plan, Study, figure, values
+from bayesdp.evaluation.papers.errata import errata_table
+from bayesdp.evaluation.papers.hu_figures import PLANS, TRUTHS, Plan, Study, figure, values
+from bayesdp.evaluation.papers.hu_stan import stan_finding, stan_table
 from bayesdp.evaluation.papers.hu_study import DOWNSCALED, EPSILONS, run_study
+from bayesdp.evaluation.papers.hu_tables import (
+    APART,
+    ERROR,
+    PRINTED,
+    RATIO,
+    average_table,
+    count_table,
+    standard_error,
+)
 from bayesdp.evaluation.papers.journal import Progress, checked_journal
-from bayesdp.evaluation.papers.reproduction import Reproduction, Table, Value
+from bayesdp.evaluation.papers.reproduction import Reproduction, Table
 
 SOURCE = (
     "Hu, J., Williams, M. R. and Savitsky, T. D. (2025), Mechanisms for Global Differential "
     "Privacy under Bayesian Data Synthesis, supplementary materials"
 )
-PRINTED = {
-    ("Weighted-e", 1.0): (0, 130, 219, 195, 272, 364, 103.48),
-    ("Censor_w", 1.0): (0, 404, 425, 408, 440, 549, 92.56),
-    ("Weighted-e", DOWNSCALED[1]): (0, 0, 93, 91, 165, 269, 86.49),
-    ("Censor_w", DOWNSCALED[1]): (0, 0, 0, 144, 328, 413, 165.66),
-}
-"""Table 1: min, quartile, median, mean, quartile, max, sd, at epsilon = 4."""
-
 CHOICES = (
     ("weights, map of the risk", "linear with c = 1 and g = 0, then re-weighting",
      "the authors' R package LipschitzWeights does so unless told otherwise"),
@@ -69,6 +71,7 @@ def reproduce(
     seed: int = 2025,
     records: int = 2000,
     workers: int | None = None,
+    quick: bool = False,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
@@ -92,6 +95,10 @@ def reproduce(
     workers : int, optional
         Processes, by default one a core. With more than 1, a script needs
         ``if __name__ == "__main__":``.
+    quick : bool
+        Whether to leave out the fits by Stan, one for each figure, which take a minute, and another
+        where its program isn't compiled yet. They are left out too where Stan isn't there; the page
+        says so, and what to install.
     force : bool
         Whether to replace such a folder.
     progress : callable, optional
@@ -114,83 +121,33 @@ def reproduce(
         seed=seed,
         records=records,
         workers=workers,
-        tell=lambda what, done: tell(what, 0.93 * done),
+        tell=lambda what, done: tell(what, 0.9 * done),
     )
-    tell("draw and write", 0.93)
+    fits: tuple[Table, ...] = ()
+    if not quick:
+        fits = (stan_table(seed, records, lambda what, done: tell(what, 0.9 + 0.06 * done)),)
+    tell("draw and write", 0.96)
     counts, averages = count_table(study), average_table(study)
     reproduction = Reproduction(
         title="Censored pseudo-posteriors: Hu, Williams and Savitsky (2025) computed again",
         source=SOURCE,
-        findings=_findings(counts, averages, study),
-        tables=(counts, averages, _promise_table(), _choice_table()),
+        findings=(*_findings(counts, averages, study), *map(stan_finding, fits)),
+        tables=(
+            *(counts, averages, *fits),
+            *(_promise_table(), errata_table("hu"), _choice_table()),
+        ),
         figures=tuple(figure(study, plan, _caption(plan, study)) for plan in PLANS),
-        settings={"replicates": replicates, "seed": seed, "records": records},
+        settings={
+            "replicates": replicates,
+            "seed": seed,
+            "records": records,
+            **({"quick": "yes"} if quick else {}),
+        },
         folder=out,
     )
     reproduction.write(out, force=force)
     journal.unlink()
     return reproduction
-
-
-def _summary(counts: Sequence[float]) -> tuple[float, ...]:
-    low, first, middle, third, high = (float(q) for q in np.quantile(counts, np.arange(5) / 4))
-    return low, first, middle, float(np.mean(counts)), third, high, float(np.std(counts, ddof=1))
-
-
-def count_table(study: Study) -> Table:
-    """Table 1, each printed row above ours, with Censor_uw's counts too."""
-    rows: list[tuple[Value, ...]] = []
-    for synthesizer, factor in (*PRINTED, ("Censor_uw", 1.0)):
-        what = "removed" if synthesizer == "Weighted-e" else "censored"
-        counts = [
-            getattr(o, what)
-            for outcomes in study
-            for o in outcomes
-            if (o.synthesizer, o.epsilon, o.factor) == (synthesizer, DOWNSCALED[0], factor)
-        ]
-        label = (factor, synthesizer)
-        if (synthesizer, factor) in PRINTED:
-            rows.append((*label, "printed", *PRINTED[synthesizer, factor]))
-        rows.append((*label, "ours", *_summary(counts)))
-    return Table(
-        name="table1",
-        title="Table 1: records with weight set to 0 (Weighted-e) or censored, at ε = 4",
-        columns=(*("factor", "synthesizer", "numbers"),
-                 *("min", "Q1", "median", "mean", "Q3", "max", "sd")),
-        values=tuple(rows),
-        formats=("g", "", "", "g", ".0f", ".0f", ".0f", ".0f", "g", ".1f"),
-        note=(
-            "Factor below 1: with downscaling. Ours are of the printed size, but for Censor_w with "
-            "downscaling, where they are about half, and vary less: the length of the paper's "
-            "chains and its rules are not printed. The last row is not in the paper: Censor_uw's "
-            "quartiles come nearer to those printed for Censor_w without downscaling (404, 425, "
-            "440) than Censor_w's own do. Beside what the paper labels DP: Censor_w is not "
-            "differentially private, as its weights are fitted to the confidential data."
-        ),
-    )  # fmt: skip
-
-
-def average_table(study: Study) -> Table:
-    """Averages over the replicates of everything the figures show."""
-    cells = list(dict.fromkeys((o.synthesizer, o.epsilon, o.factor) for o in study[0]))
-    rows: list[tuple[Value, ...]] = [("Beta(0.5, 3)", None, None, None, *_truth_row())]
-    for cell in cells:
-        found = [o for k in study for o in k if (o.synthesizer, o.epsilon, o.factor) == cell]
-        bounds = [o.lipschitz for o in found if o.lipschitz is not None]
-        rest = [float(np.mean([getattr(o, name) for o in found])) for name in list(WORDS)[1:]]
-        rows.append((*cell, float(np.mean(bounds)) if bounds else None, *rest))
-    return Table(
-        name="averages",
-        title="Averages over the replicates",
-        columns=("synthesizer", "ε", "factor", *WORDS.values()),
-        values=tuple(rows),
-        formats=("", "g", "g", ".3f", *[".4f"] * 5),
-        note="Unweighted doesn't depend on ε: its rows differ by the draw of synthetic records.",
-    )
-
-
-def _truth_row() -> tuple[Value, ...]:
-    return tuple(TRUTHS.get(name) for name in list(WORDS)[1:])
 
 
 def _promise_table() -> Table:
@@ -220,8 +177,10 @@ def _choice_table() -> Table:
     )
 
 
-def _mean(study: Study, plan: Plan, panel: tuple[float, float], synthesizer: str) -> float:
-    return float(np.mean(values(study, plan, panel, synthesizer)))
+def _mean(study: Study, plan: Plan, panel: tuple[float, float], synthesizer: str) -> str:
+    """With its standard error."""
+    found = values(study, plan, panel, synthesizer)
+    return f"{np.mean(found):.4g} ± {standard_error(found):.1g}"
 
 
 def _caption(plan: Plan, study: Study) -> str:
@@ -231,24 +190,31 @@ def _caption(plan: Plan, study: Study) -> str:
     )
     shown = []
     for panel in plan.panels:
-        names = ", ".join(
-            f"{name} {_mean(study, plan, panel, name):.4g}" for name in plan.synthesizers
-        )
+        names = ", ".join(f"{name} {_mean(study, plan, panel, name)}" for name in plan.synthesizers)
         scaled = f" and factor {panel[1]:g}" if panel[1] < 1 else ""
         shown.append(f"at ε = {panel[0]:g}{scaled} {names}")
     return (
-        f"{line}Means over replicates: {'; '.join(shown)}. Violins: densities over replicates, "
-        "with quartiles and median. Orange: no promise holds. Blue: a promise is proved."
+        f"{line}Means over replicates, ± a standard error: {'; '.join(shown)}. Violins: densities "
+        "over replicates, with quartiles and median. Orange: no promise holds. Blue: a promise is "
+        "proved."
     )
 
 
 def _findings(counts: Table, averages: Table, study: Study) -> tuple[str, ...]:
-    def count(what: str, synthesizer: str, factor: float) -> float:
-        return counts.numbers(what, synthesizer=synthesizer, factor=factor, numbers="ours")[0]
+    def count(synthesizer: str, factor: float) -> str:
+        where: dict[str, Any] = {"synthesizer": synthesizer, "factor": factor, "numbers": "ours"}
+        mean, error, sd, apart, ratio = (
+            counts.numbers(column, **where)[0] for column in ("mean", ERROR, "sd", APART, RATIO)
+        )
+        printed = PRINTED[synthesizer, factor]
+        return (
+            f"{mean:.0f} ± {error:.1f} (printed: {printed[3]}; {apart:+.1f} standard errors), with "
+            f"a standard deviation of {sd:.1f} ({printed[-1]}; {ratio:.2f} times)"
+        )
 
     def average(column: str, synthesizer: str, epsilon: float = EPSILONS[0]) -> float:
         where: dict[str, Any] = {"synthesizer": synthesizer, "ε": epsilon, "factor": 1.0}
-        return averages.numbers(column, **where)[0]
+        return averages.numbers(column, numbers="mean", **where)[0]
 
     above = [
         float(np.mean(np.array(values(study, PLANS[0], (epsilon, 1.0), "Weighted")) > epsilon / 2))
@@ -258,11 +224,10 @@ def _findings(counts: Table, averages: Table, study: Study) -> tuple[str, ...]:
         name: average("max-ECDF distance", name) for name in ("Weighted", "Censor_uw", "PH")
     }
     return (
-        f"Table 1: Weighted-e removes {count('mean', 'Weighted-e', 1.0):.0f} records on average "
-        f"(printed: 195), {count('mean', 'Weighted-e', DOWNSCALED[1]):.0f} with downscaling (91, "
-        "to which the factor was chosen); Censor_w censors "
-        f"{count('mean', 'Censor_w', 1.0):.0f} (408), "
-        f"{count('mean', 'Censor_w', DOWNSCALED[1]):.0f} with downscaling (144).",
+        f"Table 1, records on average: Weighted-e removes {count('Weighted-e', 1.0)}, and with "
+        f"downscaling, whose factor was chosen to agree, {count('Weighted-e', DOWNSCALED[1])}.",
+        f"Censor_w censors {count('Censor_w', 1.0)}, and with downscaling "
+        f"{count('Censor_w', DOWNSCALED[1])}.",
         f"Figure 1: Weighted exceeds ε/2 in {above[0]:.0%}, {above[1]:.0%} and {above[2]:.0%} of "
         "the replicates at ε = 5, 4 and 3; Weighted-e, Censor_w and Censor_uw never do. For "
         "Censor_w that proves nothing: it is not differentially private.",

@@ -7,6 +7,8 @@ number of replicates, the number of processes and the order, so that a study can
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -61,11 +63,17 @@ class Outcome:
     max_ecdf: float
 
 
-def replicate(seed: int, index: int, records: int) -> list[Outcome]:
-    """Simulate confidential records, and fit and draw from every synthesizer."""
+@contextmanager
+def at_replicate(seed: int, index: int, records: int) -> Iterator[Floats]:
+    """A replicate's confidential records, and its random numbers while inside."""
     own = int(np.random.default_rng([seed, index]).integers(1 << 63))
     with reproducible(own):
-        y = np.clip(generator().beta(*SHAPES, records), 2.0**-1022, 1 - 2.0**-53)
+        yield np.clip(generator().beta(*SHAPES, records), 2.0**-1022, 1 - 2.0**-53)
+
+
+def replicate(seed: int, index: int, records: int) -> list[Outcome]:
+    """Simulate confidential records, and fit and draw from every synthesizer."""
+    with at_replicate(seed, index, records) as y:
         comparators = HuComparators(y)
         found = [_fitted(y, comparators.unweighted, e, 1.0) for e in EPSILONS]
         for epsilon, factor in [*((e, 1.0) for e in EPSILONS), DOWNSCALED]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,9 @@ RULES = ("liu", "raab", "reiter", "rubin")
 NORMAL = frozenset({"raab", "reiter"})
 """Rules whose intervals are normal; the others' are t's, with the rule's degrees of freedom."""
 
+POSTERIOR = "posterior"
+"""The part of the cells where exact posteriors are computed."""
+
 Numbers = dict[str, float]
 
 
@@ -55,7 +59,7 @@ class Cell:
     def cost(self) -> int:
         """Roughly how long it takes, to start the longest first."""
         d = self.design
-        if self.part != "posterior":
+        if self.part != POSTERIOR:
             posterior = 0
         elif d.share is not None:
             posterior = 10**4 * d.n
@@ -76,14 +80,14 @@ def cells() -> list[Cell]:
         found.append(Cell("table1", design))
         if epsilon in PRINTED_EPSILONS:
             found.append(Cell("single", Design(n, 1, epsilon, p=p)))
-            found.append(Cell("posterior", design))
+            found.append(Cell(POSTERIOR, design))
     for epsilon, n in itertools.product(EPSILONS, NORMAL_SIZES):
         found.append(Cell("table1", Design(n, 10, epsilon, bounds=BOUNDS[0])))
         if epsilon in PRINTED_EPSILONS:
             found.append(Cell("single", Design(n, 1, epsilon, bounds=BOUNDS[0])))
     for share, kept, n, bounds in itertools.product(SHARES, BOUNDING, SIZES, BOUNDS):
         found.append(Cell("figure8", Design(n, 10, 1.0, kept, bounds=bounds, share=share)))
-    return [*found, *(Cell("posterior", design) for design in posterior_designs() if design.bounds)]
+    return [*found, *(Cell(POSTERIOR, design) for design in posterior_designs() if design.bounds)]
 
 
 def posterior_designs() -> list[Design]:
@@ -109,6 +113,7 @@ def run_cells(
     replicates: int,
     seed: int,
     workers: int | None = None,
+    leave_out: Collection[str] = (),
     tell: Progress = lambda what, done: None,
 ) -> dict[Cell, Numbers]:
     """The numbers of all cells; those in the journal already aren't computed again.
@@ -119,6 +124,8 @@ def run_cells(
         Of each cell; `MOST_POSTERIORS` or `MOST_PAIRS` at most where posteriors are computed.
     seed : int
         A cell and a seed give the same numbers always.
+    leave_out : collection of str
+        Parts whose cells aren't computed.
     journal, workers, tell
         As `run_kept` takes them.
 
@@ -127,24 +134,28 @@ def run_cells(
     InvalidInput, StudyStopped
         As `run_kept`.
     """
-    every = cells()
-    study = {"study": "liu", "seed": seed, "replicates": replicates, "cells": len(every)}
+    tasks = [
+        (k, cell, _replicates(cell, replicates))
+        for k, cell in enumerate(cells())
+        if cell.part not in leave_out
+    ]
+    study = {"study": "liu", "seed": seed, "replicates": replicates, "cells": len(tasks)}
     found = run_kept(
         journal,
         study,
         numbers,
         seed,
-        [(k, cell, _replicates(cell, replicates)) for k, cell in enumerate(every)],
+        tasks,
         called="cells",
         cost=lambda task: task[1].cost,
         workers=workers,
         tell=tell,
     )
-    return dict(zip(every, found, strict=True))
+    return {cell: row for (_, cell, _), row in zip(tasks, found, strict=True)}
 
 
 def _replicates(cell: Cell, replicates: int) -> int:
-    if cell.part != "posterior":
+    if cell.part != POSTERIOR:
         return replicates
     return min(replicates, MOST_POSTERIORS if cell.design.share is None else MOST_PAIRS)
 
@@ -153,7 +164,7 @@ def numbers(seed: int, task: tuple[int, Cell, int]) -> Numbers:
     """What one cell yields; its place among all gives it random numbers of its own."""
     place, cell, replicates = task
     rng = np.random.default_rng([seed, place])
-    if cell.part == "posterior":
+    if cell.part == POSTERIOR:
         return compare(cell.design, replicates, rng, LEVEL)
     estimates = simulate(cell.design, replicates, rng)
     if cell.part == "single":

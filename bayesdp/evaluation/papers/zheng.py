@@ -1,24 +1,33 @@
 """The bounds of Zheng (2015), each beside the exact value it bounds.
 
-Every row of Figures 6.1 (binary records) and 7.1 (real records), with printed thresholds,
-exact ones, and what is promised at the printed ones. Nothing is simulated.
+Chapter 5 (a parameter beside synthetic records), every row of Figures 6.1 (binary records) and 7.1
+(real records), with printed thresholds, exact ones, and what is promised at the printed ones, and
+section 6.3 (average-case privacy). Nothing is simulated.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from bayesdp.evaluation.papers.errata import errata_table
 from bayesdp.evaluation.papers.reproduction import Table, compute_tables
+from bayesdp.evaluation.papers.zheng_average import average_case
 from bayesdp.evaluation.papers.zheng_binary import (
     binary_approximate,
     binary_impossible,
     binary_pure,
     categorical,
 )
-from bayesdp.evaluation.papers.zheng_real import real_approximate, real_impossible, real_pure
+from bayesdp.evaluation.papers.zheng_methods import correspondences
+from bayesdp.evaluation.papers.zheng_real import (
+    real_approximate,
+    real_impossible,
+    real_pure,
+    real_unbounded,
+)
 
 SOURCE = (
-    "Zheng, S. (2015), The Differential Privacy of Bayesian Inference, chapters 6 and 7; "
+    "Zheng, S. (2015), The Differential Privacy of Bayesian Inference, chapters 5 to 7; "
     "neighbours replace one record, and n is public"
 )
 
@@ -31,7 +40,20 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
     draw = "bernoulli_parameter_draw"
     constant = tables[draw].numbers("c of 6.4: (ln n + ln 1/delta)/epsilon^2")
     many = "gaussian_synthetic_many"
+    fewest = tables["too_many"].numbers("m", epsilon=1.0, delta=0.5)
+    least, claimed = (
+        first("average_case_condition", column, n=100, theta=0.5)
+        for column in ("no simulator below", "delta by the condition")
+    )
     return (
+        "Chapter 5: Theorem 5.1 (synthetic records cost no more than their parameter), Theorem 5.4 "
+        "and Corollary 5.6 (enough of them cost anything) hold; at n = 100 a delta of 0.5 at "
+        f"epsilon = 1 is exceeded from {min(fewest):,.0f} to {max(fewest):,.0f} records on. "
+        "Hypothesis 5.5 is true with c = 1, so that Table 5.1 is exact in the limit.",
+        "Section 6.3: Theorems 6.18 and 6.20 hold. Proposition 6.17 is false of a single theta, "
+        f"where at n = 100 it asks for a delta of {claimed:.3g} and none below {least:.3g} is "
+        "possible, and empty of all of them. Corollary 6.19's rate is negative.",
+        "Theorems 7.4 and 7.10 hold: without bounds on the records, delta goes to 1.",
         "Figure 6.1, pure epsilon: all three 'if and only if' thresholds on the prior are one too "
         "large: they are enough, not needed. Exact are m/(e^epsilon - 1) for "
         "SYNTH_Post(One), 1/(e^(epsilon/m) - 1) for SYNTH_Post(Many), and one more than that for "
@@ -54,18 +76,27 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
     )
 
 
+def errata() -> Table:
+    """The list's rows on Zheng (2015)."""
+    return errata_table("zheng")
+
+
 reproduce = partial(
     compute_tables,
     title="The differential privacy of Bayesian inference: Zheng's bounds against exact values",
     source=SOURCE,
     parts=(
+        correspondences,
         binary_impossible,
         binary_pure,
         binary_approximate,
+        average_case,
         categorical,
+        real_unbounded,
         real_impossible,
         real_pure,
         real_approximate,
+        errata,
     ),
     findings=_findings,
 )

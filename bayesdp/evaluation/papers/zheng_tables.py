@@ -29,7 +29,9 @@ DRAWS: tuple[Case, ...] = (
 )
 """Of a released parameter: m = 0."""
 
+SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
 NAMES = {
+    "parameter_map": "PARAM_MAP",
     "parameter_draw": "PARAM_Post",
     "synthetic_map": "SYNTH_MAP",
     "synthetic_one": "SYNTH_Post(One)",

@@ -38,7 +38,8 @@ from bayesdp.evaluation.papers.reproduction import COLOURS, Reproduction, Table
 ERRORS = 5  # Monte Carlo standard errors allowed: a false alarm in 2 million
 COUNTS = np.arange(101)
 FILES = [
-    *("figure1.csv", "figure1.png", "figure1.svg", "figure2.csv", "figure2.png", "figure2.svg"),
+    *("errata.csv", "figure1.csv", "figure1.png", "figure1.svg"),
+    *("figure2.csv", "figure2.png", "figure2.svg"),
     *("index.html", "table1.csv", "table2.csv", "table2_estimator.csv"),
 ]
 

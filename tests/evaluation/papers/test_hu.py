@@ -1,6 +1,7 @@
 """Hu, Williams and Savitsky's supplement again: small runs, stopped runs, and their numbers."""
 
 import csv
+import dataclasses
 import os
 import signal
 import subprocess
@@ -13,13 +14,31 @@ import pytest
 from scipy import integrate, stats
 
 import bayesdp as bdp
-from bayesdp.evaluation.papers import hu
+from bayesdp.engines import stan
+from bayesdp.evaluation.papers import hu, hu_stan
+from bayesdp.evaluation.papers.catalogue import find_paper
 from bayesdp.evaluation.papers.hu_figures import PLANS, TRUTHS, values
-from bayesdp.evaluation.papers.hu_study import EPSILONS, replicate, run_study, utilities
+from bayesdp.evaluation.papers.hu_study import (
+    EPSILONS,
+    at_replicate,
+    replicate,
+    run_study,
+    utilities,
+)
+from bayesdp.evaluation.papers.hu_tables import APART, ERROR, RATIO
+from bayesdp.synthesis.hu_comparators import HuComparators
 
 SMALL = {"replicates": 3, "records": 100, "seed": 5}
 FILES = sorted(
-    ["index.html", "table1.csv", "averages.csv", "promises.csv", "choices.csv"]
+    [
+        "index.html",
+        "table1.csv",
+        "averages.csv",
+        "promises.csv",
+        "choices.csv",
+        "stan.csv",
+        "errata.csv",
+    ]
     + [f"figure{k}.{ending}" for k in range(1, 11) for ending in ("csv", "png", "svg")]
 )
 
@@ -31,10 +50,14 @@ def progress() -> list[tuple[str, float]]:
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory, progress):
+    """Without Stan, as on a machine that has none."""
     folder = tmp_path_factory.mktemp("reproduced") / "hu"
-    return hu.reproduce(
-        folder, **SMALL, workers=2, progress=lambda what, done: progress.append((what, done))
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("find_cmdstan", "pystan_version"):
+            patch.setattr(stan, name, lambda: None)
+        return hu.reproduce(
+            folder, **SMALL, workers=2, progress=lambda what, done: progress.append((what, done))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +70,7 @@ def test_small_run_writes_everything(result, progress):
     assert not list(result.folder.parent.glob("*.jsonl"))
     done = [fraction for _, fraction in progress]
     assert done == sorted(done)
-    assert progress[-1] == ("draw and write", 0.93)
+    assert progress[-1] == ("draw and write", 0.96)
 
 
 def test_processes_and_order_change_nothing(result, study):
@@ -69,6 +92,7 @@ def test_page_says_what_is_true(result):
     for text in ("not differentially private", "replace-one", "add/remove-one", "165.7", "√n = 45"):
         assert text in page
     assert page.count("<svg") == 10
+    assert "pip install &#34;bayesdp[stan]&#34;" in page  # Stan wasn't there
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
@@ -106,6 +130,75 @@ def test_bounds_of_a_replicate(study):
         assert (outcome.lipschitz is None) == (outcome.synthesizer == "PH")
         assert outcome.removed == 0 or outcome.synthesizer == "Weighted-e"
     assert {o.epsilon for o in study[0]} == set(EPSILONS)
+
+
+def test_means_have_standard_errors(result, study):
+    """Table 1's and the averages', by hand; and agreement is claimed only within them."""
+    counts, averages = result.tables[:2]
+    where = {"synthesizer": "Censor_w", "factor": 1.0}
+    ours = [o.censored for k in study for o in k
+            if (o.synthesizer, o.epsilon, o.factor) == ("Censor_w", 4.0, 1.0)]  # fmt: skip
+    error = np.std(ours, ddof=1) / np.sqrt(3)
+    found = counts.numbers(ERROR, **where, numbers="ours")
+    assert found == pytest.approx([error])
+    assert counts.numbers(ERROR, **where, numbers="printed") == [9.256]
+    apart = (np.mean(ours) - 408) / np.hypot(error, 9.256)
+    assert counts.numbers(APART, **where, numbers="ours") == pytest.approx([apart])
+    ratio = np.std(ours, ddof=1) / 92.56
+    assert counts.numbers(RATIO, **where, numbers="ours") == pytest.approx([ratio])
+    # 100 records can't have 408 censored, and the page says so.
+    assert abs(apart) > 3
+    assert "0 are within 3 standard errors" in counts.note
+    assert f"{apart:+.1f} standard errors" in " ".join(result.findings)
+    drawn = [o.median for k in study for o in k if o.synthesizer == "PH" and o.epsilon == 5.0]
+    cell = {"synthesizer": "PH", "ε": 5.0}
+    assert averages.numbers("median", **cell, numbers="mean") == pytest.approx([np.mean(drawn)])
+    error = np.std(drawn, ddof=1) / np.sqrt(3)
+    assert averages.numbers("median", **cell, numbers="standard error") == pytest.approx([error])
+    assert f"PH {np.mean(drawn):.4g} ± {error:.1g}" in result.figures[5].caption
+
+
+@pytest.mark.slow
+def test_stan_draws_what_the_grid_draws():
+    """Each kind of posterior, one with the weights of another, and Stan's failure."""
+    try:
+        stan.available_backend()
+    except bdp.MissingDependency as error:
+        pytest.skip(str(error))
+    table = hu_stan.stan_table(SMALL["seed"], SMALL["records"])
+    assert len(table.values) == len(PLANS)
+    assert max(map(abs, table.numbers(APART))) < 5.5  # 1e-6 of ten rows
+    assert max(table.numbers("R-hat")) < 1.02
+    assert "agree: at most" in hu_stan.stan_finding(table)
+    with at_replicate(SMALL["seed"], 0, SMALL["records"]) as y:
+        fits = HuComparators(y)
+        weighted, unweighted = fits.weighted(5.0), fits.unweighted
+    drawn = hu_stan.by_stan(y, weighted, 1)
+    other = hu_stan.compare(PLANS[1], y, unweighted, drawn)
+    assert abs(other.apart) > 20
+    assert "DISAGREE" in hu_stan.stan_finding(
+        dataclasses.replace(
+            table, values=tuple((*row[:-2], other.apart, row[-1]) for row in table.values)
+        )
+    )
+
+
+def test_a_quick_run_leaves_stan_out(tmp_path, monkeypatch, study):
+    monkeypatch.setattr(hu, "run_study", lambda journal, **_: journal.touch() or study)
+    monkeypatch.setattr(hu, "PLANS", PLANS[:1])
+    monkeypatch.setattr(hu, "stan_table", lambda *_: pytest.fail("Stan in a quick run"))
+    found = find_paper("hu", 3, quick=True)(tmp_path / "out")
+    assert not any(table.name == "stan" for table in found.tables)
+    assert found.settings["quick"] == "yes"
+
+
+def test_a_stan_that_fails_is_named_on_the_page(monkeypatch):
+    def fail(program):
+        raise bdp.EngineFailed("Stan program 'censored_beta' doesn't compile: no compiler")
+
+    monkeypatch.setattr(stan, "compile_program", fail)
+    table = hu_stan.stan_table(1, 100)
+    assert "no compiler" in hu_stan.stan_finding(table)
 
 
 def test_a_killed_run_continues(tmp_path: Path, study):

@@ -1,6 +1,7 @@
 """Liu's Table 1 and Figures 6 to 8 again: small runs, stopped runs, labels, costs and claims."""
 
 import contextlib
+import functools
 import io
 import math
 import re
@@ -13,7 +14,7 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp import cli
 from bayesdp.evaluation.papers import liu, liu_cells, liu_posterior_tables
-from bayesdp.evaluation.papers.catalogue import PAPERS
+from bayesdp.evaluation.papers.catalogue import PAPERS, find_paper
 from bayesdp.evaluation.papers.liu_claims import claim_table
 from bayesdp.evaluation.papers.liu_posterior_tables import COVERAGES, RATIO, posterior_tables
 from bayesdp.evaluation.papers.liu_tables import BINARY, GAUSSIAN, agreement_table, cost_table
@@ -23,7 +24,8 @@ FILES = sorted(
     ["index.html"]
     + [f"{name}.csv" for name in ("table1a", "table1b", "agreement", "posterior",
                                   "posterior_normal",
-                                  "posterior_unknown", "truncation", "claims", "choices")]
+                                  "posterior_unknown", "truncation", "claims", "choices",
+                                  "errata")]
     + [f"figure{k}.{ending}" for k in ("6a", "6b", "6c", "7", "8")
        for ending in ("csv", "png", "svg")]
 )  # fmt: skip
@@ -40,11 +42,18 @@ def printed() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory, progress, printed):
+def made() -> dict:
+    """The cells of `result`."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory, progress, printed, made):
     """Of the command, on both cores; fewer replicates where each takes seconds."""
     folder = tmp_path_factory.mktemp("reproduced") / "liu"
     kept = []
 
+    @functools.wraps(liu.reproduce)
     def reproduce(out, **options):
         shown = options.pop("progress")
 
@@ -58,6 +67,8 @@ def result(tmp_path_factory, progress, printed):
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(liu_cells, "MOST_PAIRS", 2)
         patch.setitem(PAPERS, "liu", reproduce)
+        run = liu.run_cells
+        patch.setattr(liu, "run_cells", lambda *a, **k: made.update(run(*a, **k)) or made)
         line = ["bayesdp", "reproduce", "liu", "--replicates", "20", "--out", str(folder)]
         patch.setattr(sys, "argv", line)
         with pytest.raises(SystemExit) as end:
@@ -177,6 +188,29 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch):
     assert told == [f"{k} of 6 cells" for k in (2, 3, 4, 5, 6)]
     with pytest.raises(bdp.InvalidInput, match="of another study"):
         liu_cells.run_cells(journal, replicates=20, seed=6)
+
+
+def test_a_quick_run_leaves_the_posteriors_out_and_changes_nothing_else(
+    tmp_path, monkeypatch, result, made
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(liu_cells, "compare", lambda *_: pytest.fail("a posterior in a quick run"))
+        every = liu_cells.cells()
+        found = liu_cells.run_cells(
+            tmp_path / "j", replicates=20, seed=2016, workers=1, leave_out={"posterior"}
+        )
+    assert set(found) == {cell for cell in every if cell.part != "posterior"}
+    assert all(made[cell] == numbers for cell, numbers in found.items())
+    monkeypatch.setattr(liu, "run_cells", lambda journal, **_: journal.touch() or found)
+    quick = find_paper("liu", 20, quick=True)(tmp_path / "liu", workers=1)
+    assert {table.name for table in result.tables} - {table.name for table in quick.tables} == {
+        "posterior", "posterior_normal", "posterior_unknown"
+    }  # fmt: skip
+    kept = {table.name: table.values for table in result.tables}
+    assert all(table.values == kept[table.name] for table in quick.tables)
+    assert any("left out" in finding for finding in quick.findings)
+    with pytest.raises(bdp.InvalidInput, match=r"quick .* groce .*hu, liu"):
+        find_paper("groce", quick=True)
 
 
 def test_every_cell_is_there_once():

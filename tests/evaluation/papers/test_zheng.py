@@ -226,6 +226,89 @@ def test_every_row_of_the_figures_is_there(tables):
         assert {f"{family}_no", f"{family}_parameter_draw"} <= set(tables)
 
 
+def test_chapter_5(tables):
+    """Table 5.1 and Theorem 5.1; 5.4 and 5.6 by laws of another way."""
+    pairs = rows(tables["correspondence"])
+    assert [r["Theorem 5.1"] for r in pairs] == ["holds", "holds", ""] * 2
+    for row in pairs:
+        sizes = [row[f"m = {m}"] for m in (100, 10_000, 100_000)]
+        assert sizes == sorted(sizes)
+        limit = row["of the parameter"] or 1.0  # of SYNTH_Post(Many): nothing is hidden
+        assert 0.98 * limit < sizes[-1] <= limit * (1 + 1e-9)
+    draw = pairs[1]
+    assert draw["of the parameter"] == pytest.approx(draw_delta(100, 10, 1.0), rel=1e-9)
+    assert draw["m = 100"] == pytest.approx(binary_delta("synthetic_one", 100, 100, 10, 1.0))
+    many = rows(tables["too_many"])
+    assert {(r["theorem"], r["verdict"]) for r in many} == {("5.4", "holds"), ("5.6", "holds")}
+    methods = {"SYNTH_MAP": "synthetic_map", "SYNTH_Post(Many)": "synthetic_many"}
+    for row in many:
+        m, epsilon, delta = row["m"], row["epsilon"], row["delta"]
+        method = methods[row["release"]]
+        if m > 1000:
+            continue
+        if row["records"].startswith("binary"):
+            less, most = (binary_delta(method, 100, k, 10, epsilon) for k in (m - 1, m))
+        else:  # a prior of sd sigma: tau^2 = 1/101, and the mean moves by 2/101
+            variance = 1.0 if method == "synthetic_map" else 1 + 1 / 101
+            less, most = (two_normals(2 / 101 * math.sqrt(k / variance), epsilon)
+                          for k in (m - 1, m))  # fmt: skip
+        assert less <= delta < most
+        assert most == pytest.approx(row["delta of m"], rel=1e-6)
+
+
+def two_normals(shift: float, epsilon: float) -> float:
+    x = epsilon / shift - shift / 2
+    return stats.norm.sf(x) - math.exp(epsilon) * stats.norm.sf(x + shift)
+
+
+def conditional(n: int, theta: float, epsilon: float) -> float:
+    """Divergence of the sum given a one from the sum given a zero, by enumeration, one record."""
+    others = stats.binom.pmf(np.arange(n), n - 1, theta)
+    one, zero = np.append(0, others), np.append(others, 0)
+    return max(
+        np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((one, zero), (zero, one))
+    )
+
+
+def test_section_6_3(tables):
+    """6.18 and 6.20 hold; 6.17's condition isn't enough; 6.19's rate is negative."""
+    found = rows(tables["average_case"])
+    assert [r["theorem"] for r in found] == ["6.18"] * 3 + ["6.20"] * 3
+    assert all(r["verdict"] == "holds" for r in found)
+    for epsilon in (0.5, 2.0):
+        floor = conditional(100, 0.5, 2 * epsilon) / (1 + math.exp(epsilon))
+        row = found[2][f"delta at least, epsilon = {epsilon:g}"]
+        assert row == pytest.approx(floor, rel=1e-6)
+    # At theta near 0 the first value of a record shows by the sum.
+    assert found[0]["delta at least, epsilon = 2"] == pytest.approx(1 / (1 + math.exp(2.0)))
+    for row in rows(tables["average_case_condition"]):
+        n, theta = row["n"], row["theta"]
+        mass = stats.binom.pmf(np.arange(n + 1), n, theta)
+        assert row["delta by the condition"] == pytest.approx(np.abs(np.diff(mass)).max() / 2)
+        # At epsilon = 0 a simulator is as near to both as it can: half their distance.
+        assert row["no simulator below"] == pytest.approx(conditional(n, theta, 0.0) / 2, rel=1e-6)
+        assert row["verdict"].startswith("FALSE" if theta == 0.5 else "holds")
+    for row in rows(tables["average_case_rate"]):
+        assert row["printed rate"] < 0
+        assert row["difference"] < 0
+        assert row["verdict"] == "shows nothing"
+
+
+def test_without_bounds_nothing_is_private(tables):
+    """7.4 and 7.10: the delta of normal laws whose means move away from each other."""
+    found = rows(tables["gaussian_unbounded"])
+    assert [r["theorem"] for r in found] == ["7.4"] * 2 + ["7.10"] * 6
+    methods = {"PARAM_Post": "parameter_draw", "SYNTH_MAP": "synthetic_map",
+               "SYNTH_Post(One)": "synthetic_one",
+               "SYNTH_Post(Many)": "synthetic_many"}  # fmt: skip
+    for row in found:
+        assert row["verdict"] == "holds"
+        if "1e+08" in row["prior (sigma = 1)"]:
+            for ratio in (10, 100):
+                truth = normal_delta(methods[row["release"]], 100, 1, ratio, 1.0)
+                assert row[f"R/sigma = {ratio}"] == pytest.approx(truth, rel=1e-6)
+
+
 def test_folder_and_page(result, tables):
     names = sorted(path.name for path in result.folder.iterdir())
     assert names == sorted(["index.html", *(f"{name}.csv" for name in tables)])

@@ -1,0 +1,138 @@
+"""An erratum of a paper: what is printed, what is true, and a computation that tells them apart."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+FINITE = sys.float_info.max
+"""What is printed as finite, whatever its value."""
+_ROUNDING = 1e-6  # relative; printed numbers that are rounded further say so
+
+
+class Flaw(StrEnum):
+    """What is wrong with a statement."""
+
+    FALSE = "false"
+    """A counterexample was computed."""
+    PROOF = "proof"
+    """The statement is true or open, and the printed proof doesn't show it."""
+    LOOSE = "loose"
+    """True, and more is asked for than is needed."""
+    PRINT = "misprint"
+    """A label, a unit, a digit or a symbol."""
+
+
+class Relation(StrEnum):
+    """What a statement says of the number that is computed."""
+
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+    EQUAL = "equal to"
+
+    def holds(self, found: float, said: float, tolerance: float) -> bool:
+        """Whether a statement that says `said` is true of `found`."""
+        if self is Relation.AT_MOST:
+            return found <= said + tolerance
+        if self is Relation.AT_LEAST:
+            return found >= said - tolerance
+        return found == said or abs(found - said) <= tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One case of a statement, computed.
+
+    Attributes
+    ----------
+    case : str
+        What is computed, of what.
+    printed : float
+        What the printed statement says of the case.
+    found : float
+        What is true of it, by enumeration or from an exact law.
+    true : float
+        What the corrected statement says.
+    found_true : float or None
+        What the corrected statement is about, where its case is another one.
+    relation : Relation
+        In which both statements stand to what is found.
+    tolerance : float or None
+        For numbers that are rounded or simulated; by default a relative 1e-6.
+    """
+
+    case: str
+    printed: float
+    found: float
+    true: float
+    found_true: float | None = None
+    relation: Relation = Relation.AT_MOST
+    tolerance: float | None = None
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the printed statement isn't true of what is found."""
+        return not self._holds(self.found, self.printed)
+
+    @property
+    def mended(self) -> bool:
+        """Whether the corrected statement is true of what is found."""
+        return self._holds(self.found if self.found_true is None else self.found_true, self.true)
+
+    def _holds(self, found: float, said: float) -> bool:
+        known = math.isfinite(found) and math.isfinite(said)
+        rounding = _ROUNDING * min(abs(found), abs(said)) if known else 0.0
+        return self.relation.holds(
+            found, said, rounding if self.tolerance is None else self.tolerance
+        )
+
+    def __str__(self) -> str:
+        there = "" if self.found_true is None else f", and {shown(self.found_true)} is found there"
+        return (
+            f"{self.case}: {shown(self.found)} (printed: {self.relation} {shown(self.printed)}; "
+            f"corrected: {self.relation} {shown(self.true)}{there})"
+        )
+
+
+def shown(value: float) -> str:
+    """A number as it is shown; the largest float stands for any finite one."""
+    return "finite" if value == FINITE else f"{value:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Erratum:
+    """A statement of a paper that is wrong, loose or mislabelled.
+
+    Attributes
+    ----------
+    paper : str
+        Its first author's name in small letters, as `bayesdp reproduce` takes it where it is there.
+    place : str
+        As printed: "Theorem 7.12".
+    flaw : Flaw
+    printed, true : str
+        What is printed, and what is true, in words.
+    evidence : callable
+        Computes what tells them apart, in one case or several.
+    """
+
+    paper: str
+    place: str
+    flaw: Flaw
+    printed: str
+    true: str
+    evidence: Callable[[], tuple[Shown, ...]]
+
+    @property
+    def key(self) -> str:
+        """Its name on the command line: "zheng-theorem-7.12"."""
+        words = "".join(c if c.isalnum() or c in ".()" else " " for c in self.place.lower())
+        return "-".join([self.paper, *words.replace("(", "").replace(")", "").split()])
+
+    @property
+    def command(self) -> str:
+        """What computes the evidence and prints it."""
+        return f"bayesdp errata {self.key}"
