@@ -44,7 +44,8 @@ def one_sided(leaps: Floats, u: Floats, mean: Floats, sd: Floats) -> Iterator[st
             if other < _FEWEST:
                 continue
             gap = down - up
-            off = abs(float(gap.mean())) / float(gap.std()) * gap.size**0.5
+            spread = float(gap.std())
+            off = abs(float(gap.mean())) / spread * gap.size**0.5 if spread else 0.0
             if off > _ERRORS:  # if draws were independent; only then what takes time
                 off = abs(float(gap.mean())) / sampling_of_chains(gap).error
             worst = max(worst, (off, one, other))
