@@ -31,12 +31,15 @@ class Draws:
         The engine that ran: "exact", "pymc" or "stan".
     versions : mapping of str to str
         Versions of the software that drew them.
+    doubts : tuple of str
+        What the engine itself found that speaks against its draws, in words.
     """
 
     posterior: Mapping[str, NDArray[np.float64]]
     sample_stats: Mapping[str, NDArray[Any]]
     engine: str
     versions: Mapping[str, str] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 r"""The chain of a log-linear model's coordinates u, scales tau and latent table x.
 
 An iteration is a sweep over x given u (`bayesdp.engines.log_linear_moves`); Hamiltonian Monte Carlo
-for u given x and tau; a slice sampler for each tau given u; and joint moves of u and x
-(`bayesdp.engines.log_linear_joint`). Given x, u moves by what a table tells of it; jointly, by what
+for u given x and tau; a slice sampler for each tau given u; joint moves of u and x
+(`bayesdp.engines.log_linear_joint`); and leaps of single coordinates of u
+(`bayesdp.engines.log_linear_leap`). Given x, u moves by what a table tells of it; jointly, by what
 the noise allows. Where each cell has noise of its own and Poisson counts, x is summed out instead,
 and u moves given the release.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from bayesdp.engines.compiling import kernel
 from bayesdp.engines.log_linear_coefficients import log_factorial, sweep_coefficients
 from bayesdp.engines.log_linear_joint import joint
+from bayesdp.engines.log_linear_leap import leap, leap_with_table
 from bayesdp.engines.log_linear_likelihood import (
     factor,
     log_likelihood,
@@ -42,6 +44,10 @@ class Tuning(NamedTuple):
     reference : ndarray, shape (C,)
         The cells' rates there.
     widths : ndarray of int64, shape (4, C)
+    centre, spread : ndarray, shape (P,)
+        Where the coordinates are and how far about that, by what the release tells of them.
+    most : float
+        The largest rate that leaps go to.
     """
 
     full: Any
@@ -49,6 +55,9 @@ class Tuning(NamedTuple):
     noise: Any
     reference: Any
     widths: Any
+    centre: Any = np.zeros(0)
+    spread: Any = np.zeros(0)
+    most: float = np.inf
 
 
 @kernel
@@ -124,7 +133,9 @@ def hamiltonian(model, released, u, x, sums, total, modes, sd, lower, step):
 
 
 @kernel
-def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, joints, seed):
+def chain(
+    model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, joints, leaps, moving, seed
+):
     """Iterations from u, tau and x, which are changed in place, as are the steps in warm-up.
 
     Parameters
@@ -140,12 +151,17 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
         Iterations first, and a draw after every `thin` further ones.
     joints : int
         Joint proposals an iteration; where it is negative, x is known and stays.
+    leaps : int
+        Leaps of a coordinate an iteration: so many given the table, and as many with it.
+    moving : bool
+        Whether leaps that are accepted are made; they are recorded either way.
     seed : int
 
     Returns
     -------
     The kept u, tau, totals and log densities, shapes (draws, P), (draws, T), (draws,), (draws,);
-    and, shape (draws, 3), mean acceptance probabilities of both and how many trajectories diverged.
+    shape (draws, 3), mean acceptance probabilities of both and how many trajectories diverged; and
+    of leaps, shape (draws, leaps, 4), their coordinate, old and new value, and the chance of it.
     """
     np.random.seed(seed)
     size, cells, terms = u.size, x.size, tau.size
@@ -156,6 +172,8 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
     lower, seen = np.zeros((size, size)), np.zeros((size, size))
     y, modes = np.zeros(released.observed.shape[0], dtype=np.int64), x.copy()
     corners = np.zeros(6, dtype=np.int64)
+    ways = 1 if model.summed else 2
+    kept_leaps, unkept = np.zeros((draws, ways * leaps * thin, 4)), np.empty(4)
     count(released, x, y)
     total = x.sum()
     for n in range(warmup + draws * thin):
@@ -178,6 +196,10 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
         moved, here = hamiltonian(
             model, released, u, x, sums, total, modes, sd, lower, math.exp(log_steps[0])
         )
+        d, place = (n - warmup) // thin, ways * leaps * ((n - warmup) % thin)
+        for i in range(leaps):
+            record = kept_leaps[d, place + i] if n >= warmup else unkept
+            here = leap(model, released, tuning, u, x, sums, total, modes, sd, here, moving, record)
         for t in range(terms):
             degrees, squares = 0, 0.0
             for p in range(size):
@@ -197,13 +219,16 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
             )
             joined += one / joints
             smooth += (other if other >= 0 else 0.8) / joints
+        if not model.summed and joints >= 0:
+            for i in range(leaps):
+                record = kept_leaps[d, place + leaps + i] if n >= warmup else unkept
+                leap_with_table(model, released, tuning, u, x, y, sd, moving, record)
         total = x.sum()
         if n < warmup:
             pace = (1 + n) ** -0.6
             log_steps[0] = min(log_steps[0] + (moved - _TARGET) * pace, 0.0)
             log_steps[1] = min(log_steps[1] + (smooth - 0.8) * pace, 0.0)
             continue
-        d = (n - warmup) // thin
         kept_rates[d, 0] += moved / thin
         kept_rates[d, 1] += joined / thin
         kept_rates[d, 2] += moved == 0.0  # the energy was off by 1000, or no number
@@ -214,7 +239,7 @@ def chain(model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, jo
                 kept_lp[d] = _log_joint(model, released, u, x, y, sd, eta, rates)
             for t in range(terms):
                 kept_lp[d] -= (tau[t] / model.scales[t]) ** 2 / 2
-    return kept_u, kept_tau, kept_n, kept_lp, kept_rates
+    return kept_u, kept_tau, kept_n, kept_lp, kept_rates, kept_leaps
 
 
 @kernel

@@ -33,7 +33,7 @@ def verdict_on(drawn: Draws) -> str:
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
     found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))
-    found = [*found, *_stuck(drawn, each)]
+    found = [*found, *_stuck(drawn, each), *drawn.doubts]
     if found:
         warnings.warn(
             f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more (draws, "

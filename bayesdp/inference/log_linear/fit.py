@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear import Problem
+from bayesdp.engines.log_linear_problem import Problem
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.design import (
     INTERCEPT,
@@ -173,7 +173,7 @@ def named(
     if setting.scaled and "tau" in drawn.posterior:
         posterior["tau"], dims["tau"] = drawn.posterior["tau"], ["scale"]
         coords["scale"] = list(setting.scaled)
-    verdict = verdict_on(Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions))
+    verdict = verdict_on(dataclasses.replace(drawn, posterior=posterior))
     if "n" in drawn.posterior:
         posterior["n"], dims["n"] = drawn.posterior["n"], []
     count = len(setting.design.columns)
@@ -187,7 +187,7 @@ def named(
         dims["probability"] = ["cell"]
         coords["cell"] = cell_labels(setting.noisy.axes, setting.noisy.possible)
     return inference_data(
-        Draws(posterior, drawn.sample_stats, drawn.engine, drawn.versions),
+        dataclasses.replace(drawn, posterior=posterior),
         *releases_of(release),
         reason=reason,
         model={**about, "verdict": verdict},

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.log_linear import Problem
 from bayesdp.engines.log_linear_moves import ANSWERS, Released
+from bayesdp.engines.log_linear_problem import Problem
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.release import axes_of
 from bayesdp.inference.regression.logistic_design import logit_design, predictors_of_data, split

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.log_linear import Problem
 from bayesdp.engines.log_linear_moves import Released
+from bayesdp.engines.log_linear_problem import Problem
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.regression.logistic_design import (
