@@ -36,6 +36,7 @@ from bayesdp.inference.gaussian.release import (
     checked_prior,
     naive_mean,
     naive_pair,
+    noises_of,
     seen_mean,
     seen_pair,
     share_outside,
@@ -285,11 +286,12 @@ class GaussianModel:
         return self._result(drawn, release, "naive: takes the copies for real data")
 
     def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
+        noises = noises_of(release, self.n, self.statistic) if self.sd is None else []
         about = {
             "family": self.family,
             "prior": json.dumps(self.prior),
             "sd": json.dumps(self.sd),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, noises),
         }
         sigma = drawn.posterior.get("sigma", self.sd or 0.0)
         releases = releases_of(release)

@@ -8,7 +8,6 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.engines import partial_pooling, pooled_means
-from bayesdp.inference.gaussian.pooled_release import Group, check_conflict
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
@@ -191,14 +190,23 @@ def test_several_releases_are_of_the_same_records():
     assert MODEL.fit([once, again], draws=100, seed=1).observed_data
 
 
-def test_a_prior_that_excludes_the_outputs_is_refused():
+@pytest.mark.parametrize("apart", [0.5, 8.0])
+def test_outputs_that_the_prior_all_but_excludes(apart):
+    """Against closed forms: with normal noise the outputs are normal given (m, t)."""
     far = bdp.HierarchicalGaussianModel((0.0, 0.01), spread=0.001, sd=0.01)
     noise = bdp.GaussianMechanism(0.01, 0.1, REPLACE, n=10)
-    release = bdp.Release.of_groups({"a": (noise, [8.0]), "b": (noise, [0.0])})
-    with pytest.raises(bdp.InvalidInput, match="prior and spread all but exclude"):
-        far.fit(release, draws=50, seed=1)
-    whole = Group(np.array([0.0, 1.0]), np.zeros(2), 1.0)  # a law that isn't cut anywhere
-    check_conflict([whole], np.array([50.0]), np.array([1.0]))
+    release = bdp.Release.of_groups({"a": (noise, [apart]), "b": (noise, [0.0])})
+    rng = np.random.default_rng(1)
+    near = np.stack([rng.normal(0, 0.02, 40), rng.uniform(-12, 2, 40)], axis=1)
+    points = np.concatenate([near, [[apart / 2, 0.0], [apart, -3.0], [0.0, -9.0]]])
+    found = partial_pooling.log_targets(points, True, far.given(far.known(release)))
+    u, t = points[:, 0], np.exp(points[:, 1])
+    right = points[:, 1] - (u / 0.01) ** 2 / 2 - (t / 0.001) ** 2 / 2
+    sd = np.sqrt(t**2 + 0.01**2 / 10 + 0.01**2)
+    right += stats.norm.logpdf(apart, u, sd) + stats.norm.logpdf(0.0, u, sd)
+    gap = found - right  # up to the noise's step, and its rounding
+    np.testing.assert_allclose(gap, gap[0], atol=1e-6 * np.abs(right).max())
+    far.fit(release, draws=50, warmup=50, chains=1, seed=1)
 
 
 @pytest.mark.parametrize(
