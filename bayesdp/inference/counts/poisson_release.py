@@ -91,7 +91,8 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
     elements.append([events_element(a, float(chance), _NEGLIGIBLE) for chance in chances])
     rows = list(zip(*elements, strict=True))
     ends = [_ends(parts, i, a, float(chance), total) for i, chance in enumerate(chances)]
-    values, table = _tied_tables(rows, ends, total, parts)
+    free = not any(map(_has_fixed_total, parts))
+    values, table = _tied_tables(rows, ends, total, free)
     laws, firsts = [], []
     for x, whole in zip(values.T, table.T, strict=True):
         # A known sum may ask for counts that one by one are as unlikely as can be.
@@ -114,22 +115,18 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
 
 
 def _tied_tables(
-    rows: Sequence[Sequence[Element]],
-    ends: Sequence[tuple[float, float]],
-    total: int | None,
-    parts: Sequence[Part],
+    rows: Sequence[Any], ends: Sequence[tuple[float, float]], total: int | None, free: bool
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Counts and their laws, on as many counts as their known sum asks for, if there is one."""
+    """Counts and their laws, on as many counts as their known sum asks for, if nothing else is."""
     times = 1.0
     while True:
         values, table = tabled(rows, ends, times)
-        if total is None or len(rows) == 1 or any(map(_has_fixed_total, parts)):
+        if total is None or len(rows) == 1 or not free:
             return values, table
         firsts, lasts = values[0], values[-1]
         if all(f <= e[0] and t >= e[1] for f, t, e in zip(firsts, lasts, ends, strict=True)):
             return values, table
-        columns = zip(table.T, lasts - firsts + 1, strict=True)
-        laws = [law[:size] for law, size in columns]
+        laws = [law[:size] for law, size in zip(table.T, lasts - firsts + 1, strict=True)]
         if holds(firsts.tolist(), laws, np.array([total]), np.zeros(1), ends):
             return values, table
         times *= 8

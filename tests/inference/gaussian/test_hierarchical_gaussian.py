@@ -29,14 +29,19 @@ def test_integrals_are_sums_over_all_nodes(centre, variance):
     nodes = np.sort(rng.normal(size=500))
     law = np.exp(-rng.uniform(0, 50, 500))
     right = special.logsumexp(stats.norm.logpdf(nodes, centre, math.sqrt(variance)), b=law)
-    found = pooled_means.log_integral(law, nodes, centre, variance)
+    given = pooled_means.given_means([nodes], [np.log(law)], [1.0], (0.0, 1.0, 1.0))
+    best, room = int(law.argmax()), np.empty(500)
+    found = pooled_means.log_integral(given, 0, 500, best, centre, variance, room)
     assert found == pytest.approx(right, rel=1e-12, abs=1e-11)
 
 
 def test_nodes_are_drawn_by_their_share():
     rng, nodes = np.random.default_rng(1), np.array([-2.0, -1.0, 0.5, 0.6, 4.0])
     law = np.array([0.2, 1.0, 0.0, 0.7, 0.1])
-    drawn = [pooled_means.draw_node(law, nodes, 0.3, 2.0, rng) for _ in range(20_000)]
+    with np.errstate(divide="ignore"):
+        given = pooled_means.given_means([nodes], [np.log(law)], [1.0], (0.0, 1.0, 1.0))
+    room = np.empty(4)
+    drawn = [pooled_means.draw_node(given, 0, 4, 1, 0.3, 2.0, rng, room) for _ in range(20_000)]
     weights = law * stats.norm.pdf(nodes, 0.3, math.sqrt(2.0))
     seen = np.array([drawn.count(node) for node in nodes])
     assert seen[2] == 0
