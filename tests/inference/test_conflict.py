@@ -14,7 +14,7 @@ WARNS = "noise hardly explains what was released"
 
 
 @pytest.mark.filterwarnings(f"ignore:{WARNS}:UserWarning")
-@pytest.mark.parametrize("variance", [-1.0, -0.1, 400.0])
+@pytest.mark.parametrize("variance", [-1.0, -0.125, 400.0])
 def test_a_variance_that_none_has(variance):
     """Given sigma the variance is gamma, and exponential noise is its transform; sigma by a sum."""
     n, b, z = 100, 0.01, 0.5
@@ -77,6 +77,7 @@ def test_a_regression_says_that_no_records_have_such_moments(squares):
     assert WARNS not in good.attrs["verdict"]
 
 
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_every_model_of_noisy_numbers_says_so():
     def one(size, **more):
         return bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50, **more), size
@@ -91,9 +92,8 @@ def test_every_model_of_noisy_numbers_says_so():
         (bdp.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
         (bdp.GaussianModel((0, 1, 2, 1), statistic="sum"), bdp.Release.of(pair, [(100.0, 150.0)])),
     ):
-        with pytest.warns(UserWarning) as caught:
+        with pytest.warns(UserWarning, match=WARNS):
             found = model.fit(release, draws=40, seed=1)
-        assert any(WARNS in str(each.message) for each in caught), model
         assert WARNS in found.attrs["verdict"]
 
 

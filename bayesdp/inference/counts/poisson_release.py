@@ -117,19 +117,18 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
 def _tied_tables(
     rows: Sequence[Any], ends: Sequence[tuple[float, float]], total: int | None, free: bool
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Counts and their laws, on as many counts as their known sum asks for, if nothing else is."""
-    times = 1.0
-    while True:
+    """Counts and their laws, on as many as a known sum asks for, if nothing else ties them."""
+    for times in 8.0 ** np.arange(40):
         values, table = tabled(rows, ends, times)
         if total is None or len(rows) == 1 or not free:
-            return values, table
+            break
         firsts, lasts = values[0], values[-1]
         if all(f <= e[0] and t >= e[1] for f, t, e in zip(firsts, lasts, ends, strict=True)):
-            return values, table
+            break
         laws = [law[:size] for law, size in zip(table.T, lasts - firsts + 1, strict=True)]
         if holds(firsts.tolist(), laws, np.array([total]), np.zeros(1), ends):
-            return values, table
-        times *= 8
+            break
+    return values, table
 
 
 def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Known:
