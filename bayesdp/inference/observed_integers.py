@@ -204,7 +204,7 @@ def tabled(
             _check_many(last - first + 1, len(rows))
             x = np.arange(first, last + 1)
             law = np.asarray(sum(element.logp(x) for element in row))
-            if _ends_well(row, x, law, within):
+            if _ends_well(row, x, law, _window(row, within, 8 * further)):
                 break
             further *= 8
         columns.append((x, law))
@@ -226,7 +226,7 @@ def _window(row: Sequence[Element], within: Ends, times: float) -> tuple[int, in
 
 
 def _ends_well(row: Sequence[Element], x: Integers, law: Floats, within: Ends) -> bool:
-    """Whether what is beyond the integers looked at is negligible, or isn't possible."""
+    """Whether what is beyond the integers looked at, within two ends, is negligible."""
     beyond = np.array([x[0] - 1, x[-1] + 1])
     inside = (beyond >= within[0]) & (beyond <= within[1])
     there = np.asarray(sum(element.logp(np.clip(beyond, *within)) for element in row))
