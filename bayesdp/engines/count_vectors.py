@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 
 _STEEPEST = 60.0  # of the tilt: beyond it a category is at an end
 _CUT = 1e-30  # mass that a law gives up on either side
-_BLOCK = 1 << 22  # numbers in a temporary array
+_BEYOND = -60.0  # log of the probability of what is beyond the tables
 
 
 class CountPosterior(Protocol):
@@ -195,13 +195,7 @@ class Factored:
         left, laws = self.sizes[picks], self._each[0]
         counts = np.empty((size, len(laws)), dtype=np.int64)
         for i in range(len(laws) - 1, 0, -1):
-            x = laws[i].first + np.arange(laws[i].pmf.size)
-            step = max(1, _BLOCK // x.size)
-            for start in range(0, size, step):
-                some = slice(start, start + step)
-                joint = np.cumsum(laws[i].pmf * self._sums[i - 1].at(left[some, None] - x), axis=1)
-                point = rng.random((joint.shape[0], 1)) * joint[:, -1:]
-                counts[some, i] = x[(joint <= point).sum(axis=1)]
+            counts[:, i] = _shares(laws[i], self._sums[i - 1], left, rng)
             left = left - counts[:, i]
         counts[:, 0] = left
         return counts
@@ -229,6 +223,62 @@ class Factored:
         weights = others * one.pmf * np.exp(log_n - log_n.max())[:, None]
         at_n, at_x = np.nonzero(weights)
         return x[at_x], self.sizes[at_n], weights[at_n, at_x] / weights.sum()
+
+
+def holds(
+    firsts: Sequence[int],
+    tables: Sequence[Floats],
+    sizes: Integers,
+    log_sizes: Floats,
+    ends: Sequence[tuple[float, float]],
+) -> bool:
+    """Whether counts beyond the tables, within two ends each, are negligible in the posterior.
+
+    With the tables tilted and divided by their sums, x_i beyond its table has at most the
+    probability of that under its own law, over that of a sum that may be; and beyond a table, if
+    laws are log-concave there, a law falls at least as fast as at its end.
+    """
+    if any(not table.max() > -np.inf for table in tables):
+        return False
+    try:
+        found = Factored(firsts, tables, sizes, log_sizes)
+    except InvalidInput:
+        return False
+    tilt, (_, log_scale) = found._tilt, found._each
+    room = float(special.logsumexp(log_sizes - tilt * sizes)) - (found.log_evidence - log_scale)
+    for first, table, (low, high) in zip(firsts, tables, ends, strict=True):
+        law = table + tilt * (first + np.arange(table.size))
+        law = law - special.logsumexp(law)
+        open_ends = (first > low, law), (first + table.size - 1 < high, law[::-1])
+        if any(is_open and not _log_tail(end) + room < _BEYOND for is_open, end in open_ends):
+            return False
+    return True
+
+
+def _log_tail(law: Floats) -> float:
+    """log of a bound of what is beyond the first element of logs that are concave."""
+    if law.size < 2 or not law[0] < law[1]:
+        return np.inf
+    step = float(law[0] - law[1])
+    return float(law[0] + step - np.log(-np.expm1(step)))
+
+
+def _shares(one: _Law, rest: _Law, totals: Integers, rng: np.random.Generator) -> Integers:
+    """Draws of the first of two independent counts given their sum, one a total."""
+    found, point = np.empty_like(totals), rng.random(totals.size)
+    order = np.argsort(totals, kind="stable")
+    each, starts = np.unique(totals[order], return_index=True)
+    ends = np.append(starts[1:], totals.size)
+    for total, start, end in zip(each.tolist(), starts, ends, strict=True):
+        some = order[start:end]
+        low = max(one.first, total - rest.first - rest.pmf.size + 1)
+        high = min(one.first + one.pmf.size - 1, total - rest.first)
+        own = one.pmf[low - one.first : high - one.first + 1]
+        others = rest.pmf[total - high - rest.first : total - low - rest.first + 1][::-1]
+        cumulative = np.cumsum(own * others)
+        drawn = np.searchsorted(cumulative, point[some] * cumulative[-1], side="right")
+        found[some] = low + drawn
+    return found
 
 
 def _added(one: _Law, other: _Law) -> _Law:

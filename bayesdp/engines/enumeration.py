@@ -26,6 +26,7 @@ _LOG_TAIL = np.log(1e-16)  # mass given up on each side: all but 1e-15 is kept, 
 _DENSE = 2048  # below this many values there is nothing to save
 _BLOCK = 2048  # counts evaluated at once, so that temporary arrays stay in the cache
 _MOST_CELLS = 20_000_000
+_TRIED = 50  # sizes that stand for many
 
 LogWeight = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
@@ -86,18 +87,19 @@ def enumerate_cells(
     InvalidInput
         If there are more than 20 million cells, or every cell has probability zero.
     """
+    sizes = list(sizes)
+    some = sizes[:: max(1, len(sizes) // _TRIED)]
+    if len(some) < len(sizes):  # a prior of n that is far too wide is refused before the work
+        widths = [np.subtract(*_window_of(parts, prior, n)[::-1]) + 1 for n, _ in some]
+        if np.mean(widths) * len(sizes) > 1.1 * _MOST_CELLS:
+            raise _too_many(some[-1][0])
     windows, total = [], 0
     for n, probability in sizes:
         low, high = _window_of(parts, prior, n)
         windows.append((n, probability, low, high))
         total += high - low + 1
         if total > _MOST_CELLS:
-            raise InvalidInput(
-                f"n gives more than {_MOST_CELLS:,} pairs of a size and a count that aren't "
-                f"negligible, at n = {n:,}; if n has a prior, narrow it, or put its probability on "
-                "fewer sizes; if it is public, of so many records a count with noise "
-                "(bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely"
-            )
+            raise _too_many(n)
     found = [_cells_within(parts, prior, *each) for each in windows]
     together = Cells(
         *(
@@ -108,6 +110,15 @@ def enumerate_cells(
     if not np.isfinite(together.log_evidence):
         raise InvalidInput("the outputs have probability zero under the model's prior")
     return _trimmed(together)
+
+
+def _too_many(n: int) -> InvalidInput:
+    return InvalidInput(
+        f"n gives more than {_MOST_CELLS:,} pairs of a size and a count that aren't "
+        f"negligible, at n = {n:,}; if n has a prior, narrow it, or put its probability on "
+        "fewer sizes; if it is public, of so many records a count with noise "
+        "(bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely"
+    )
 
 
 def is_noisy_count(mechanism: Any) -> bool:

@@ -113,10 +113,16 @@ class BetaMixture(Mixture):
         return np.array(values).reshape(probabilities.shape)[()]
 
     def _quantile(self, q: float) -> float:
-        """Newton's method inside a bracket that shrinks at every step."""
-        if q in (0.0, 1.0):
-            return q
-        low, high = 0.0, 1.0
+        """Newton's method inside a bracket that shrinks at every step.
+
+        Half of it goes in the logarithm while its ends are far apart, since a quantile may be near
+        the smallest float; below that it is 0, and next to 1 it is 1.
+        """
+        low, high = np.nextafter(0.0, 1.0), np.nextafter(1.0, 0.0)
+        if q <= float(self.cdf(low)):
+            return 0.0
+        if q >= float(self.cdf(high)):
+            return 1.0
         x = float(np.clip(self.mean() + self.sd() * special.ndtri(q), 1e-3, 1 - 1e-3))
         for _ in range(200):
             excess = float(self.cdf(x)) - q
@@ -126,7 +132,8 @@ class BetaMixture(Mixture):
             if abs(step) <= 1e-10 * min(x, 1 - x):
                 return x - step  # Newton squares the error: this is the last digit
             target = x - step
-            x = target if low < target < high else 0.5 * (low + high)
+            middle = np.sqrt(low) * np.sqrt(high) if low < high / 4 else 0.5 * (low + high)
+            x = target if low < target < high else float(middle)
         return x
 
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.compiling import kernel
+from bayesdp.engines.pooled_laws import Given
 from bayesdp.engines.pooled_means import draw_means, log_means, start_means
 from bayesdp.engines.pooled_proportions import (
     draw_proportions,
@@ -23,7 +24,6 @@ from bayesdp.engines.pooled_proportions import (
 )
 
 Floats = NDArray[np.float64]
-Given = tuple[Floats, NDArray[np.int64], Floats, Floats, Floats]
 
 _WIDTH = 2.5  # of a first slice, in standard deviations
 _STEPS = 50  # of stepping out, each way
@@ -40,7 +40,7 @@ def run(
     means: bool, given: Any, start: Floats, root: Floats, draws: int, drawn: bool, rng: Any
 ) -> tuple[Floats, Floats]:
     """A chain: u, v and log target, shape (draws, 3), and if `drawn` the groups' numbers."""
-    groups = given[1].size
+    groups = given[0].size
     kept, found = np.empty((draws, 3)), np.empty((draws if drawn else 0, groups))
     u, v = start
     now = log_target(u, v, means, given)
@@ -103,7 +103,7 @@ def sample(
     ----------
     means : bool
         Of groups' means; else of their proportions.
-    given : tuple of ndarray
+    given : tuple
         What `pooled_means.log_means` or `pooled_proportions.log_proportions` takes.
     draws, chains, warmup : int
     seed : int or None

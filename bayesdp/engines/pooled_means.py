@@ -19,49 +19,92 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.compiling import kernel
+from bayesdp.engines.pooled_laws import Given, in_a_row
 
 Floats = NDArray[np.float64]
 
 _MOST = 300.0  # of |log t|
-_FAR = 90.0  # log of what is negligible
+_FAR = 60.0  # log of what is negligible
 
 
 @kernel
-def _reach(nodes: Floats, centre: float, variance: float) -> tuple[Any, Any, float]:
-    """The first node that matters and the one after the last, and log of the largest density.
+def _matter(
+    given: Any, start: int, end: int, best: int, centre: float, variance: float
+) -> tuple[Any, Any, float]:
+    """The first node of a group that matters, the one after the last, and a log near the largest.
 
-    Beyond them the normal density is e^-90 of that; laws are at least e^-60 of their largest.
+    With any node the sum is at least w, law times density there. The law is at most that at `best`,
+    and the density at most that at the node nearest to the centre: nodes where either is so small
+    that even with the largest of the other they have e^-60 of w are left out.
     """
-    nearest = min(max(centre, nodes[0]), nodes[-1])
-    away = (nearest - centre) ** 2
-    radius = math.sqrt(away + 2 * _FAR * variance)
-    first = np.searchsorted(nodes, centre - radius)
-    last = np.searchsorted(nodes, centre + radius, side="right")
-    return first, last, -away / (2 * variance)
+    _, law, nodes, _, before, after = given[:6]
+    near: Any = start + np.searchsorted(nodes[start:end], centre)
+    near = min(near, end - 1)
+    if near > start and centre - nodes[near - 1] < nodes[near] - centre:
+        near -= 1
+    densest = -((nodes[near] - centre) ** 2) / (2 * variance)
+    likely = max(law[near] + densest, law[best] - (nodes[best] - centre) ** 2 / (2 * variance))
+    level = likely - densest - _FAR
+    radius = math.sqrt(2 * variance * (law[best] + _FAR - likely))
+    first = max(
+        start + np.searchsorted(before[start:end], level),
+        start + np.searchsorted(nodes[start:end], centre - radius),
+    )
+    last = min(
+        end - np.searchsorted(after[start:end][::-1], level),
+        start + np.searchsorted(nodes[start:end], centre + radius, side="right"),
+    )
+    return first, last, likely
 
 
 @kernel
-def log_integral(law: Floats, nodes: Floats, centre: float, variance: float) -> float:
-    """log of the sum over ascending nodes of law times the normal density."""
-    first, last, top = _reach(nodes, centre, variance)
-    total = 0.0
+def _terms(
+    given: Any, first: int, last: int, likely: float, centre: float, variance: float, room: Floats
+) -> tuple[float, float]:
+    """Write the logs of the nodes' terms into `room`; their largest, and the sum relative to it."""
+    _, law, nodes = given[:3]
+    top, whole = likely, 0.0
     for i in range(first, last):
-        total += law[i] * math.exp(-((nodes[i] - centre) ** 2) / (2 * variance) - top)
-    if not total > 0:
-        return -np.inf
-    return math.log(total) + top - math.log(2 * math.pi * variance) / 2
+        room[i - first] = law[i] - (nodes[i] - centre) ** 2 / (2 * variance)
+        top = max(top, room[i - first])
+    for i in range(first, last):
+        whole += math.exp(room[i - first] - top)
+    return top, whole
 
 
 @kernel
-def draw_node(law: Floats, nodes: Floats, centre: float, variance: float, rng: Any) -> float:
+def log_integral(
+    given: Any, start: int, end: int, best: int, centre: float, variance: float, room: Floats
+) -> float:
+    """log of the sum over a group's nodes of law times the normal density."""
+    first, last, likely = _matter(given, start, end, best, centre, variance)
+    top, whole = _terms(given, first, last, likely, centre, variance, room)
+    return float(math.log(whole) + top - math.log(2 * math.pi * variance) / 2)
+
+
+@kernel
+def draw_node(
+    given: Any,
+    start: int,
+    end: int,
+    best: int,
+    centre: float,
+    variance: float,
+    rng: Any,
+    room: Floats,
+) -> float:
     """A node by its share of that sum."""
-    first, last, top = _reach(nodes, centre, variance)
-    cumulative, total = np.empty(last - first), 0.0
+    first, last, likely = _matter(given, start, end, best, centre, variance)
+    top, whole = _terms(given, first, last, likely, centre, variance, room)
+    rest, chosen = rng.random() * whole, first
     for i in range(first, last):
-        total += law[i] * math.exp(-((nodes[i] - centre) ** 2) / (2 * variance) - top)
-        cumulative[i - first] = total
-    chosen = np.searchsorted(cumulative, rng.random() * total, side="right")
-    return float(nodes[first + min(chosen, last - first - 1)])
+        share = math.exp(room[i - first] - top)
+        if share > 0:
+            chosen = i
+        rest -= share
+        if rest < 0:
+            break
+    return float(given[2][chosen])
 
 
 @kernel
@@ -72,12 +115,9 @@ def log_means(u: float, v: float, given: Any) -> float:
     ----------
     u, v : float
     given : tuple
-        `laws`: density of the outputs at every group's nodes in a row, times the nodes' weights,
-        each up to a constant; `ends` of ints: where each group's end in it; `nodes`, ascending in
-        each group; `variances`: sigma^2 / n of each; `prior`: m's mean and sd, and the scale of t's
-        half-normal prior.
+        What `given_means` returns.
     """
-    laws, ends, nodes, variances, prior = given
+    ends, _, _, _, _, _, bests, variances, prior, room = given
     if not abs(v) < _MOST:
         return -np.inf
     t = math.exp(v)
@@ -85,7 +125,7 @@ def log_means(u: float, v: float, given: Any) -> float:
     start = 0
     for g in range(ends.size):
         end = ends[g]
-        found += log_integral(laws[start:end], nodes[start:end], u, t * t + variances[g])
+        found += log_integral(given, start, end, bests[g], u, t * t + variances[g], room[0])
         start = end
     return float(found)
 
@@ -93,11 +133,11 @@ def log_means(u: float, v: float, given: Any) -> float:
 @kernel
 def draw_means(u: float, v: float, given: Any, rng: Any, mu: Floats) -> None:
     """Each group's, through its records' mean."""
-    laws, ends, nodes, variances, _ = given
+    ends, _, _, _, _, _, bests, variances, _, room = given
     t, start = math.exp(v), 0
     for g in range(ends.size):
         end, variance = ends[g], t * t + variances[g]
-        s = draw_node(laws[start:end], nodes[start:end], u, variance, rng)
+        s = draw_node(given, start, end, bests[g], u, variance, rng, room[0])
         slope = t * t / variance
         mu[g] = rng.normal(u + slope * (s - u), math.sqrt(slope * variances[g]))
         start = end
@@ -108,16 +148,25 @@ def given_means(
     laws: list[Floats],
     variances: list[float],
     prior: tuple[float, float, float],
-) -> tuple[Floats, NDArray[np.int64], Floats, Floats, Floats]:
-    """What `log_means` takes, laws from their logs and divided by their largest values."""
-    scaled = np.concatenate([np.exp(law - law.max()) for law in laws])
-    ends = np.cumsum([law.size for law in laws])
-    return scaled, ends, np.concatenate(nodes), np.array(variances), np.array(prior)
+) -> Given:
+    """What `log_means` takes.
+
+    Parameters
+    ----------
+    nodes, laws : list of ndarray
+        Of each group, ascending means, and log of the density of the outputs there times the node's
+        weight.
+    variances : list of float
+        sigma^2 / n of each.
+    prior : tuple of three floats
+        m's mean and sd, and the scale of t's half-normal prior.
+    """
+    return in_a_row(laws, nodes, [np.zeros(law.size) for law in laws], variances, prior)
 
 
 def start_means(given: Any, rng: np.random.Generator) -> Floats:
     """From the prior, within what has a density."""
-    centre, sd, scale = given[-1]
+    centre, sd, scale = given[-2]
     while True:
         at = np.array([rng.normal(centre, sd), math.log(abs(rng.normal(0, scale)))])
         if log_means(at[0], at[1], given) > -math.inf:

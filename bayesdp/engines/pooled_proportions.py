@@ -8,12 +8,18 @@ so the likelihood of (m, kappa) is a product over groups of sums over x_g, and o
 left to sample, u = logit m and v = log kappa (`bayesdp.engines.partial_pooling`). Given them each
 x_g is drawn from its sum, and p_g from its beta distribution: exact draws.
 
-Along x the beta-binomial probabilities follow by their ratio
+A sum runs over the counts that matter at that (m, kappa). A beta-binomial probability is at most 1,
+so with any count x* the sum is at least w = law(x*) Pr[x*], and all counts whose law is below
+e^-50 w together add less than (n + 1) e^-50 of it: an outlying group takes in the counts from
+which its law is small, as far as the others' say of m and kappa outweighs it.
+
+Along x the logs of the beta-binomial probabilities follow by the ratio
 
     (n - x) (m kappa + x) / ((x + 1) ((1 - m) kappa + n - x - 1)),
 
-from the first, whose rising factorials are taken by Stirling's series where differences of log
-gamma functions would cancel.
+and from one stretch to another by rising factorials, which are taken by Stirling's series where
+differences of log gamma functions would cancel. Where groups have more counts to look at than the
+largest has records, all of them take rising factorials from one table.
 """
 
 from __future__ import annotations
@@ -23,14 +29,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from bayesdp.engines.compiling import kernel
+from bayesdp.engines.pooled_laws import Given, in_a_row
 
 Floats = NDArray[np.float64]
 
-_LARGE = 1e30  # a ratio of neighbours may be e^600 more, and no more than a float holds
 _STIRLING = 64.0
-_SMALLEST = -600.0  # log of alpha or beta; below, every count is 0, or n: but for e^-600
+_SMALLEST = -600.0  # log of alpha or beta; below, every count is 0, or n: but for e^-500
+_FAR = 50.0  # log of what is negligible
+_LONGEST = 20_000  # table of rising factorials, whose rounding errors add up
 
 
 @kernel
@@ -44,51 +53,108 @@ def log_rising(a: float, k: float) -> float:
 
 
 @kernel
-def first_log_probability(n: float, x: float, alpha: float, beta: float) -> float:
-    """log of the beta-binomial probability of x."""
-    choose = math.lgamma(n + 1) - math.lgamma(x + 1) - math.lgamma(n - x + 1)
-    rising = log_rising(alpha, x) + log_rising(beta, n - x)
-    return choose + rising - log_rising(alpha + beta, n)
+def _tabulate(room: Floats, alpha: float, beta: float) -> None:
+    """Write the logs of their rising factorials into the second and the third row."""
+    room[1:, 0] = 0.0
+    for k in range(room.shape[1] - 1):
+        room[1, k + 1] = room[1, k] + math.log(alpha + k)
+        room[2, k + 1] = room[2, k] + math.log(beta + k)
 
 
 @kernel
-def log_sum(law: Floats, first: float, n: float, alpha: float, beta: float) -> float:
-    """log of the sum over x from `first` of law times the beta-binomial probability."""
-    term, whole = 1.0, 0.0
-    shift = first_log_probability(n, first, alpha, beta)
-    x = first
-    for weight in law:
-        whole += weight * term
-        term *= (n - x) * (alpha + x) / ((x + 1) * (beta + (n - x - 1))) if x < n else 0.0
-        x += 1
-        if term > _LARGE:
-            term /= _LARGE
-            whole /= _LARGE
-            shift += math.log(_LARGE)
-    return shift + math.log(whole) if whole > 0 else -np.inf
+def _both_rising(x: float, n: float, alpha: float, beta: float, room: Floats) -> float:
+    """log of the rising factorials of alpha, x times, and of beta, n - x times."""
+    if room.shape[0] > 1:
+        return float(room[1, int(x)] + room[2, int(n - x)])
+    return float(log_rising(alpha, x) + log_rising(beta, n - x))
+
+
+@kernel
+def _log_term(given: Any, i: int, n: float, alpha: float, beta: float) -> float:
+    """log of law times beta-binomial probability at a node, but for what all nodes share."""
+    return float(given[1][i] + given[3][i] + _both_rising(given[2][i], n, alpha, beta, given[-1]))
+
+
+@kernel
+def _matter(
+    given: Any, start: int, end: int, best: int, n: float, alpha: float, beta: float
+) -> tuple[Any, Any]:
+    """The first node of a group that matters and the one after the last."""
+    _, _, nodes, _, before, after = given[:6]
+    likely = _log_term(given, best, n, alpha, beta)
+    expected: Any = start + np.searchsorted(nodes[start:end], n * (alpha / (alpha + beta)))
+    expected = min(expected, end - 1)
+    likely = max(likely, _log_term(given, expected, n, alpha, beta))
+    level = likely - log_rising(alpha + beta, n) - _FAR
+    first = start + np.searchsorted(before[start:end], level)
+    last = end - np.searchsorted(after[start:end][::-1], level)
+    return first, last
+
+
+@kernel
+def _log_terms(
+    given: Any, first: int, last: int, n: float, alpha: float, beta: float
+) -> tuple[float, float]:
+    """Write the logs of the nodes' terms into the room; their largest, the sum relative to it."""
+    _, law, nodes, ways = given[:4]
+    room = given[-1]
+    x, top, whole = nodes[first], -np.inf, 0.0
+    rising = _both_rising(x, n, alpha, beta, room)
+    for i in range(first, last):
+        if room.shape[0] > 1:
+            rising = room[1, int(nodes[i])] + room[2, int(n - nodes[i])]
+        elif nodes[i] == x + 1:
+            rising += math.log((alpha + x) / (beta + (n - x - 1)))
+        elif nodes[i] != x:
+            rising = log_rising(alpha, nodes[i]) + log_rising(beta, n - nodes[i])
+        x = nodes[i]
+        room[0, i - first] = law[i] + ways[i] + rising
+        top = max(top, room[0, i - first])
+    for i in range(last - first):
+        if room[0, i] > top - _FAR:
+            whole += math.exp(room[0, i] - top)
+    return top, whole
+
+
+@kernel
+def log_sum(
+    given: Any,
+    start: int,
+    end: int,
+    best: int,
+    n: float,
+    alpha: float,
+    beta: float,
+) -> float:
+    """log of the sum over a group's nodes of law times the beta-binomial probability."""
+    first, last = _matter(given, start, end, best, n, alpha, beta)
+    top, whole = _log_terms(given, first, last, n, alpha, beta)
+    return float(top + math.log(whole) - log_rising(alpha + beta, n))
 
 
 @kernel
 def draw_count(
-    law: Floats, first: float, n: float, alpha: float, beta: float, rng: Any, room: Floats
+    given: Any,
+    start: int,
+    end: int,
+    best: int,
+    n: float,
+    alpha: float,
+    beta: float,
+    rng: Any,
 ) -> float:
-    """x from its conditional law; `room` is as long as the law."""
-    whole, shift, x, largest = 0.0, 0.0, first, -np.inf
-    for i in range(law.size):  # logs, since the largest term isn't known yet
-        room[i] = shift + math.log(law[i]) if law[i] > 0 else -np.inf
-        largest = max(largest, room[i])
-        if x < n:
-            shift += math.log((n - x) * (alpha + x) / ((x + 1) * (beta + (n - x - 1))))
-        x += 1
-    for i in range(law.size):
-        room[i] = math.exp(room[i] - largest)
-        whole += room[i]
-    rest = rng.random() * whole
-    for i in range(law.size):
-        rest -= room[i]
-        if rest < 0:
-            return float(first + i)
-    return float(first + law.size - 1)
+    """x from its conditional law."""
+    first, last = _matter(given, start, end, best, n, alpha, beta)
+    top, whole = _log_terms(given, first, last, n, alpha, beta)
+    room, rest, likeliest = given[-1][0], rng.random() * whole, first
+    for i in range(first, last):
+        if room[i - first] == top:
+            likeliest = i
+        if room[i - first] > top - _FAR:
+            rest -= math.exp(room[i - first] - top)
+            if rest < 0:
+                return float(given[2][i])
+    return float(given[2][likeliest])
 
 
 @kernel
@@ -100,62 +166,76 @@ def _log_shares(u: float) -> tuple[float, float]:
 
 @kernel
 def log_proportions(u: float, v: float, given: Any) -> float:
-    """log density of (logit m, log kappa), up to a constant.
+    """log density of (logit m, log kappa), up to the constants of the priors.
 
     Parameters
     ----------
     u, v : float
     given : tuple
-        `laws`: Pr[outputs | x] of every group in a row, each up to a constant; `ends` of ints:
-        where each group's end in it; `firsts`, `sizes`: the first x of each, and n; `prior`: a and
-        b of m's beta prior, and kappa's prior median, c of the density c / (c + kappa)^2.
+        What `given_proportions` returns.
     """
-    laws, ends, firsts, sizes, prior = given
+    ends, law, nodes, _, _, _, bests, sizes, prior, room = given
     if not abs(v) < -_SMALLEST:
         return -np.inf
     log_m, log_rest = _log_shares(u)
     found = prior[0] * log_m + prior[1] * log_rest + v - 2 * math.log(prior[2] + math.exp(v))
     alpha, beta, start = math.exp(log_m + v), math.exp(log_rest + v), 0
+    if room.shape[0] > 1:
+        _tabulate(room, alpha, beta)
     for g in range(ends.size):
-        law = laws[start : ends[g]]
+        end = ends[g]
         if log_m + v < _SMALLEST:
-            found += math.log(law[0]) if firsts[g] == 0 and law[0] > 0 else -np.inf
+            found += law[start] if nodes[start] == 0 else -np.inf
         elif log_rest + v < _SMALLEST:
-            last = firsts[g] + law.size - 1 == sizes[g] and law[-1] > 0
-            found += math.log(law[-1]) if last else -np.inf
+            found += law[end - 1] if nodes[end - 1] == sizes[g] else -np.inf
         else:
-            found += log_sum(law, firsts[g], sizes[g], alpha, beta)
-        start = ends[g]
+            found += log_sum(given, start, end, bests[g], sizes[g], alpha, beta)
+        start = end
     return float(found)
 
 
 @kernel
 def draw_proportions(u: float, v: float, given: Any, rng: Any, p: Floats) -> None:
     """Each group's, through its count."""
-    laws, ends, firsts, sizes, _ = given
-    room = np.empty(laws.size)
+    ends, _, _, _, _, _, bests, sizes, _, room = given
     log_m, log_rest = _log_shares(u)
     alpha = math.exp(max(log_m + v, _SMALLEST))
-    beta, first = math.exp(max(log_rest + v, _SMALLEST)), 0
+    beta, start = math.exp(max(log_rest + v, _SMALLEST)), 0
+    if room.shape[0] > 1:
+        _tabulate(room, alpha, beta)
     for g in range(ends.size):
-        x = draw_count(laws[first : ends[g]], firsts[g], sizes[g], alpha, beta, rng, room)
-        p[g] = rng.beta(alpha + x, beta + sizes[g] - x)
-        first = ends[g]
+        end, n = ends[g], sizes[g]
+        x = draw_count(given, start, end, bests[g], n, alpha, beta, rng)
+        p[g] = rng.beta(alpha + x, beta + n - x)
+        start = end
 
 
 def given_proportions(
-    laws: list[Floats], firsts: list[int], sizes: list[int], prior: tuple[float, float, float]
-) -> tuple[Floats, Any, Floats, Floats, Floats]:
-    """What `log_proportions` takes, laws divided by their largest values."""
-    scaled = np.concatenate([np.exp(law - law.max()) for law in laws])
-    ends = np.cumsum([law.size for law in laws])
-    first, size = np.array(firsts, dtype=np.float64), np.array(sizes, dtype=np.float64)
-    return scaled, ends, first, size, np.array(prior)
+    laws: list[Floats], nodes: list[Any], sizes: list[int], prior: tuple[float, float, float]
+) -> Given:
+    """What `log_proportions` takes.
+
+    Parameters
+    ----------
+    laws, nodes : list of ndarray
+        log Pr[outputs | x] of each group, at ascending x.
+    sizes : list of int
+        n of each.
+    prior : tuple of three floats
+        a and b of m's beta prior, and kappa's prior median, c of the density c / (c + kappa)^2.
+    """
+    ways = [
+        special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
+        for x, n in zip(nodes, sizes, strict=True)
+    ]
+    longest = max(sizes) + 1
+    tabled = longest <= min(sum(law.size for law in laws) / 2, _LONGEST)
+    return in_a_row(laws, nodes, ways, sizes, prior, longest if tabled else 0)
 
 
 def start_proportions(given: Any, rng: np.random.Generator) -> Floats:
     """From the prior, within what has a density."""
-    a, b, median = given[-1]
+    a, b, median = given[-2]
     while True:
         m, shrunk = rng.beta(a, b), rng.random()
         if 0 < m < 1 and 0 < shrunk < 1:

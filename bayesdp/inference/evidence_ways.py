@@ -57,11 +57,9 @@ def pooled(
         generator=_proposals(seed),
     )
     if means:
-        constant = sum(float(each.log_law.max()) for each in known)
-        constant -= math.log(math.pi * model.prior[1] * model.spread)
+        constant = -math.log(math.pi * model.prior[1] * model.spread)
     else:
-        constant = sum(float(law.max()) for law, _, _ in known)
-        constant += math.log(model.concentration) - float(special.betaln(*model.prior))
+        constant = math.log(model.concentration) - float(special.betaln(*model.prior))
     how = _BRIDGE.format("what was counted or averaged sums out, the rest is two numbers")
     return _moved(integral, constant), how, ALL
 

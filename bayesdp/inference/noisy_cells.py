@@ -34,16 +34,24 @@ def range_of(cell: AdditiveNoise) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
+def possible(cell: AdditiveNoise, within: tuple[int, int]) -> tuple[int, int]:
+    """The integers within two ends that may get such noise."""
+    low, high = range_of(cell) if cell.bounding == "truncated" else (-math.inf, math.inf)
+    return math.ceil(max(within[0], low)), math.floor(min(within[1], high))
+
+
 def reached(
     cell: AdditiveNoise,
     outputs: NDArray[Any],
     within: tuple[float, float],
     scales: Mapping[bool, float] = _REACH,
+    times: float = 1.0,
 ) -> tuple[int, int]:
     """Integers from which noise reaches the outputs; what is at an end, from all beyond it.
 
     Outputs may be further apart than noise reaches: what is between them is as likely as their sum
-    of distances from it says.
+    of distances from it says. And they may be further from where the integer may be: then from
+    its nearest place on, beyond which noise falls as it does beyond the outputs.
 
     Parameters
     ----------
@@ -54,25 +62,28 @@ def reached(
         Where the integer may be; inf where there is no end.
     scales : mapping
         How many scales noise reaches, Laplace's (True) and Gaussian (False).
+    times : float
+        How many times as far to look.
 
     Raises
     ------
     InvalidInput
-        If there are none, or no end of them.
+        If there is no such integer, or no end of them.
     """
-    reach = scales[isinstance(cell.noise, LaplaceNoise)] * cell.scale
+    reach = times * scales[isinstance(cell.noise, LaplaceNoise)] * cell.scale
     low, high = range_of(cell)
     first, last = within
     if cell.bounding == "truncated":
         first, last = max(first, low), min(last, high)
-    nearest, furthest = float(outputs.min()), float(outputs.max())
-    inflated = cell.bounding == "inflated"
-    if not (inflated and furthest == low):
-        first = max(first, math.ceil(nearest - reach))
-    if not (inflated and nearest == high):
-        last = min(last, math.floor(furthest + reach))
     if first > last:
         raise InvalidInput("the outputs have probability zero under the model's prior")
+    nearest, furthest = float(outputs.min()), float(outputs.max())
+    inflated = cell.bounding == "inflated"
+    start, end = (min(max(z, first), last) for z in (nearest, furthest))
+    if not (inflated and furthest == low):
+        first = max(first, math.ceil(start - reach))
+    if not (inflated and nearest == high):
+        last = min(last, math.floor(end + reach))
     if math.isinf(first) or math.isinf(last):
         raise InvalidInput(
             "an output is at an end of its range, so that the integer behind it may be any beyond "

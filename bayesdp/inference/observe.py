@@ -71,8 +71,9 @@ def observe(
     Notes
     -----
     Sums run over all integers that the distribution allows, and from an output as far as noise
-    reaches: 100 scales of Laplace noise, 20 of Gaussian. What is left out is less than 1e-43 of
-    the law's largest value, and matters only where the model gives the outputs less than that.
+    reaches: 100 scales of Laplace noise, 20 of Gaussian, and up to 512 times as many where that is
+    cheap. What is left out is less than 1e-26 of the law's largest value, and matters only where
+    the rest of the model, which isn't known here, gives the outputs less than that.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,6 @@ TAKES = (
 )
 _SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise; see `observe`
 _NEGLIGIBLE = 100.0  # below the log of the largest, of events by area
-_AT_ENDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -38,19 +37,20 @@ class Element:
     Attributes
     ----------
     reached : callable
-        The smallest and the largest that the outputs can come from, of those within two ends.
+        The smallest and the largest that the outputs can come from, of those within two ends, if
+        one looks so many times as far as usual.
     logp : callable
         log Pr[all outputs | x], of integers x.
     weight : int
         How many such there are.
     """
 
-    reached: Callable[[Ends], tuple[float, float]]
+    reached: Callable[[Ends, float], tuple[float, float]]
     logp: Callable[[Integers], Floats]
     weight: int = 1
 
 
-_NO_EVENTS = Element(lambda ends: (0, 0), lambda x: np.where(x == 0, 0.0, -np.inf))
+_NO_EVENTS = Element(lambda ends, times: (0, 0), lambda x: np.where(x == 0, 0.0, -np.inf))
 
 
 def noisy_elements(part: Part) -> list[Element]:
@@ -66,7 +66,7 @@ def noisy_elements(part: Part) -> list[Element]:
             law = cell.logp(z[:, None], inside).sum(axis=0)
             return np.asarray(np.where(inside == x, law, -np.inf))
 
-        return Element(lambda ends: reached(cell, z, ends, _SCALES), logp)
+        return Element(lambda ends, times: reached(cell, z, ends, _SCALES, times), logp)
 
     return [element(column) for column in outputs.reshape(len(outputs), -1).T]
 
@@ -78,7 +78,7 @@ def exact_elements(part: Part) -> list[Element]:
 
     def element(low: float, high: float) -> Element:
         return Element(
-            lambda ends: (max(ends[0], low), min(ends[1], high)),
+            lambda ends, times: (max(ends[0], low), min(ends[1], high)),
             lambda x: hidden_counts(x, (low, high)),
         )
 
@@ -107,11 +107,11 @@ def _area(z: NDArray[Any], shape: float, chance: float, negligible: float) -> El
     def logp(x: Integers) -> Floats:
         return np.asarray(log_negative_binomial(z[:, None], shape + x, chance).sum(axis=0))
 
-    def likely(ends: Ends) -> tuple[float, float]:
+    def likely(ends: Ends, times: float) -> tuple[float, float]:
         first, step = int(max(ends[0], 0)), 1 + int(z.max())
         while True:
             values = logp(x := np.arange(first, first + 64 * step, step))
-            good = np.flatnonzero(values >= values.max() - negligible)
+            good = np.flatnonzero(values >= values.max() - times * negligible)
             if good[-1] < x.size - 1:
                 return first, min(ends[1], int(x[good[-1] + 1]))
             step *= 8
@@ -127,39 +127,14 @@ def events_element(shape: float, chance: float, negligible: float) -> Element:
     def logp(x: Integers) -> Floats:
         return np.asarray(log_negative_binomial(x, shape, chance))
 
-    def likely(ends: Ends) -> Ends:
+    def likely(ends: Ends, times: float) -> Ends:
         mode = math.floor(max(shape - 1, 0.0) * chance / (1 - chance))
         far = 2 * mode + 1
-        while far < ends[1] and logp(np.array([mode, far])) @ (1, -1) < negligible:
+        while far < ends[1] and logp(np.array([mode, far])) @ (1, -1) < times * negligible:
             far *= 2
         return ends[0], min(ends[1], far)
 
     return Element(likely, logp)
-
-
-def check_conflict(row: Sequence[Element], x: Integers, law: Floats) -> None:
-    """That an integer isn't likely beyond those that were looked at.
-
-    Parameters
-    ----------
-    row : sequence of Element
-        What is known of it.
-    x, law : ndarray
-        The integers that were looked at, ascending, and the sum of what the elements say of them.
-
-    Raises
-    ------
-    InvalidInput
-        If it is.
-    """
-    beyond = np.array([x[0] - 1, x[-1] + 1])
-    there = sum(each.logp(np.maximum(beyond, 0)) for each in row)
-    if np.any((there > law.max() - _AT_ENDS) & (beyond >= 0)):
-        raise InvalidInput(
-            "prior and expected all but exclude what was released: they draw a count to where the "
-            f"outputs have less than e^-{_NEGLIGIBLE:g} of their largest probability; take a wider "
-            "prior"
-        )
 
 
 def unlike(mechanism: Any) -> InvalidInput:

@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _MOST = 5_000_000
+_CHEAP = 50_000  # integers that gradients are quickly summed over
+_NEGLIGIBLE = 60.0  # below the log of the largest
 
 
 def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> Any:
@@ -64,7 +66,7 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
         raise wrong_shape(law, shape)
     low, high = (np.broadcast_to(end, shape).ravel() for end in _support(law))
     rows = list(zip(*(each[0] for each in found), strict=True))
-    values, table = tabled(rows, list(zip(low, high, strict=True)))
+    values, table = widest(rows, list(zip(low, high, strict=True)))
     if alike:
         weights = np.array([row[0].weight for row in rows])
         return (weights * pt.logsumexp(pm.logp(law, values) + table, axis=0)).sum()
@@ -80,7 +82,7 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
     elements, shape = _elements(parts, n, alike=False)
     if statistic.ndim != len(shape):
         raise wrong_shape(statistic, shape)
-    values, table = tabled([(each,) for each in elements], [(-math.inf, math.inf)] * len(elements))
+    values, table = widest([(each,) for each in elements], [(-math.inf, math.inf)] * len(elements))
     x, columns = statistic.flatten(), np.arange(len(elements))
     rows = pt.clip(x - values[0], 0, len(values) - 1)
     last = np.array([v[np.isfinite(t)][-1] for v, t in zip(values.T, table.T, strict=True)])
@@ -151,7 +153,7 @@ def _count(part: Part, n: int | None) -> Element:
         )
     z = np.array(part.outputs)[:, None]
     return Element(
-        lambda ends: (max(ends[0], 0), min(ends[1], size)),
+        lambda ends, times: (max(ends[0], 0), min(ends[1], size)),
         lambda x: mechanism.logp(z, Count(x, size)).sum(axis=0),
     )
 
@@ -167,7 +169,7 @@ def _answers(part: Part, *, alike: bool) -> list[Element]:
 
     def element(z: NDArray[Any], weight: int) -> Element:
         return Element(
-            lambda ends: (max(ends[0], 0), min(ends[1], mechanism.k - 1)),
+            lambda ends, times: (max(ends[0], 0), min(ends[1], mechanism.k - 1)),
             lambda x: law[x][:, z].sum(axis=1),
             weight,
         )
@@ -175,27 +177,69 @@ def _answers(part: Part, *, alike: bool) -> list[Element]:
     return [element(z, int(w)) for z, w in zip(answers, counts, strict=True)]
 
 
-def tabled(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
-    """Integers that matter and the log of their laws, a column each; -inf below the last ones."""
-    windows = []
+def widest(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
+    """The integers and laws of `tabled`, as many of them as are cheap.
+
+    There the rest of the model isn't known, and may make likely what noise hardly reaches.
+    """
+    for times in (512.0, 64.0, 8.0):
+        windows = [_window(row, within, times) for row, within in zip(rows, ends, strict=True)]
+        if max(last - first + 1 for first, last in windows) * len(windows) <= _CHEAP:
+            return tabled(rows, ends, times)
+    return tabled(rows, ends)
+
+
+def tabled(
+    rows: Sequence[Sequence[Element]], ends: Sequence[Ends], times: float = 1.0
+) -> tuple[Integers, Floats]:
+    """Integers that matter and the log of their laws, a column each; -inf below the last ones.
+
+    Each column goes on until what is beyond it, within its ends, is negligible beside its largest.
+    """
+    columns = []
     for row, within in zip(rows, ends, strict=True):
-        each = [element.reached(within) for element in row]
-        windows.append((int(max(e[0] for e in each)), int(min(e[1] for e in each))))
-        if windows[-1][0] > windows[-1][1]:
-            raise InvalidInput("the outputs have probability zero under the model")
-    most = max(last - first + 1 for first, last in windows)
-    if most * len(windows) > _MOST:
+        further = times
+        while True:
+            first, last = _window(row, within, further)
+            _check_many(last - first + 1, len(rows))
+            x = np.arange(first, last + 1)
+            law = np.asarray(sum(element.logp(x) for element in row))
+            if _ends_well(row, x, law, _window(row, within, 8 * further)):
+                break
+            further *= 8
+        columns.append((x, law))
+    most = max(x.size for x, _ in columns)
+    _check_many(most, len(rows))
+    values = np.empty((most, len(columns)), dtype=np.int64)
+    table = np.full(values.shape, -np.inf)
+    for j, (x, law) in enumerate(columns):
+        values[: x.size, j], values[x.size :, j] = x, x[-1]
+        table[: x.size, j] = law
+    return values, table
+
+
+def _window(row: Sequence[Element], within: Ends, times: float) -> tuple[int, int]:
+    """What the elements' windows share, or what lies between them."""
+    each = [element.reached(within, times) for element in row]
+    first, last = int(max(e[0] for e in each)), int(min(e[1] for e in each))
+    return min(first, last), max(first, last)
+
+
+def _ends_well(row: Sequence[Element], x: Integers, law: Floats, within: Ends) -> bool:
+    """Whether what is beyond the integers looked at, within two ends, is negligible."""
+    beyond = np.array([x[0] - 1, x[-1] + 1])
+    inside = (beyond >= within[0]) & (beyond <= within[1])
+    there = np.asarray(sum(element.logp(np.clip(beyond, *within)) for element in row))
+    least = law.max() - _NEGLIGIBLE - math.log(x.size)
+    return not bool(np.any((there > least) & (there > -math.inf) & inside))
+
+
+def _check_many(most: int, columns: int) -> None:
+    if most * columns > _MOST:
         raise InvalidInput(
-            f"noise reaches {most:,} integers for each of {len(windows):,} numbers, more than "
+            f"noise reaches {most:,} integers for each of {columns:,} numbers, more than "
             f"{_MOST:,} together; take a distribution with a smaller range, or a continuous one"
         )
-    values = np.empty((most, len(windows)), dtype=np.int64)
-    table = np.full(values.shape, -np.inf)
-    for j, (row, (first, last)) in enumerate(zip(rows, windows, strict=True)):
-        x = np.arange(first, last + 1)
-        values[: x.size, j], values[x.size :, j] = x, last
-        table[: x.size, j] = sum(element.logp(x) for element in row)
-    return values, table
 
 
 def _support(law: Any) -> tuple[Any, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 
 from bayesdp.engines.convergence import SMALLEST_ESS, Sampling, problems, sampling_of_chains
 from bayesdp.engines.draws import Draws
+from bayesdp.inference.conflict import Noise, conflict_in
 
 INDEPENDENT = ("exact",)
 HAMILTONIAN = ("pymc", "stan", "hmc")
@@ -15,16 +17,25 @@ _HIGH = 0.5  # an acceptance rate that looks good
 _TINY = 0.01  # of the draws
 
 
-def verdict_on(drawn: Draws) -> str:
+def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     """A sentence for the attrs of a fit.
+
+    Parameters
+    ----------
+    drawn : Draws
+    noises : iterable of Noise
+        The least that lead to what was released; see `bayesdp.inference.conflict`.
 
     Warns
     -----
     UserWarning
-        If chains haven't mixed.
+        If chains haven't mixed, or noise hardly explains what was released.
     """
+    conflict = conflict_in(list(noises))
+    if conflict is not None:
+        warnings.warn(conflict, UserWarning, stacklevel=4)
     if drawn.engine in INDEPENDENT:
-        return "independent draws from the exact posterior: nothing to diagnose"
+        return conflict or "independent draws from the exact posterior: nothing to diagnose"
     each = [
         sampling_of_chains(np.asarray(column))
         for draws in drawn.posterior.values()
@@ -41,6 +52,7 @@ def verdict_on(drawn: Draws) -> str:
             UserWarning,
             stacklevel=4,
         )
+    found += [conflict] if conflict else []
     return "; ".join(found) or "no problem found: R-hat and ESS are as they should be"
 
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.engines import enumeration
 from bayesdp.engines.enumeration import enumerate_cells, window
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
@@ -250,3 +251,32 @@ def test_a_conjugate_draw_of_a_proportion_has_one():
     weights = stats.betabinom.pmf(x, 6, 1, 1) * law
     mean = np.sum(weights / weights.sum() * (1 + x) / 8)
     assert bdp.BinomialModel().posterior(release).mean() == pytest.approx(mean, rel=1e-10)
+
+
+def test_quantiles_below_the_smallest_float():
+    """Half of the posterior is Beta(0.001, 14.001), whose 5% quantile is .05^1000 of a number."""
+    mechanism = bdp.DiscreteLaplaceMechanism(100.0, 1.0, neighbours="replace_one", n=14)
+    release = bdp.Release.of(mechanism, [7])
+    posterior = bdp.BinomialModel((1e-3, 1e-3)).posterior(release)
+    assert posterior.interval(0.95) == (0.0, 1.0)
+    for q in (0.477, 0.48, 0.49, 0.5):  # down to 1e-300
+        x = float(posterior.quantile(q))
+        assert 0 < x < 1
+        with mp.workdps(30):
+            right = mp.fsum(
+                w * mp.betainc(a, b, 0, x, regularized=True)
+                for w, a, b in zip(posterior.weights, posterior.a, posterior.b, strict=True)
+            )
+        assert float(right) == pytest.approx(q, rel=1e-9)
+
+
+def test_a_prior_of_n_that_is_too_wide_is_refused_before_the_work(monkeypatch):
+    tried = []
+    window_of = enumeration._window_of
+    monkeypatch.setattr(
+        enumeration, "_window_of", lambda *each: tried.append(each) or window_of(*each)
+    )
+    hidden = bdp.Release.of(bdp.BetaBinomialMechanism(None, 1000, (200.0, 200.0)), [300])
+    with pytest.raises(bdp.InvalidInput, match="narrow it"):
+        bdp.BinomialModel(n=range(1, 20_001)).posterior(hidden)
+    assert len(tried) <= 60

@@ -89,11 +89,6 @@ def test_what_does_not_belong_together_is_refused(grouped_release):
         model.fit(1.5)
     with pytest.raises(bdp.InvalidInput, match="one release at a time"):
         model.fit([one, one], engine="pymc")
-    far = bdp.Release.of(
-        bdp.LaplaceMechanism(0.1, 0.1, neighbours="replace_one", n=N), outputs=[500.0]
-    )
-    with pytest.raises(bdp.InvalidInput, match="probability zero"):
-        model.posterior([one, far])
     sums = bdp.LaplaceMechanism(
         5.0, 0.1, neighbours="replace_one", n=N, dimension=2, bounds=(-90.0, 900.0),
         bounding="truncated",
@@ -101,6 +96,16 @@ def test_what_does_not_belong_together_is_refused(grouped_release):
     squares = bdp.Release.of(sums, outputs=[(40.0, 300.0)])
     with pytest.raises(bdp.InvalidInput, match=r"bdp\.observe"):
         bdp.GaussianModel(prior=(0, 0.1, 2, 4), statistic="sum").posterior([squares, squares])
+
+
+def test_releases_that_contradict_each_other_have_their_exact_posterior():
+    """Between their outputs the law has one slope, which tilts the normal prior."""
+    far = bdp.Release.of(
+        bdp.LaplaceMechanism(0.1, 0.1, neighbours="replace_one", n=N), outputs=[500.0]
+    )
+    posterior = bdp.GaussianModel(prior=(0, 3), sd=SD).posterior([noisy([1.5]), far])
+    assert posterior.mean() == pytest.approx((1 / 0.1 - 1 / 0.7) * 3**2, rel=1e-6)
+    assert posterior.sd() == pytest.approx(3.0, rel=1e-5)
 
 
 def test_evidence_is_that_of_the_product():

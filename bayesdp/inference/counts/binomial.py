@@ -29,6 +29,7 @@ from bayesdp.inference.counts.binomial_naive import naive_posterior
 from bayesdp.inference.counts.binomial_weights import (
     check_weights,
     naive_of_weights,
+    noises_of_counts,
     weighted_cells,
 )
 from bayesdp.inference.result import group_coordinate, inference_data
@@ -238,7 +239,8 @@ class BinomialModel:
                 f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
                 "'stan'"
             )
-        about = {**self._about, "verdict": verdict_on(drawn)}
+        noises = noises_of_counts(parts_of(release), self.weights, self.n)
+        about = {**self._about, "verdict": verdict_on(drawn, noises)}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about)
 
     def fit_naive(

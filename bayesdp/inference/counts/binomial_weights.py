@@ -30,6 +30,7 @@ from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.enumeration import Cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
 
@@ -150,6 +151,26 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
         log_law,
         beta_binomial_logpmf(x, n, *prior),
     )
+
+
+def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any) -> list[Noise]:
+    """The least noise that leads to noisy counts from possible ones.
+
+    Parameters
+    ----------
+    groups : sequence of sequences of Part
+    weights, sizes
+        The model's: weights or None; what n may be, where the releases don't say it.
+    """
+    found: list[Noise] = []
+    for parts in groups:
+        known = [part.mechanism.n for part in parts if part.mechanism.n is not None]
+        if weights is not None:
+            most = sum(w * k for w, k in weights_of(weights, parts[0].group))
+        else:
+            most = float(known[0] if known else max(n for n, _ in sizes))
+        found += [noise for part in parts for noise in noise_from(part, 0.0, most)]
+    return found
 
 
 def check_noise(mechanism: Any, weights: Weights, n: int) -> None:

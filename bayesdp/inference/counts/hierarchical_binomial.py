@@ -26,6 +26,7 @@ from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
@@ -38,7 +39,10 @@ if TYPE_CHECKING:
     import arviz as az
 
 Floats = NDArray[np.float64]
-_NEGLIGIBLE = 80.0  # below the log of the largest: 1e-35 of it
+Known = tuple[Floats, NDArray[Any], int]
+_FAR = 100.0  # log of what is negligible
+_LIKELY = 64.0  # below the log of a law's largest: about what a step sums over
+_MOST_LIKELY = 200_000
 
 
 @dataclass(frozen=True)
@@ -131,17 +135,49 @@ class HierarchicalBinomialModel:
         reason = "asked for"
         if engine == "auto":
             reason = "counts and proportions sum out, so chains run over two numbers"
-        return self._fitted(known, release, reason, options)
+        noises = [
+            noise
+            for parts, (_, _, n) in zip(parts_of(release), known, strict=True)
+            for part in parts
+            for noise in noise_from(part, 0, n)
+        ]
+        return self._fitted(known, release, reason, options, noises)
 
-    def known(self, release: Releases) -> list[tuple[Floats, int, int]]:
-        """Of each group log Pr[outputs | x] where it matters, the first such x, and n."""
+    def known(self, release: Releases) -> list[Known]:
+        """Of each group log Pr[outputs | x] at the x that may matter, these x, and n."""
         _check_groups(releases_of(release)[0])
-        return [_seen(parts) for parts in parts_of(release)]
+        groups = parts_of(release)
+        sizes = [_size_of(parts) for parts in groups]
+        least = self._least(sizes)
+        known = [_seen(parts, n, least) for parts, n in zip(groups, sizes, strict=True)]
+        likely = sum(int((law > law.max() - _LIKELY).sum()) for law, _, _ in known)
+        if likely > _MOST_LIKELY:
+            raise InvalidInput(
+                f"the release leaves {likely:,} counts of the groups likely, over which every step "
+                f"of the chains sums, more than {_MOST_LIKELY:,}; of so many records a count with "
+                "noise (bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely; "
+                "or fit each group with bdp.BinomialModel"
+            )
+        return known
 
-    def given(self, known: Sequence[tuple[Floats, int, int]]) -> Any:
+    def given(self, known: Sequence[Known]) -> Any:
         """What the kernels of `pooled_proportions` take."""
-        laws, firsts, sizes = (list(each) for each in zip(*known, strict=True))
-        return given_proportions(laws, firsts, sizes, (*self.prior, self.concentration))
+        laws, nodes, sizes = (list(each) for each in zip(*known, strict=True))
+        return given_proportions(laws, nodes, sizes, (*self.prior, self.concentration))
+
+    def _least(self, sizes: Sequence[int]) -> float:
+        """How far below its largest a group's law may be for it to be negligible in any posterior.
+
+        At m = 1/2 and kappa = 2 every count of a group has probability 1 / (n + 1), and within 1 /
+        log(n + 1) of there in the logarithms no less than about 1/e of that. So the outputs'
+        probability, relative to the largest laws, is at least that of this neighbourhood times
+        the product over groups of 1 / e (n + 1), and counts whose law is below it by e^-100 are not
+        seen in the posterior, whatever the other groups say.
+        """
+        (a, b), c = self.prior, self.concentration
+        at = math.log(2 * c) - 2 * math.log(c + 2) - (a + b) * math.log(2) - special.betaln(a, b)
+        logs = [math.log(n + 1) for n in sizes]
+        return float(_FAR + sum(logs) + len(sizes) + max(0.0, -at) + 2 * math.log(max(logs) + 1))
 
     def fit_naive(
         self,
@@ -159,15 +195,16 @@ class HierarchicalBinomialModel:
         for part in release.parts:
             alone = BinomialModel().naive_posterior(release[part.group])
             ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
-            known.append((np.zeros(1), round(ones), round(size)))
+            known.append((np.zeros(1), np.array([round(ones)]), round(size)))
         return self._fitted(known, release, "naive: takes the copies for real data", options)
 
     def _fitted(
         self,
-        known: Sequence[tuple[Floats, int, int]],
+        known: Sequence[Known],
         release: Releases,
         reason: str,
         options: dict[str, Any],
+        noises: Sequence[Noise] = (),
     ) -> az.InferenceData:
         import numba
 
@@ -182,7 +219,7 @@ class HierarchicalBinomialModel:
         about = {
             "family": self.family,
             "prior": json.dumps((*self.prior, self.concentration)),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, noises),
         }
         dims: dict[str, list[str]] = {"p": ["group"], "mean": [], "sd": []}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about, dims=dims)
@@ -196,8 +233,7 @@ def _check_groups(release: Release) -> None:
         )
 
 
-def _seen(parts: Sequence[Part]) -> tuple[Floats, int, int]:
-    """log Pr[outputs | x] where it isn't negligible, the first such x, and n."""
+def _size_of(parts: Sequence[Part]) -> int:
     n = agreed_size(parts, None)
     if n is None:
         raise InvalidInput(
@@ -206,8 +242,14 @@ def _seen(parts: Sequence[Part]) -> tuple[Floats, int, int]:
         )
     for part in parts:
         check_counts(part.mechanism, n)
-    law = log_law_of_counts(parts, n, np.arange(n + 1))
+    return n
+
+
+def _seen(parts: Sequence[Part], n: int, least: float) -> Known:
+    """log Pr[outputs | x] where it may matter, these x, and n."""
+    x = np.arange(n + 1)
+    law = log_law_of_counts(parts, n, x)
     if not law.max() > -math.inf:
         raise InvalidInput("the outputs have probability zero under the model")
-    matters = np.flatnonzero(law > law.max() - _NEGLIGIBLE)
-    return law[matters[0] : matters[-1] + 1], int(matters[0]), n
+    matters = law > law.max() - least
+    return law[matters], x[matters], n

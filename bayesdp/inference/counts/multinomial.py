@@ -24,6 +24,7 @@ from bayesdp.engines.count_vectors import CountPosterior
 from bayesdp.engines.draws import check_sampling, check_seed
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import multinomial_engines as engines
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
@@ -202,7 +203,13 @@ class MultinomialModel:
             drawn = engines.sample_nuts(
                 run, parts, self.prior, warmup=warmup, progress=progress, **options
             )
-        return self._result(drawn, release, reason)
+        noises = [
+            noise
+            for each, sizes in parts
+            for part in each
+            for noise in noise_from(part, 0, sizes[-1][0], sizes[0][0] if len(sizes) == 1 else None)
+        ]
+        return self._result(drawn, release, reason, noises)
 
     def fit_naive(
         self,
@@ -242,11 +249,13 @@ class MultinomialModel:
             )
         return np.asarray(counts, dtype=np.float64)
 
-    def _result(self, drawn: Any, release: Releases, reason: str) -> az.InferenceData:
+    def _result(
+        self, drawn: Any, release: Releases, reason: str, noises: Sequence[Noise] = ()
+    ) -> az.InferenceData:
         about = {
             "family": self.family,
             "prior": json.dumps(self.prior),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, noises),
         }
         coords = {"category": np.arange(len(self.prior))}
         return inference_data(

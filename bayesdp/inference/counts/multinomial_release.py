@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.engines.count_vectors import Factored, Listed
+from bayesdp.engines.count_vectors import Factored, Listed, holds
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.counts.multinomial_laws import CONJUGATE, one_draw
 from bayesdp.inference.exact_release import exact_windows, hidden_counts, is_exact
-from bayesdp.inference.noisy_cells import one_cell, reached
+from bayesdp.inference.noisy_cells import one_cell, possible, reached
 from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
@@ -143,15 +143,30 @@ def factored(
 ) -> Factored | None:
     """The latent counts' posterior where it is a product given their sum, else None.
 
-    With `whole` over all counts, else over those that noise reaches the outputs from.
+    With `whole` over all counts, else over those that noise reaches the outputs from, as far as it
+    takes for the rest to be negligible.
     """
     if not all(_is_product(part.mechanism) for part in parts):
         return None
-    n = sizes[-1][0]
-    windows = [(0, n)] * len(alpha) if whole else _windows(parts, len(alpha), n)
+    n, times = sizes[-1][0], 1.0
+    widest = [(0, n)] * len(alpha) if whole else _windows(parts, len(alpha), n, math.inf)
+    while True:
+        windows = widest if whole else _windows(parts, len(alpha), n, times)
+        firsts, tables, each, log_sizes = _tables(parts, alpha, sizes, windows)
+        if windows == widest or holds(firsts, tables, each, log_sizes, widest):
+            return Factored(firsts, tables, each, log_sizes)
+        times *= 8
+
+
+def _tables(
+    parts: Sequence[Part],
+    alpha: Sequence[float],
+    sizes: Sizes,
+    windows: Sequence[tuple[int, int]],
+) -> tuple[list[int], list[Floats], NDArray[np.int64], Floats]:
+    """The factors of the posterior within windows of each category."""
     _check_cells(sum(last - first + 1 for first, last in windows))
-    base = prior_of(alpha, sizes, windows)
-    tables, log_sizes = [table.copy() for table in base.tables], base.log_sizes
+    each, tables, log_sizes = prior_of(alpha, sizes, windows)
     for part in parts:
         made: Any = part.mechanism
         outputs, constant = np.array(part.outputs), np.zeros(1)
@@ -165,10 +180,10 @@ def factored(
                 tables[i] += one_cell(made).logp(outputs[:, i, None], x).sum(axis=0)
                 continue
             law = one_draw if is_copied(made) else CONJUGATE[made.method]
-            found, constant = law(made, outputs[:, i], i, x, base.sizes)
+            found, constant = law(made, outputs[:, i], i, x, each)
             tables[i] += found
         log_sizes = log_sizes + constant * len(outputs)
-    return Factored([first for first, _ in windows], tables, base.sizes, log_sizes)
+    return [first for first, _ in windows], tables, each, log_sizes
 
 
 def _is_product(mechanism: Any) -> bool:
@@ -185,13 +200,16 @@ def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
     return sum(last - first + 1 for first, last in windows) > _MOST_CELLS
 
 
-def _windows(parts: Sequence[Part], k: int, n: int) -> list[tuple[int, int]]:
+def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
     """The counts of each category that all releases' outputs can come from."""
     found = [(0, n)] * k
     for part in parts:
         if is_noise(part.mechanism):
             cell, columns = one_cell(part.mechanism), np.array(part.outputs).T
-            found = [reached(cell, z, w) for z, w in zip(columns, found, strict=True)]
+            found = [
+                reached(cell, z, w, times=times) if times < math.inf else possible(cell, w)
+                for z, w in zip(columns, found, strict=True)
+            ]
         elif is_exact(part.mechanism):
             known = zip(exact_windows(part), found, strict=True)
             found = [(max(int(a), c), min(int(b), d)) for (a, b), (c, d) in known]
@@ -245,8 +263,10 @@ def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Liste
     return Listed(np.concatenate(rows), np.concatenate(weights))
 
 
-def prior_of(alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, int]]) -> Factored:
-    """The prior of the counts within windows of each category."""
+def prior_of(
+    alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.int64], list[Floats], Floats]:
+    """The sizes, and the prior of the counts within windows of each category and of the sizes."""
     n = np.array([size for size, _ in sizes])
     against = float(max(np.median(n), 1.0))
 
@@ -256,7 +276,7 @@ def prior_of(alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, 
 
     tables = [law(np.arange(f, e + 1), float(a)) for (f, e), a in zip(windows, alpha, strict=True)]
     log_sizes = np.log([p for _, p in sizes]) - law(n, float(sum(alpha)))
-    return Factored([first for first, _ in windows], tables, n, log_sizes)
+    return n, tables, log_sizes
 
 
 def _check_cells(cells: int) -> None:

@@ -23,6 +23,7 @@ from scipy import special
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import poisson_release
 from bayesdp.inference.counts.poisson_release import Known
 from bayesdp.inference.result import inference_data
@@ -147,7 +148,13 @@ class PoissonModel:
                 "engine is 'exact', but a known number of events, or copies with a fixed total, "
                 "tie the counts; use engine='gibbs'"
             )
-        return self._fitted(known, release, chosen, reason, options)
+        noises = [
+            noise
+            for parts, each in zip(parts_of(release), known, strict=True)
+            for part in parts
+            for noise in noise_from(part, 0, math.inf, each.total)
+        ]
+        return self._fitted(known, release, chosen, reason, options, noises)
 
     def log_evidence(self, release: Releases) -> float:
         """log of the outputs' probability under the model; summed over groups.
@@ -209,6 +216,7 @@ class PoissonModel:
         engine: str,
         reason: str,
         options: dict[str, Any],
+        noises: Sequence[Noise] = (),
     ) -> az.InferenceData:
         import numba
 
@@ -231,7 +239,7 @@ class PoissonModel:
         model = {
             "family": self.family,
             "prior": json.dumps(self.prior),
-            "verdict": verdict_on(found),
+            "verdict": verdict_on(found, noises),
         }
         names = list(known[0].areas)
         return inference_data(

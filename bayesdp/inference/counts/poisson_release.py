@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from bayesdp.engines.count_vectors import holds
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.exact_release import is_exact
 from bayesdp.inference.noisy_cells import range_of
 from bayesdp.inference.observed_elements import (
     Element,
     area_elements,
-    check_conflict,
     events_element,
     exact_elements,
     noisy_elements,
@@ -88,18 +88,18 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
             f"{len(around)} are expected; they must be of the same areas"
         )
     (a, b), chances = prior, around / (prior[1] + around)
-    tied = total is not None or any(map(_has_fixed_total, parts))
     elements.append([events_element(a, float(chance), _NEGLIGIBLE) for chance in chances])
     rows = list(zip(*elements, strict=True))
     ends = [_ends(parts, i, a, float(chance), total) for i, chance in enumerate(chances)]
-    values, table = tabled(rows, ends)
+    free = not any(map(_has_fixed_total, parts))
+    values, table = _tied_tables(rows, ends, total, free)
     laws, firsts = [], []
-    for row, x, whole in zip(rows, values.T, table.T, strict=True):
-        likely = np.flatnonzero(whole > max(whole.max() - _NEGLIGIBLE, -1e300))
+    for x, whole in zip(values.T, table.T, strict=True):
+        # A known sum may ask for counts that one by one are as unlikely as can be.
+        least = -math.inf if total is not None else whole.max() - _NEGLIGIBLE
+        likely = np.flatnonzero(whole > max(least, -1e300))
         if not likely.size:
             raise InvalidInput("the outputs have probability zero under the model")
-        if not tied:
-            check_conflict(row, x, whole)
         laws.append(whole[likely[0] : likely[-1] + 1])
         firsts.append(int(x[likely[0]]))
     if total is not None and len(laws) == 1:
@@ -112,6 +112,23 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
         _areas(parts, len(laws)), laws, np.array(firsts), total, fixed,
         np.full(len(laws), a), b + around,
     )  # fmt: skip
+
+
+def _tied_tables(
+    rows: Sequence[Any], ends: Sequence[tuple[float, float]], total: int | None, free: bool
+) -> tuple[NDArray[np.int64], Floats]:
+    """Counts and their laws, on as many as a known sum asks for, if nothing else ties them."""
+    for times in 8.0 ** np.arange(40):
+        values, table = tabled(rows, ends, times)
+        if total is None or len(rows) == 1 or not free:
+            break
+        firsts, lasts = values[0], values[-1]
+        if all(f <= e[0] and t >= e[1] for f, t, e in zip(firsts, lasts, ends, strict=True)):
+            break
+        laws = [law[:size] for law, size in zip(table.T, lasts - firsts + 1, strict=True)]
+        if holds(firsts.tolist(), laws, np.array([total]), np.zeros(1), ends):
+            break
+    return values, table
 
 
 def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Known:

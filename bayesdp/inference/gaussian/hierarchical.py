@@ -11,7 +11,6 @@ sigma^2 ~ InverseGamma(a, b) is one for all groups, and NUTS samples all that li
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -25,11 +24,10 @@ from bayesdp.engines.pooled_means import given_means
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.pooled_release import (
     Group,
-    check_conflict,
     check_groups,
-    seen_group,
+    seen_groups,
 )
-from bayesdp.inference.gaussian.release import checked_prior, naive_mean, share_outside
+from bayesdp.inference.gaussian.release import checked_prior, naive_mean, noises_of, share_outside
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -207,12 +205,9 @@ class HierarchicalGaussianModel:
 
     def known(self, release: Releases) -> list[Group]:
         """What is seen of each group's mean, where sd is known."""
-        sd = float(self.sd or 0)
-        wide = math.hypot(self.prior[1], 6 * self.spread)
-        return [
-            seen_group(parts, self.n, self.statistic, sd, (self.prior[0], wide))
-            for parts in parts_of(release)
-        ]
+        prior = (*self.prior, self.spread)
+        groups = parts_of(release)
+        return seen_groups(groups, self.n, self.statistic, float(self.sd or 0), prior)
 
     def given(self, known: Sequence[Group]) -> Any:
         """What the kernels of `pooled_means` take."""
@@ -242,18 +237,18 @@ class HierarchicalGaussianModel:
 
         found, mu = sample(True, self.given(known), **options)
         mean, spread = found[..., 0], np.exp(found[..., 1])
-        check_conflict(known, mean.ravel(), spread.ravel())
         posterior = {"mu": mu, "mean": mean, "spread": spread}
         versions = {"numba": numba.__version__}
         return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
 
     def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
+        noises = noises_of(release, self.n, self.statistic) if self.sd is None else []
         about = {
             "family": self.family,
             "prior": json.dumps((*self.prior, self.spread)),
             "sd": json.dumps(self.sd),
             "variance": json.dumps(self.variance),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, noises),
         }
         sigma = drawn.posterior.get("sigma")
         width = float(self.sd or 0) if sigma is None else sigma[..., None]

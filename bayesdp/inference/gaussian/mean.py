@@ -24,6 +24,7 @@ from scipy import special
 
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian.windows import shared, window, within
 from bayesdp.inference.noisy_cells import range_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
@@ -39,7 +40,6 @@ Floats = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _FAR = 60.0  # log of what is negligible beside the largest
-_COARSE = 64  # points of a search for where the posterior is
 _COARSE_STEPS = 1024  # to a scale: a lattice with fewer is integrated step by step
 _MOST_PIECES = 1 << 17
 _FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
@@ -54,14 +54,16 @@ class Seen:
     n : int
         Number of records.
     ends : tuple of two floats
-        Beyond them the law is negligible, or there is no such mean; infinite where the law has
-        no end.
+        Beyond them there is no such mean; infinite where there is no end.
     scale : float
         On which the law varies.
     kinks : callable
         Where it isn't smooth, between two means.
     log_law : callable
         Of all copies, at an array of means.
+    near : tuple of two floats
+        Between them a search begins for where the posterior is; infinite where the law doesn't
+        fall.
     """
 
     n: int
@@ -69,20 +71,14 @@ class Seen:
     scale: float
     kinks: Callable[[float, float], Floats]
     log_law: Callable[[Floats], Floats]
+    near: tuple[float, float] = (-math.inf, math.inf)
 
 
 def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float) -> Seen:
     """From a noisy number that is `unit` times the mean."""
     outputs = np.array(part.outputs, dtype=np.float64)
     low, high = range_of(mechanism)
-    reach = _FAR * mechanism.scale
-    first, last = float(outputs.min()) - reach, float(outputs.max()) + reach
-    if mechanism.bounding == "truncated":
-        first, last = max(first, low), min(last, high)
-    elif np.all(outputs == high):
-        last = math.inf
-    elif np.all(outputs == low):
-        first = -math.inf
+    ends, near = ends_of(mechanism, outputs, low, high)
 
     def kinks(start: float, end: float) -> Floats:
         found = outputs / unit
@@ -99,7 +95,25 @@ def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float
             statistic = np.clip(statistic, low, high)
         return np.asarray(mechanism.logp(outputs[:, None], statistic).sum(axis=0))
 
-    return Seen(n, (first / unit, last / unit), mechanism.scale / unit, kinks, log_law)
+    (low_end, high_end), (first, last) = (np.array(each) / unit for each in (ends, near))
+    return Seen(
+        n, (low_end, high_end), mechanism.scale / unit, kinks, log_law, (first, last)
+    )  # fmt: skip
+
+
+def ends_of(
+    mechanism: AdditiveNoise, outputs: Floats, low: float, high: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Where a number with noise can be, within two ends, and where it is, as far as noise says."""
+    cut = mechanism.bounding == "truncated"
+    ends = (low, high) if cut else (-math.inf, math.inf)
+    reach = _FAR * mechanism.scale
+    first, last = float(outputs.min()) - reach, float(outputs.max()) + reach
+    if not cut and np.all(outputs == high):
+        last = math.inf
+    elif not cut and np.all(outputs == low):
+        first = -math.inf
+    return ends, within((first, last), ends)
 
 
 def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> Seen:
@@ -186,6 +200,7 @@ def seen_together(each: Sequence[Seen]) -> Seen:
         min(one.scale for one in each),
         lambda start, end: np.concatenate([one.kinks(start, end) for one in each]),
         lambda means: np.sum([one.log_law(means) for one in each], axis=0),
+        shared([one.near for one in each], (low, high)),
     )
 
 
@@ -223,7 +238,7 @@ def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) 
         law = seen.log_law(means)
         return law if prior is None else law + normal_logpdf(means, prior[0], width)
 
-    low, high = window(log_weight, *_ends(seen, prior, width))
+    low, high = window(log_weight, *_start(seen, prior, width), seen.ends)
     nodes, log_lengths, lengths = nodes_of(seen, low, high, min(tau / slope, seen.scale))
     log_weights = log_weight(nodes) + log_lengths
     total = float(special.logsumexp(log_weights))
@@ -262,9 +277,9 @@ def known_mean(n: int, mean: float, sd: float, prior: tuple[float, float] | None
     return NormalMixture(np.ones(1), np.array([centre]), np.array([precision**-0.5]))
 
 
-def _ends(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[float, float]:
-    """Finite ones: where the law has none, the prior's."""
-    low, high = seen.ends
+def _start(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[float, float]:
+    """Finite ends of a search: where the law has none, the prior's."""
+    low, high = within(seen.near, seen.ends)
     if prior is not None:
         reach = 12 * width
         if math.isinf(low):
@@ -277,17 +292,3 @@ def _ends(seen: Seen, prior: tuple[float, float] | None, width: float) -> tuple[
             "flat: there is no posterior; give a prior, as GaussianModel(prior=(0, 10), sd=1)"
         )
     return low, high
-
-
-def window(log_weight: Callable[[Floats], Floats], low: float, high: float) -> tuple[float, float]:
-    """Where a function with one peak isn't negligible, by ever finer grids."""
-    while True:
-        points = np.linspace(low, high, _COARSE)
-        values = log_weight(points)
-        if not values.max() > -math.inf:
-            raise InvalidInput("the outputs have probability zero under the model")
-        good = np.flatnonzero(values >= values.max() - _FAR)
-        first, last = max(good[0] - 1, 0), min(good[-1] + 1, _COARSE - 1)
-        if last - first > _COARSE / 4:
-            return float(points[first]), float(points[last])
-        low, high = float(points[first]), float(points[last])

@@ -36,6 +36,7 @@ from bayesdp.inference.gaussian.release import (
     checked_prior,
     naive_mean,
     naive_pair,
+    noises_of,
     seen_mean,
     seen_pair,
     share_outside,
@@ -257,8 +258,8 @@ class GaussianModel:
         elif engine == "pymc":
             from bayesdp.engines import pymc
 
-            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress}
-            nuts["variables"] = ["mu"] if self.sd is not None else ["mu", "sigma"]
+            names = ["mu"] if self.sd is not None else ["mu", "sigma"]
+            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress, "variables": names}
             one = only_one(release, engine)
             drawn = pymc.sample(self.pymc_model(one), **options, **nuts)
         else:
@@ -285,14 +286,14 @@ class GaussianModel:
         return self._result(drawn, release, "naive: takes the copies for real data")
 
     def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
+        noises = noises_of(release, self.n, self.statistic) if self.sd is None else []
         about = {
             "family": self.family,
             "prior": json.dumps(self.prior),
             "sd": json.dumps(self.sd),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, noises),
         }
-        sigma = drawn.posterior.get("sigma", self.sd or 0.0)
-        releases = releases_of(release)
+        sigma, releases = drawn.posterior.get("sigma", self.sd or 0.0), releases_of(release)
         found = [share_outside(each, drawn.posterior["mu"], sigma) for each in releases]
         if shares := [share for share in found if share is not None]:
             about["expected_share_outside_bounds"] = repr(max(shares))

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,13 @@ from scipy import special
 
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian.windows import shared, within
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 
 Floats = NDArray[np.float64]
+Ends = tuple[float, float]
+
+EVERYWHERE = (-math.inf, math.inf)
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _FAR = 45.0  # log of what is negligible beside the largest
@@ -46,7 +49,7 @@ class SeenPair:
     ----------
     n : int
     means, variances : tuple of two floats
-        Beyond them the law is negligible, or there are no such statistics; may be infinite.
+        Beyond them there are no such statistics; may be infinite.
     scales : tuple of two floats
         On which the law varies.
     kinks : tuple of two ndarrays
@@ -55,6 +58,9 @@ class SeenPair:
         variances are one too, a row a mean.
     moving_kinks : callable, optional
         Those of the variance at each mean, shape (means, kinks), where they depend on it.
+    near : tuple of two tuples of two floats
+        Of the mean and of the variance: between them a search begins for where the posterior is;
+        infinite where the law doesn't fall.
     """
 
     n: int
@@ -64,6 +70,7 @@ class SeenPair:
     kinks: tuple[Floats, Floats]
     log_law: Callable[[Floats, Floats], Floats]
     moving_kinks: Callable[[Floats], Floats] | None = None
+    near: tuple[Ends, Ends] = (EVERYWHERE, EVERYWHERE)
 
 
 def seen_together(each: Sequence[SeenPair]) -> SeenPair:
@@ -101,6 +108,10 @@ def seen_together(each: Sequence[SeenPair]) -> SeenPair:
             np.concatenate([one.kinks[1] for one in each]),
         ),
         lambda s, v: np.sum([one.log_law(s, v) for one in each], axis=0),
+        near=(
+            shared([one.near[0] for one in each], means),
+            shared([one.near[1] for one in each], variances),
+        ),
     )
 
 
@@ -130,8 +141,13 @@ def posterior_of_pair(seen: SeenPair, prior: tuple[float, ...]) -> PairPosterior
         law = seen.log_law(s, np.exp(u)) + np.log(narrow * np.cosh(t))[:, None]
         return np.asarray(law + constant + h * u - shape * np.log(scale(s, u)))
 
-    ends, u_ends = _starts(seen, prior)
-    t_ends, u_ends = _window(log_weight, tuple(np.arcsinh((np.array(ends) - m0) / narrow)), u_ends)
+    def to_t(means: Ends) -> Ends:
+        low, high = np.arcsinh((np.array(means) - m0) / narrow).tolist()
+        return max(low, -_MOST_LOG), min(high, _MOST_LOG)
+
+    start, u_start = _starts(seen, prior)
+    limits = to_t(seen.means), _limits(seen.variances)
+    t_ends, u_ends = _window(log_weight, to_t(start), u_start, limits)
     middle = math.exp(sum(u_ends) / 2)
     furthest = narrow * math.cosh(max(t_ends, key=abs))
     lengths = (
@@ -175,11 +191,11 @@ def known_pair(
     return NormalInverseGammaMixture(*arrays, a + n / 2, k + n)
 
 
-def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[tuple[float, float], ...]:
-    """Ends of the mean and of log variance that hold all of the posterior."""
+def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[Ends, Ends]:
+    """Where to look first for the mean and for log variance."""
     m0, k, a, b = prior
     h = (seen.n - 1) / 2
-    low, high = max(seen.variances[0], 0.0), seen.variances[1]
+    low, high = within(seen.near[1], (max(seen.variances[0], 0.0), seen.variances[1]))
     if high <= 0:
         raise InvalidInput("the outputs have probability zero under the model")
     u_high = min(math.log(b) + 60 / a + 60 / h, math.log(high))
@@ -188,33 +204,52 @@ def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[tuple[float, floa
             f"all outputs are at an upper bound, and a = {a!r} of the prior leaves sigma free "
             "beyond any number; give a prior with a larger a, for example 2"
         )
+    if low > 0 and math.log(low) >= u_high:  # the prior is of smaller ones
+        u_high = math.log(high)
     u_low = min(math.log(b / max(h, 1.0)), u_high) - 60 / h - 5
     if low > 0:
         u_low = max(u_low, math.log(low))
     reach = math.exp(u_high / 2) * 60 * math.sqrt(1 / k + 1 / seen.n)
-    first, last = seen.means
+    first, last = within(seen.near[0], seen.means)
     first = min(m0, last) - reach if math.isinf(first) else first
     last = max(m0, first) + reach if math.isinf(last) else last
     return (first, last), (u_low, u_high)
 
 
+def _limits(variances: Ends) -> Ends:
+    """Of log variance."""
+    low, high = variances
+    return (
+        max(math.log(low), -2 * _MOST_LOG) if low > 0 else -2 * _MOST_LOG,
+        min(math.log(high), _MOST_LOG),
+    )
+
+
 def _window(
-    log_weight: Callable[[Floats, Floats], Floats], s: Any, u: Any
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where a function with one peak isn't negligible, by ever finer grids."""
-    for _ in range(60):
+    log_weight: Callable[[Floats, Floats], Floats], s: Ends, u: Ends, limits: tuple[Ends, Ends]
+) -> tuple[Ends, Ends]:
+    """Where a function with one peak isn't negligible: outwards, then inwards by finer grids."""
+    for _ in range(200):
         grids = [np.linspace(low, high, _COARSE) for low, high in (s, u)]
         values = log_weight(*grids)
         if not values.max() > -math.inf:
             raise InvalidInput("the outputs have probability zero under the model")
-        found = []
-        for axis, grid in enumerate(grids):
+        found, grown = [], False
+        for axis, (grid, ends) in enumerate(zip(grids, limits, strict=True)):
             good = np.flatnonzero(values.max(axis=1 - axis) >= values.max() - _FAR)
             first, last = max(good[0] - 1, 0), min(good[-1] + 1, _COARSE - 1)
-            found.append((float(grid[first]), float(grid[last])))
-        shrunk = [np.ptp(new) / np.ptp(old) for new, old in zip(found, (s, u), strict=True)]
+            low, high = float(grid[first]), float(grid[last])
+            length = float(np.ptp(grid)) or 1e-9 * max(abs(low), 1.0)
+            if good[0] == 0 and low > ends[0]:
+                low, grown = max(ends[0], low - length), True
+            if good[-1] == _COARSE - 1 and high < ends[1]:
+                high, grown = min(ends[1], high + length), True
+            found.append((low, high))
+        shrunk = [
+            np.ptp(new) / max(np.ptp(old), 1e-300) for new, old in zip(found, (s, u), strict=True)
+        ]
         s, u = found
-        if min(shrunk) > 0.8:
+        if not grown and min(shrunk) > 0.8:
             break
     return s, u
 

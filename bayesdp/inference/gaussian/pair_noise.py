@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian.mean import ends_of
 from bayesdp.inference.gaussian.pair import SeenPair
+from bayesdp.inference.gaussian.windows import within
 from bayesdp.inference.noisy_cells import range_of
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
@@ -30,36 +30,36 @@ def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) 
     reach = _FAR * cell.scale
     low, high = range_of(cell)
 
-    def ends(column: Floats) -> tuple[float, float]:
-        first, last = float(column.min()) - reach, float(column.max()) + reach
-        if cell.bounding == "truncated":
-            first, last = max(first, low), min(last, high)
-        elif np.all(column == high):
-            last = math.inf
-        elif np.all(column == low):
-            first = -math.inf
-        return first, last
-
     def law(column: Floats, values: Floats) -> Floats:
         inside = np.ones(values.shape, dtype=bool)
         if cell.bounding == "truncated":
             inside = (values >= low) & (values <= high)
         values = np.where(inside, values, np.clip(values, low, high))
-        # Further away an output at an inflated end has probability 1, and no other any.
-        values = np.clip(values, column.min() - reach, column.max() + reach)
+        if np.all(column == low) or np.all(column == high):
+            # Beyond an inflated end the probability is 1 as soon as noise can't lead back.
+            values = np.clip(values, column.min() - reach, column.max() + reach)
         values = np.floor(values + 0.5) if cell.whole else values
         found = cell.logp(column.reshape(-1, *[1] * values.ndim), values).sum(axis=0)
         return np.where(inside, found, -np.inf)
 
-    first, second = ends(outputs[:, 0]), ends(outputs[:, 1])
+    ends, first = ends_of(cell, outputs[:, 0], low, high)
+    # Neither a variance nor a sum of squares is below 0.
+    second = ends_of(cell, np.maximum(outputs[:, 1], 0.0), low, high)[1]
+    positive = max(ends[0], 0.0), ends[1]
+    if not positive[1] > 0:
+        raise InvalidInput(
+            f"the release keeps its numbers within {cell.bounds}, where no variance is; was "
+            "something else released?"
+        )
     if statistic == "mean":
         return SeenPair(
             n,
-            first,
-            second,
+            ends,
+            positive,
             (cell.scale, cell.scale),
             (outputs[:, 0], outputs[:, 1]),
             lambda s, v: law(outputs[:, 0], s)[:, None] + law(outputs[:, 1], v),
+            near=(first, within(second, positive)),
         )
 
     def of_squares(s: Floats, v: Floats) -> Floats:
@@ -68,10 +68,11 @@ def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) 
 
     return SeenPair(
         n,
-        (first[0] / n, first[1] / n),
-        (0.0, second[1] / (n - 1)),
+        (ends[0] / n, ends[1] / n),
+        (0.0, positive[1] / (n - 1)),
         (cell.scale / n, cell.scale / (n - 1)),
         (outputs[:, 0] / n, np.empty(0)),
         of_squares,
         lambda s: (outputs[:, 1] - n * s[:, None] ** 2) / (n - 1),
+        near=((first[0] / n, first[1] / n), (0.0, second[1] / (n - 1))),
     )

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.gaussian.mean import nodes_of, seen_together, window
+from bayesdp.inference.gaussian.mean import Seen, nodes_of, seen_together
 from bayesdp.inference.gaussian.release import seen_mean
+from bayesdp.inference.gaussian.windows import window, within
 from bayesdp.inference.several import agreed_size
 from bayesdp.release import Part, Release
 
 Floats = NDArray[np.float64]
 
-_NEGLIGIBLE = 60.0  # below the log of the largest: 1e-26 of it
-_AT_ENDS = 20.0
-_CHECKED = 400  # draws
+_FAR = 100.0  # log of what is negligible
 
 
 @dataclass(frozen=True)
@@ -54,66 +53,79 @@ def check_groups(release: Release) -> None:
         )
 
 
-def seen_group(
-    parts: Sequence[Part],
+def seen_groups(
+    groups: Sequence[Sequence[Part]],
     n: int | None,
     statistic: str,
     sd: float,
-    wide: tuple[float, float],
-) -> Group:
-    """What all releases of a group say of its records' mean.
+    prior: tuple[float, float, float],
+) -> list[Group]:
+    r"""What all releases of each group say of its records' mean, on all nodes that may matter.
 
     Parameters
     ----------
-    parts : sequence of Part
+    groups : sequence of sequences of Part
     n, statistic, sd
         The model's.
-    wide : tuple of two floats
-        Mean and sd of what group means may be, where the outputs don't end it.
+    prior : tuple of three floats
+        Mean m0 and sd of the groups' mean, and the scale c of the half-normal prior of their
+        spread.
 
     Raises
     ------
     InvalidInput
         If the model doesn't fit, or the outputs have probability zero.
+
+    Notes
+    -----
+    At m = m0 and a spread of c, and near there, the outputs' probability is at least
+
+        prod_g L_g W_g N(s_g; m0, c^2 + V_g) / e,
+
+    with L_g a law's largest value, at s_g, and W_g its integral relative to that; and it is at most
+    prod_g L_g W_g / sqrt(2 pi V_g) where one of the laws isn't reduced. So means whose law is below
+    the ratio of both, times e^-100, aren't seen in the posterior, whatever the other groups say.
     """
-    n = agreed_size(parts, n)
-    one = seen_together([seen_mean(part, n, statistic) for part in parts])
-    variance = sd**2 / one.n
-    centre, reach = wide[0], 12 * math.hypot(wide[1], math.sqrt(variance))
-    low, high = one.ends
-    low = low if low > -math.inf else min(centre, high) - reach
-    high = high if high < math.inf else max(centre, low) + reach
-    low, high = window(one.log_law, low, high)
+    together = [
+        seen_together([seen_mean(part, agreed_size(parts, n), statistic) for part in parts])
+        for parts in groups
+    ]
+    starts = [_start(one, sd, prior) for one in together]
+    bests = [_largest(one, *start) for one, start in zip(together, starts, strict=True)]
+    far, spread = _FAR + 2 * math.log(len(groups) + 1.0), prior[2] ** 2
+    for one, best in zip(together, bests, strict=True):
+        variance = sd**2 / one.n
+        far += (best - prior[0]) ** 2 / (2 * (spread + variance)) + 1
+        far += math.log1p(spread / variance) / 2
+    low, high = min(low for low, _ in starts), max(high for _, high in starts)
+    found = []
+    for one, start in zip(together, starts, strict=True):
+        # Beyond all outputs and m0 both the law and the groups' distribution fall.
+        ends = within((min(low, prior[0] - _FAR * one.scale), max(high, prior[0])), one.ends)
+        ends = within((ends[0], max(ends[1], prior[0] + _FAR * one.scale)), one.ends)
+        found.append(_nodes(one, start, ends, sd**2 / one.n, far))
+    return found
+
+
+def _start(one: Seen, sd: float, prior: tuple[float, float, float]) -> tuple[float, float]:
+    """Finite ends of a search: where the outputs have none, those of what group means may be."""
+    low, high = within(one.near, one.ends)
+    wide = math.hypot(prior[1], 6 * prior[2])
+    reach = 12 * math.hypot(wide, sd / math.sqrt(one.n))
+    low = low if low > -math.inf else min(prior[0], high) - reach
+    high = high if high < math.inf else max(prior[0], low) + reach
+    return low, high
+
+
+def _largest(one: Seen, low: float, high: float) -> float:
+    """Where the law is largest, nearly."""
+    points = np.linspace(*window(one.log_law, low, high, one.ends), 257)
+    return float(points[int(np.argmax(one.log_law(points)))])
+
+
+def _nodes(
+    one: Seen, start: tuple[float, float], ends: tuple[float, float], variance: float, far: float
+) -> Group:
+    low, high = window(one.log_law, *start, ends, far)
     nodes, log_weights, _ = nodes_of(one, low, high, min(math.sqrt(variance), one.scale))
-    law = one.log_law(nodes) + log_weights
-    keep = law > law.max() - _NEGLIGIBLE
-    return Group(nodes[keep], law[keep], variance)
-
-
-def check_conflict(groups: Sequence[Group], mean: Floats, spread: Floats) -> None:
-    """That no posterior draw puts a group's mean where its outputs' law was cut off as negligible.
-
-    Parameters
-    ----------
-    groups : sequence of Group
-    mean, spread : ndarray, shape (draws,)
-        Of the population of groups.
-
-    Raises
-    ------
-    InvalidInput
-        If one does.
-    """
-    every = np.linspace(0, mean.size - 1, min(_CHECKED, mean.size)).astype(int)
-    for group in groups:
-        cut = group.log_law[[0, -1]] < group.log_law.max() - _NEGLIGIBLE + _AT_ENDS
-        if group.nodes.size < 2 or not np.any(cut):
-            continue
-        variance = (spread[every] ** 2 + group.variance)[:, None]
-        each = group.log_law - (group.nodes - mean[every][:, None]) ** 2 / (2 * variance)
-        if np.any(each[:, [0, -1]][:, cut] > each.max(axis=1, keepdims=True) - _AT_ENDS):
-            raise InvalidInput(
-                "prior and spread all but exclude what was released: they draw a group's mean to "
-                f"where its outputs have less than e^-{_NEGLIGIBLE:g} of their largest density; "
-                "take a wider prior, or a larger spread"
-            )
+    return Group(nodes, one.log_law(nodes) + log_weights, variance)

@@ -13,6 +13,7 @@ from scipy import special
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import Noise, noise_from, noise_from_moments
 from bayesdp.inference.exact_release import checked_value, is_exact
 from bayesdp.inference.gaussian.mean import (
     Seen,
@@ -26,12 +27,14 @@ from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.noisy_cells import one_cell
 from bayesdp.inference.readers import instead
+from bayesdp.inference.several import Releases, releases_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.modips.grid import ModipsGrid
 from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part, Release
 
 Floats = NDArray[np.float64]
@@ -176,6 +179,25 @@ def bounds_of(part: Part) -> tuple[float, float] | None:
     if isinstance(mechanism, ConjugateRelease):
         return -float(mechanism.R or 0), float(mechanism.R or 0)
     return None
+
+
+def noises_of(release: Releases, n: int | None, statistic: str) -> list[Noise]:
+    """The least noise that leads to noisy moments from those of records, where sd is unknown."""
+    found: list[Noise] = []
+    for part in (part for each in releases_of(release) for part in each.parts):
+        mechanism: Any = part.mechanism
+        if not is_noise(mechanism) or mechanism.dimension != 2:
+            continue
+        if statistic == "mean":
+            found += noise_from(part, (-math.inf, 0.0), math.inf)
+            continue
+        z = np.array(part.outputs, dtype=np.float64)
+        rows = [np.full(len(z), size_of(part, n)), z[:, 0], z[:, 0], z[:, 1]]
+        matrices = np.stack(rows, axis=-1).reshape(-1, 2, 2)
+        scales = np.full(len(z), mechanism.scale)
+        laplace = isinstance(mechanism.noise, LaplaceNoise)
+        found += noise_from_moments(matrices, scales, np.full(len(z), not laplace))
+    return found
 
 
 def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:

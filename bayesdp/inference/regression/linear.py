@@ -240,7 +240,7 @@ class LinearRegression:
             "response": self.response,
             "prior": json.dumps(self.prior),
             "predictors_prior": json.dumps(self.predictors_prior),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, given.noises),
         }
         return inference_data(
             drawn,

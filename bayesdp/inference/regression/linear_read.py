@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
+from bayesdp.inference.conflict import Noise, noise_from_moments
 from bayesdp.inference.regression.moments import Floats, Prior
 from bayesdp.inference.regression.start import Hidden
 from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression
@@ -42,6 +43,32 @@ class Read:
     names: tuple[str, ...]
     ends: Floats
     log_constant: float
+
+    @property
+    def noises(self) -> list[Noise]:
+        """The least noise that leads to noisy moments from those of records within their bounds.
+
+        Of columns in [-1, 1] no sum of squares is above n, and none of the other sums either way.
+        """
+        noisy, scales, gaussian, of_coefficients = self.hidden.seen
+        if of_coefficients:
+            return []
+        d, known = self.hidden.columns, self.hidden.first == self.hidden.last
+        n = float(self.hidden.last)
+        matrices = np.empty((noisy.shape[1], d + 1, d + 1))
+        matrices[:, 0, 0] = n
+        matrices[:, 0, 1:] = matrices[:, 1:, 0] = noisy[:d].T
+        j, k = np.triu_indices(d, 1)
+        matrices[:, np.arange(d) + 1, np.arange(d) + 1] = noisy[d : 2 * d].T
+        matrices[:, j + 1, k + 1] = matrices[:, k + 1, j + 1] = noisy[2 * d :].T
+        away = np.abs(noisy) - n if known else np.zeros(noisy.shape)
+        away = np.maximum(away, 0.0) / scales
+        outside = np.where(gaussian, away**2 / 2, away).sum(axis=0)
+        found = noise_from_moments(matrices if known else matrices[:, 1:, 1:], scales, gaussian)
+        return [
+            Noise(max(each.needed, float(more)), len(noisy))
+            for each, more in zip(found, outside, strict=True)
+        ]
 
     def coefficients(
         self, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator

@@ -44,7 +44,9 @@ def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
     else:
         terms = stats.binom.logpmf(x, n, alpha / (alpha + beta))
     right = special.logsumexp(terms, b=law)
-    assert pooling.log_sum(law, first, n, alpha, beta) == pytest.approx(right, abs=1e-8)
+    given = pooling.given_proportions([np.log(law)], [x], [n], (1.0, 1.0, 1.0))
+    found = pooling.log_sum(given, 0, length, int(law.argmax()), n, alpha, beta)
+    assert found == pytest.approx(right, abs=1e-8)
 
 
 @pytest.mark.parametrize("u", [-900.0, -300.0, -40.0, 2.0, 40.0, 300.0, 900.0])
@@ -52,7 +54,9 @@ def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
 def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
     """Against mpmath: with m within e^-900 of 0 or 1, as a weak prior of m allows."""
     laws, sizes = [np.array([0.2, 1.0, 0.7]), np.array([0.3, 0.4, 1.0, 0.9])], [2, 3]
-    given = pooling.given_proportions([np.log(law) for law in laws], [0, 0], sizes, (0.01, 0.02, 5))
+    nodes = [np.arange(n + 1) for n in sizes]
+    logs = [np.log(law) for law in laws]
+    given = pooling.given_proportions(logs, nodes, sizes, (0.01, 0.02, 5))
     with mpmath.workdps(1000):
         kappa, m = mpmath.exp(v), 1 / (1 + mpmath.exp(-mpmath.mpf(u)))
         a, b = m * kappa, (1 - m) * kappa
@@ -77,7 +81,7 @@ def test_a_weak_prior_of_the_mean(end):
     u = np.sinh(np.linspace(-1, 1, 4001) * np.arcsinh(6000.0))
     v = np.linspace(-25, 30, 221)
     law = noise.logp(end, np.arange(3))
-    given = pooling.given_proportions([law, law], [0, 0], [2, 2], (0.01, 0.01, 10.0))
+    given = pooling.given_proportions([law, law], [np.arange(3)] * 2, [2, 2], (0.01, 0.01, 10.0))
     points = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1).reshape(-1, 2)
     from bayesdp.engines.partial_pooling import log_targets
 
@@ -91,7 +95,9 @@ def test_a_weak_prior_of_the_mean(end):
 
 def test_counts_are_drawn_from_their_sums():
     rng, law = np.random.default_rng(1), np.array([0.2, 1.0, 0.0, 0.7, 0.1])
-    drawn = [pooling.draw_count(law, 3.0, 9.0, 0.8, 1.7, rng, np.empty(5)) for _ in range(20_000)]
+    with np.errstate(divide="ignore"):
+        given = pooling.given_proportions([np.log(law)], [np.arange(3, 8)], [9], (1.0, 1.0, 1.0))
+    drawn = [pooling.draw_count(given, 0, 4, 1, 9.0, 0.8, 1.7, rng) for _ in range(20_000)]
     weights = law * stats.betabinom.pmf(np.arange(3, 8), 9, 0.8, 1.7)
     seen = np.bincount(np.array(drawn, dtype=int) - 3, minlength=5)
     assert seen[2] == 0
@@ -176,6 +182,38 @@ def test_it_is_calibrated():
         assert stats.chisquare(np.bincount(column // 10, minlength=10)).pvalue > FALSE_ALARM
 
 
+def one_apart(many, n=1000):
+    noise = {
+        s: bdp.DiscreteLaplaceMechanism(s, 1.0, neighbours="replace_one", n=n) for s in (0.5, 2.0)
+    }
+    outputs = {g: (noise[0.5], [n // 2]) for g in range(many)} | {"apart": (noise[2.0], [0])}
+    return bdp.Release.of_groups(outputs)
+
+
+def test_a_group_that_others_draw_far_from_its_output():
+    """Its counts are summed over as far as the others draw it: all n + 1 of them, in the oracle."""
+    from bayesdp.engines.partial_pooling import log_targets
+
+    release, n, many = one_apart(300), 1000, 300
+    model = bdp.HierarchicalBinomialModel()
+    u, v = np.linspace(-0.06, 0.06, 31), np.linspace(0.5, 16.5, 41)
+    points = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1).reshape(-1, 2)
+    found = log_targets(points, False, model.given(model.known(release)))
+    m, kappa, x = special.expit(points[:, :1]), np.exp(points[:, 1:]), np.arange(n + 1)
+    alpha, beta = m * kappa, (1 - m) * kappa
+    probability = stats.betabinom.logpmf(x, n, alpha, beta)
+    noises = [
+        part.mechanism.logp(part.outputs[0], x)
+        for part in (release["apart"].parts[0], release[0].parts[0])
+    ]
+    apart, usual = (special.logsumexp(probability + law, axis=1) for law in noises)
+    right = apart + many * usual + np.log(m * (1 - m))[:, 0]
+    right += points[:, 1] - 2 * np.log(10 + kappa[:, 0])
+    np.testing.assert_allclose(found, right, rtol=1e-6, atol=2e-3)
+    log_evidence = special.logsumexp(right) + np.log(10 * (u[1] - u[0]) * (v[1] - v[0]))
+    assert log_evidence == pytest.approx(-1340.02, abs=0.1)  # by a finer grid
+
+
 def test_groups_lend_strength_and_the_naive_fit_is_another():
     counts = {g: (MECHANISM, z) for g, z in {"a": [4, 4], "b": [6, 6], "c": [8, 8]}.items()}
     release = bdp.Release.of_groups(counts)
@@ -234,3 +272,10 @@ def test_bad_releases_and_priors(charest_release):
             bdp.HierarchicalBinomialModel(concentration=wrong)
     with pytest.raises(bdp.InvalidInput, match="prior"):
         bdp.HierarchicalBinomialModel(prior=(0, 1))
+
+
+def test_groups_too_large_for_what_was_released_are_refused_at_once():
+    mechanism = bdp.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
+    release = bdp.Release.of_groups({g: (mechanism, [300 + 50 * g]) for g in range(3)})
+    with pytest.raises(bdp.InvalidInput, match="counts of the groups likely, over which every"):
+        bdp.HierarchicalBinomialModel().fit(release)

@@ -267,8 +267,6 @@ def test_bad_models_and_releases_are_refused(charest_release):
     hidden = bdp.Release.of(bdp.PerturbedHistogram(1.0, 3), [(3, 4, 5)])
     with pytest.raises(bdp.InvalidInput, match="n is confidential"):
         model.fit(hidden)
-    with pytest.raises(bdp.InvalidInput, match="probability zero"):
-        bdp.MultinomialModel(ALPHA, n=10**5).fit(hidden)
     response = bdp.Release.of(bdp.RandomizedResponse.kary(1.0, 4, n=2), [(0, 3)])
     zeros = bdp.DirichletMultinomialMechanism(N, 9, 3, (2.0, 0.0, 3.0), zeros=(1,))
     with pytest.raises(bdp.InvalidInput, match="1 structural zeros"):
@@ -282,3 +280,41 @@ def test_a_category_without_answers_is_impossible():
     release = bdp.Release.of(mechanism, [(0, 2)])
     with pytest.raises(bdp.InvalidInput, match="probability zero"):
         bdp.MultinomialModel(ALPHA).fit(release)
+
+
+UNLIKELY = pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning")
+
+
+@pytest.mark.parametrize("n", [2000, 10**4])
+def test_counts_far_from_what_was_released(n):
+    """Given n the law is the same of all counts, and the posterior is the prior."""
+    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 3, "replace_one", n=n), [(0, 0, 0)])
+    model = bdp.MultinomialModel((1, 1, 1))
+    right = float(release.mechanism.logp(np.zeros(3), np.array([n, 0, 0])))
+    assert model.log_evidence(release) == pytest.approx(right, rel=1e-12)
+    posterior = model.posterior(release, 0)
+    assert posterior.mean() == pytest.approx(1 / 3, rel=1e-9)
+    assert posterior.interval(0.5) == pytest.approx(stats.beta.ppf([0.25, 0.75], 1, 2), abs=1e-6)
+    with pytest.warns(UserWarning, match="noise hardly explains what was released"):
+        found = model.fit(release, draws=100, seed=1)
+    assert found.attrs["verdict"].startswith("noise hardly explains")
+
+
+@UNLIKELY
+@pytest.mark.parametrize("outputs", [(0, 0, 0), (-900, 30, 900), (5, 7, 2)])
+@pytest.mark.parametrize("alpha", [(1.0, 2.0, 0.5), (300.0, 1.0, 1.0)])
+def test_wide_windows_lose_nothing(outputs, alpha):
+    """Against a list of all vectors of 200 records, noise at scale 0.2."""
+    n, mechanism = 200, bdp.DiscreteLaplaceMechanism(0.2, 1.0, dimension=3)
+    release, model = bdp.Release.of(mechanism, [outputs]), bdp.MultinomialModel(alpha, n=n)
+    x = np.array([(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)])
+    a = np.array(alpha)
+    law = special.gammaln(n + 1) - special.gammaln(x + 1).sum(axis=1)
+    law += special.gammaln(a + x).sum(axis=1) - special.gammaln(a).sum()
+    law += special.gammaln(a.sum()) - special.gammaln(a.sum() + n)
+    law += mechanism.logp(np.array(outputs), x)
+    right = special.logsumexp(law)
+    assert model.log_evidence(release) == pytest.approx(right, rel=1e-11)
+    means = special.softmax(law) @ (a + x) / (a.sum() + n)
+    for i, mean in enumerate(means):
+        assert model.posterior(release, i).mean() == pytest.approx(mean, rel=1e-9)

@@ -8,7 +8,6 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.engines import partial_pooling, pooled_means
-from bayesdp.inference.gaussian.pooled_release import Group, check_conflict
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
@@ -30,14 +29,19 @@ def test_integrals_are_sums_over_all_nodes(centre, variance):
     nodes = np.sort(rng.normal(size=500))
     law = np.exp(-rng.uniform(0, 50, 500))
     right = special.logsumexp(stats.norm.logpdf(nodes, centre, math.sqrt(variance)), b=law)
-    found = pooled_means.log_integral(law, nodes, centre, variance)
+    given = pooled_means.given_means([nodes], [np.log(law)], [1.0], (0.0, 1.0, 1.0))
+    best, room = int(law.argmax()), np.empty(500)
+    found = pooled_means.log_integral(given, 0, 500, best, centre, variance, room)
     assert found == pytest.approx(right, rel=1e-12, abs=1e-11)
 
 
 def test_nodes_are_drawn_by_their_share():
     rng, nodes = np.random.default_rng(1), np.array([-2.0, -1.0, 0.5, 0.6, 4.0])
     law = np.array([0.2, 1.0, 0.0, 0.7, 0.1])
-    drawn = [pooled_means.draw_node(law, nodes, 0.3, 2.0, rng) for _ in range(20_000)]
+    with np.errstate(divide="ignore"):
+        given = pooled_means.given_means([nodes], [np.log(law)], [1.0], (0.0, 1.0, 1.0))
+    room = np.empty(4)
+    drawn = [pooled_means.draw_node(given, 0, 4, 1, 0.3, 2.0, rng, room) for _ in range(20_000)]
     weights = law * stats.norm.pdf(nodes, 0.3, math.sqrt(2.0))
     seen = np.array([drawn.count(node) for node in nodes])
     assert seen[2] == 0
@@ -191,14 +195,23 @@ def test_several_releases_are_of_the_same_records():
     assert MODEL.fit([once, again], draws=100, seed=1).observed_data
 
 
-def test_a_prior_that_excludes_the_outputs_is_refused():
+@pytest.mark.parametrize("apart", [0.5, 8.0])
+def test_outputs_that_the_prior_all_but_excludes(apart):
+    """Against closed forms: with normal noise the outputs are normal given (m, t)."""
     far = bdp.HierarchicalGaussianModel((0.0, 0.01), spread=0.001, sd=0.01)
     noise = bdp.GaussianMechanism(0.01, 0.1, REPLACE, n=10)
-    release = bdp.Release.of_groups({"a": (noise, [8.0]), "b": (noise, [0.0])})
-    with pytest.raises(bdp.InvalidInput, match="prior and spread all but exclude"):
-        far.fit(release, draws=50, seed=1)
-    whole = Group(np.array([0.0, 1.0]), np.zeros(2), 1.0)  # a law that isn't cut anywhere
-    check_conflict([whole], np.array([50.0]), np.array([1.0]))
+    release = bdp.Release.of_groups({"a": (noise, [apart]), "b": (noise, [0.0])})
+    rng = np.random.default_rng(1)
+    near = np.stack([rng.normal(0, 0.02, 40), rng.uniform(-12, 2, 40)], axis=1)
+    points = np.concatenate([near, [[apart / 2, 0.0], [apart, -3.0], [0.0, -9.0]]])
+    found = partial_pooling.log_targets(points, True, far.given(far.known(release)))
+    u, t = points[:, 0], np.exp(points[:, 1])
+    right = points[:, 1] - (u / 0.01) ** 2 / 2 - (t / 0.001) ** 2 / 2
+    sd = np.sqrt(t**2 + 0.01**2 / 10 + 0.01**2)
+    right += stats.norm.logpdf(apart, u, sd) + stats.norm.logpdf(0.0, u, sd)
+    gap = found - right  # up to the noise's step, and its rounding
+    np.testing.assert_allclose(gap, gap[0], atol=1e-6 * np.abs(right).max())
+    far.fit(release, draws=50, warmup=50, chains=1, seed=1)
 
 
 @pytest.mark.parametrize(

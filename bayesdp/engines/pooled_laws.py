@@ -1,0 +1,54 @@
+"""Laws of groups' numbers on nodes, in a row, as the kernels of partial pooling take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Given = tuple[Any, ...]
+
+
+def in_a_row(
+    laws: Sequence[Floats],
+    nodes: Sequence[Floats],
+    ways: Sequence[Floats],
+    own: Sequence[float],
+    prior: tuple[float, float, float],
+    tables: int = 0,
+) -> Given:
+    """What the kernels take.
+
+    Parameters
+    ----------
+    laws, nodes, ways : sequence of ndarray
+        Of each group log laws at ascending nodes, and logs of what they are multiplied by.
+    own : sequence of float
+        A number a group.
+    prior : tuple of three floats
+    tables : int
+        How long the tables are that kernels make, if they do.
+
+    Returns
+    -------
+    tuple
+        Where each group ends in the next five arrays; the laws, the nodes, the ways, and the
+        largest law up to each node and from it on; where each group's largest law is; `own`; the
+        prior; room for the terms of one sum, in its first row, and for two tables in others, if
+        there are any. Nodes where a law is 0 are left out.
+    """
+    kept = [law > -np.inf for law in laws]
+    laws = [law[keep] for law, keep in zip(laws, kept, strict=True)]
+    nodes = [x[keep].astype(np.float64) for x, keep in zip(nodes, kept, strict=True)]
+    ways = [way[keep] for way, keep in zip(ways, kept, strict=True)]
+    before = [np.maximum.accumulate(law) for law in laws]
+    after = [np.maximum.accumulate(law[::-1])[::-1] for law in laws]
+    ends = np.cumsum([law.size for law in laws])
+    bests = ends + [int(law.argmax()) - law.size for law in laws]
+    rows = map(np.concatenate, (laws, nodes, ways, before, after))
+    longest = max(law.size for law in laws)
+    room = np.empty((3, max(longest, tables)) if tables else (1, longest))
+    return ends, *rows, bests, np.array(own, dtype=np.float64), np.array(prior), room

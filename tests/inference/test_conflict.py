@@ -1,0 +1,131 @@
+"""Outputs far from anything that may be: the posterior all the same, and one rule that says so."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import bayesdp as bdp
+from bayesdp.inference.conflict import Noise, conflict_in, noise_from, noise_from_moments
+from bayesdp.release import Part
+
+REPLACE = bdp.Neighbours.REPLACE_ONE
+FALSE_ALARM = 1e-6
+WARNS = "noise hardly explains what was released"
+
+
+@pytest.mark.filterwarnings(f"ignore:{WARNS}:UserWarning")
+@pytest.mark.parametrize("variance", [-1.0, -0.125, 400.0])
+def test_a_variance_that_none_has(variance):
+    """Given sigma the variance is gamma, and exponential noise is its transform; sigma by a sum."""
+    n, b, z = 100, 0.01, 0.5
+    m0, k, shape, rate = 0.0, 1.0, 2.0, 1.0
+    release = bdp.Release.of(
+        bdp.LaplaceMechanism(b, 0.01, REPLACE, n=n, dimension=2), [(z, variance)]
+    )
+    model, h = bdp.GaussianModel((m0, k, shape, rate)), (n - 1) / 2
+    sigma = np.exp(np.linspace(np.log(0.1), np.log(60), 4001))
+    log_p = stats.invgamma.logpdf(sigma**2, shape, scale=rate) + np.log(2 * sigma**2)
+    if variance < 0:
+        log_p += variance / b - h * np.log1p(sigma**2 / (h * b))
+    else:  # so wide that noise is but a point
+        log_p += stats.gamma.logpdf(variance, h, scale=sigma**2 / h) + np.log(2 * b)
+    s = z + b * np.linspace(-40, 40, 8001)
+    width = sigma[:, None] * np.sqrt(1 / k + 1 / n)
+    normal = stats.norm.pdf(s, m0, width) * np.exp(-np.abs(s - z) / b)
+    log_p += np.log(integrate.simpson(normal, x=s, axis=1))
+    at = np.array(release.outputs)[0]
+    log_p += float(release.mechanism.logp(at, at))  # of no noise
+    weights = np.exp(log_p - log_p.max())
+    total = integrate.simpson(weights, x=np.log(sigma))
+    assert model.log_evidence(release) == pytest.approx(np.log(total) + log_p.max(), abs=2e-3)
+    posterior = model.posterior(release)
+    mean = integrate.simpson(weights * sigma, x=np.log(sigma)) / total
+    assert posterior.mean()[1] == pytest.approx(mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("outputs", [(50.0,), (50.0, 20.0)])
+def test_a_mean_that_the_prior_all_but_excludes(outputs):
+    """Noise has a constant slope there, which tilts a normal prior; of one release and of two."""
+    noise = bdp.LaplaceMechanism(0.01, 0.01, REPLACE, n=100)
+    releases = [bdp.Release.of(noise, [z]) for z in outputs]
+    posterior = bdp.GaussianModel((0.0, 0.01), sd=0.01).posterior(releases)
+    assert posterior.mean() == pytest.approx(len(outputs) * 100 * 0.01**2, rel=1e-5)
+    assert posterior.sd() == pytest.approx(0.01, rel=1e-5)
+
+
+def test_releases_that_contradict_each_other():
+    """Between two outputs of Laplace noise the law is flat, and the prior is left."""
+    noise = bdp.LaplaceMechanism(0.01, 0.01, REPLACE, n=100)
+    releases = [bdp.Release.of(noise, [z]) for z in (40.0, -40.0)]
+    posterior = bdp.GaussianModel((3.0, 1.0), sd=0.01).posterior(releases)
+    assert (posterior.mean(), posterior.sd()) == pytest.approx((3.0, 1.0), rel=1e-4)
+
+
+def moments(squares, scale, n=100):
+    made = bdp.NoisyMomentsMechanism({"x": (-1.0, 1.0), "y": (-1.0, 1.0)}, scale, n)
+    return bdp.Release.of(made, [(0.0, 0.0, squares, 30.0, 0.0)])
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+@pytest.mark.parametrize("squares", [-50.0, 180.0])
+def test_a_regression_says_that_no_records_have_such_moments(squares):
+    options = {"draws": 20, "warmup": 30, "chains": 1, "seed": 1}
+    with pytest.warns(UserWarning, match=WARNS):
+        found = bdp.LinearRegression("y").fit(moments(squares, 0.01), **options)
+    assert WARNS in found.attrs["verdict"]
+    good = bdp.LinearRegression("y").fit(moments(25.0, 0.01), **options)
+    assert WARNS not in good.attrs["verdict"]
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_every_model_of_noisy_numbers_says_so():
+    def one(size, **more):
+        return bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50, **more), size
+
+    count, table = one(None)[0], one(2, dimension=2)[0]
+    pair = bdp.LaplaceMechanism(0.1, 0.1, REPLACE, n=50, dimension=2)
+    groups = bdp.Release.of_groups({"a": (count, [-60]), "b": (count, [20])})
+    for model, release in (
+        (bdp.BinomialModel(), bdp.Release.of(count, [120])),
+        (bdp.HierarchicalBinomialModel(), groups),
+        (bdp.MultinomialModel((1, 1)), bdp.Release.of(table, [(60, 50)])),
+        (bdp.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
+        (bdp.GaussianModel((0, 1, 2, 1), statistic="sum"), bdp.Release.of(pair, [(100.0, 150.0)])),
+    ):
+        with pytest.warns(UserWarning, match=WARNS):
+            found = model.fit(release, draws=40, seed=1)
+        assert WARNS in found.attrs["verdict"]
+
+
+@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+def test_the_rule_bounds_what_noise_does(kind):
+    """D of noise itself is at most a gamma variable; of matrices of moments, of no spread, too."""
+    scale, numbers, size = 0.5, 3, 400
+    made = kind(scale, 0.01, REPLACE, n=9, dimension=numbers)
+    with bdp.reproducible(1):
+        released = made.release(np.zeros(numbers), size)
+    found = []
+    for z in released:
+        (noise,) = noise_from(Part(None, made, (tuple(z),)), 0.0, 0.0)
+        assert noise.numbers == numbers
+        found.append(noise.needed)
+    for q in (0.5, 0.1, 0.01):
+        above = int(np.sum(np.array(found) > stats.gamma.isf(q, numbers)))
+        assert stats.binomtest(above, len(found), q, alternative="greater").pvalue > FALSE_ALARM
+    matrices = np.zeros((size, 2, 2))
+    matrices[:, 0, 0], matrices[:, 1, 1] = released[:, 0], released[:, 2]
+    matrices[:, 0, 1] = matrices[:, 1, 0] = released[:, 1]
+    gaussian = np.full(size, kind is bdp.GaussianMechanism)
+    each = list(noise_from_moments(matrices, np.full(size, scale), gaussian))
+    needed = np.array([one.needed for one in each])
+    whole = np.abs(released) / scale
+    whole = (whole**2 / 2 if gaussian[0] else whole).sum(axis=1)
+    assert np.all(needed <= whole + 1e-9)  # a bound from below
+    assert needed.max() > 0
+
+
+def test_the_rule_alone():
+    assert conflict_in([]) is None
+    assert conflict_in([Noise(20.0, 1)]) is None
+    assert conflict_in([Noise(20.0, 1), Noise(20.0, 9)]) is None
+    assert "1 number leads" in str(conflict_in([Noise(21.0, 1)]))
