@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.networks.exchange import exchange
+from bayesdp.networks.exchange import exchange, metropolis
+from bayesdp.networks.normalizer import Points
 from bayesdp.networks.pseudolikelihood import inverse
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import Start
@@ -38,20 +39,27 @@ class Plan:
     centre, covariance : ndarray of float, shapes (terms,), (terms, terms)
         Of pseudo-likelihood and prior: where chains start and how they step at first.
     prior : pair of a mean and a precision matrix
-    auxiliary, draws, tune : int
+    points : Points
+        Of the normalising constant; none where auxiliary graphs are drawn.
+    auxiliary : int
+        Proposals of each of those.
+    draws, tune : int
     """
 
     start: Start
     centre: NDArray[np.float64]
     covariance: NDArray[np.float64]
     prior: Law
+    points: Points
     auxiliary: int
     draws: int
     tune: int
 
     def chain(self, generator: np.random.Generator) -> Moves:
-        """Draws, whether accepted, and densities of the auxiliary graphs, after the warm-up."""
-        make = functools.partial(self._exchange, state_from(generator))
+        """Draws, whether accepted, and densities of auxiliary graphs if any, after the warm-up."""
+        known = len(self.points.log_weight) > 0
+        how = self._metropolis if known else self._exchange
+        make = functools.partial(how, state_from(generator))
         walk = Walk(self.centre, self.covariance, generator, make)
         walk.warm_up(self.tune)
         return walk.moves(self.draws)
@@ -72,6 +80,21 @@ class Plan:
             accepted, density,
         )  # fmt: skip
         return draws, accepted, density
+
+    def _metropolis(
+        self,
+        random: NDArray[np.uint64],
+        theta: NDArray[np.float64],
+        guide: Law,
+        pull: NDArray[np.float64],
+        noise: NDArray[np.float64],
+    ) -> Moves:
+        draws, accepted = np.empty_like(noise), np.empty(len(noise), dtype=np.bool_)
+        metropolis(
+            self.points, random, self.start.statistics, theta, self.prior, guide, pull, noise,
+            draws, accepted,
+        )  # fmt: skip
+        return draws, accepted
 
 
 @dataclass

@@ -169,7 +169,7 @@ def _longer(ties: Any, used: Any, size: Any) -> Any:
     return longer
 
 
-def in_threads(work: Callable[[np.random.Generator], T], each: Sequence[Any]) -> list[T]:
+def in_threads(work: Callable[[Any], T], each: Sequence[Any]) -> list[T]:
     """Results of the work on each item, in order; kernels run without the GIL."""
     if len(each) == 1:
         return [work(each[0])]

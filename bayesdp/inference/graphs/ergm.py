@@ -11,7 +11,8 @@ cancels by the exchange algorithm, and the mechanism's law is part of each tie's
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -24,6 +25,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
+from bayesdp.networks.auxiliary import UNRELIABLE, Auxiliary
 from bayesdp.networks.dyad_table import DyadTable, hidden_table
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import bind, parse
@@ -86,7 +88,8 @@ class ErgmModel:
         draws: int = 4000,
         chains: int = 4,
         warmup: int = 1000,
-        auxiliary: int | Literal["exact"] | None = None,
+        auxiliary: Auxiliary | None = None,
+        tempering: int | None = None,
         seed: int | None = None,
         progress: bool = False,
     ) -> az.InferenceData:
@@ -101,9 +104,14 @@ class ErgmModel:
             sampler, which is always possible.
         draws, chains, warmup : int
             Kept draws of each chain, after `warmup` draws of adaptation.
-        auxiliary : int, "exact" or None
-            Proposals of each auxiliary graph of the exchange; too few bias the answer. None for
-            twice the number of dyads; "exact" draws them exactly, on very few nodes.
+        auxiliary : int, "exact", "tempered" or None
+            Where the joint sampler takes the model's normalizing constant from: "exact" lists all
+            graphs, of at most 22 dyads; "tempered" takes chains that cross between sparse and dense
+            graphs; a number is that of the proposals of auxiliary graphs, of which too few bias the
+            answer. None takes "exact", or "tempered" for up to three coefficients and 5,000 dyads,
+            or else twice as many proposals as there are dyads, at least 1,000.
+        tempering : int, optional
+            Steps of all tempered chains together; 16,000 if not given.
         seed : int, optional
             For reproducible draws.
         progress : bool
@@ -115,7 +123,8 @@ class ErgmModel:
             posterior variable "theta" with dimension "term"; by the exchange also "statistics",
             those of the hidden graph. sample_stats, observed_data (the outputs), constant_data
             (the mechanism's parameters), and attrs: engine and why, versions, guarantee, and
-            "verdict", which says in words whether the chains mixed.
+            "verdict", which says in words what speaks against the draws; by the joint sampler also
+            "auxiliary", what was used.
 
         Raises
         ------
@@ -127,7 +136,9 @@ class ErgmModel:
         Warns
         -----
         UserWarning
-            If the chains haven't mixed, or ran to graphs without ties or with all.
+            If the chains haven't mixed or ran to graphs without ties or with all; if the
+            normalizing constant isn't known well enough, or auxiliary graphs don't forget where
+            they start; if graphs of the model are nothing like the hidden ones.
         """
         for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
             check_at_least_one(name, value)
@@ -144,8 +155,9 @@ class ErgmModel:
             )
         common: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         if engine == "exchange":
-            drawn = self._exchange(nodes, evidence, auxiliary=auxiliary, tune=warmup, **common)
-        elif engine in ("pymc", "stan"):
+            options = {"auxiliary": auxiliary, "tempering": tempering, "tune": warmup}
+            return self._exchange(nodes, evidence, release, reason, **options, **common)
+        if engine in ("pymc", "stan"):
             if not closed:
                 raise InvalidInput(
                     f"engine is {engine!r}, but with {self.formula!r} from this release the hidden "
@@ -188,16 +200,20 @@ class ErgmModel:
         if not 0 <= copy < release.copies:
             raise InvalidInput(f"copy is {copy}; the release has {release.copies}, from 0")
         nodes = self._with_covariates(graphs[copy])
-        idata = BayesianERGM(self.formula, self.prior).fit(
-            nodes, draws=draws, tune=warmup, chains=chains, seed=seed
-        )
+        with warnings.catch_warnings():  # as in `_exchange`
+            warnings.filterwarnings("ignore", UNRELIABLE)
+            idata = BayesianERGM(self.formula, self.prior).fit(
+                nodes, draws=draws, tune=warmup, chains=chains, seed=seed
+            )
         drawn = Draws(
             {"theta": idata.posterior["theta"].to_numpy()},
             {name: idata.sample_stats[name].to_numpy() for name in idata.sample_stats},
             "exchange",
             _versions(),
         )
-        return self._result(drawn, nodes, release, "naive: takes the released graph for the real")
+        reason = "naive: takes the released graph for the real"
+        problems = json.loads(idata.attrs["problems"])
+        return self._result(drawn, nodes, release, reason, idata.attrs["auxiliary"], problems)
 
     def log_likelihood(self, release: Release, theta: Any) -> NDArray[np.float64]:
         """log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
@@ -240,23 +256,30 @@ class ErgmModel:
             {**nodes.dyad_attributes, **self.dyad_attributes},
         )
 
-    def _exchange(self, nodes: Network, evidence: Evidence, **options: Any) -> Draws:
+    def _exchange(
+        self, nodes: Network, evidence: Evidence, release: Release, reason: str, **options: Any
+    ) -> az.InferenceData:
         from bayesdp.networks.hidden import sample_hidden
 
-        drawn = sample_hidden(self.formula, nodes, evidence, prior=self.prior, **options)
-        return Draws(
-            {"theta": drawn.theta, "statistics": drawn.statistics},
-            {
-                "acceptance_rate": drawn.accepted,
-                "hidden_density": drawn.density,
-                "auxiliary_density": drawn.auxiliary_density,
-            },
-            "exchange",
-            _versions(),
-        )
+        with warnings.catch_warnings():  # the verdict has them all, and warns once
+            warnings.filterwarnings("ignore", UNRELIABLE)
+            found = sample_hidden(self.formula, nodes, evidence, prior=self.prior, **options)
+        stats = {"acceptance_rate": found.accepted, "hidden_density": found.density}
+        if found.constant.proposals:
+            stats["auxiliary_density"] = found.auxiliary_density
+        posterior = {"theta": found.theta, "statistics": found.statistics}
+        drawn = Draws(posterior, stats, "exchange", _versions())
+        kind = str(found.constant.kind)
+        return self._result(drawn, nodes, release, reason, kind, found.problems)
 
     def _result(
-        self, drawn: Draws, nodes: Network, release: Release, reason: str
+        self,
+        drawn: Draws,
+        nodes: Network,
+        release: Release,
+        reason: str,
+        auxiliary: str | None = None,
+        problems: Sequence[str] = (),
     ) -> az.InferenceData:
         names = bind(self.formula, nodes).names
         return network_inference_data(
@@ -270,7 +293,9 @@ class ErgmModel:
                 "formula": self.formula,
                 "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
                 "engine_reason": reason,
+                **({} if auxiliary is None else {"auxiliary": auxiliary}),
             },
+            problems=problems,
         )
 
 
