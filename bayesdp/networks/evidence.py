@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from bayesdp.errors import InvalidInput
 from bayesdp.networks.network import Network
 
 Law = Literal["laplace", "gaussian"]
+Constraint = Literal["max_degree", "none"]
+"""Sample space of a model: graphs within the bound on degrees, or all graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,8 @@ class Evidence:
     statistics : tuple of SeenStatistics
     degrees : tuple of SeenDegrees
     max_degree : int or None
-        What no degree exceeds, out-degree if directed: L is zero elsewhere.
+        What no degree exceeds, out-degree if directed: L is zero elsewhere. Where a model's
+        constraint is "max_degree", its sample space has no other graphs.
     """
 
     nodes: Network
@@ -118,6 +121,12 @@ class Evidence:
     def directed(self) -> bool:
         """Whether the hidden graph is."""
         return self.nodes.directed
+
+
+def check_constraint(constraint: Any) -> None:
+    """Raise InvalidInput unless this is the name of a sample space."""
+    if constraint not in get_args(Constraint):
+        raise InvalidInput(f"constraint is {constraint!r}; it must be 'max_degree' or 'none'")
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.networks.bayesian import warn_of_collapse
-from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.graph import empty_graph
 from bayesdp.networks.hidden_annealing import Effort, Kept, Target
 from bayesdp.networks.hidden_chain import Plan
@@ -67,6 +67,7 @@ def sample_hidden(
     evidence: Evidence,
     *,
     prior: Normal = _WEAK,
+    constraint: Constraint = "max_degree",
     draws: int = 1_000,
     tune: int = 1_000,
     chains: int = 4,
@@ -93,6 +94,9 @@ def sample_hidden(
         What was seen, log L; `evidence.together` joins several.
     prior : Normal
         Of the coefficients.
+    constraint : {"max_degree", "none"}
+        Sample space of the model, which Z sums over and auxiliary graphs are of: the graphs within
+        the evidence's `max_degree`, if it has one, or all graphs.
     draws, tune, chains : int
         Moves kept and of the warm-up, of each chain.
     auxiliary : int, "exact" or None
@@ -116,7 +120,9 @@ def sample_hidden(
     UserWarning
         If more than half of the hidden or of the auxiliary graphs were empty or complete.
     """
+    check_constraint(constraint)
     seen, bound, terms = seen_of(evidence, formula, nodes)
+    bound = bound.within(evidence.max_degree if constraint == "max_degree" else None)
     counts = {"draws": draws, "tune": tune, "chains": chains, "keep_networks": keep_networks}
     for name, value in counts.items():
         check_at_least_one(name, value)

@@ -20,14 +20,14 @@ MOST_DYADS = 22
 
 
 class Everything(NamedTuple):
-    """All graphs on a set of nodes, by their statistics; none where they aren't listed.
+    """All graphs of a sample space, by their statistics; none where they aren't listed.
 
     Attributes
     ----------
     statistics : ndarray of float, shape (distinct, terms)
     first : ndarray of int64, shape (distinct + 1,)
         Where the graphs with these statistics begin in `graphs`.
-    graphs : ndarray of int32, shape (2**dyads,)
+    graphs : ndarray of int32, shape (graphs,)
         Bit d is the tie of dyad d.
     dyads : ndarray of int32, shape (dyads, 2)
     """
@@ -49,7 +49,7 @@ def nothing_listed(terms: int) -> Everything:
 
 
 def everything(bound: BoundFormula, terms: int, nodes: Network) -> Everything:
-    """All graphs by the first `terms` statistics of the formula.
+    """All graphs of the sample space by the first `terms` statistics of the formula.
 
     Raises
     ------
@@ -67,6 +67,8 @@ def everything(bound: BoundFormula, terms: int, nodes: Network) -> Everything:
     values = np.empty((len(graphs), terms))
     empty = empty_graph(nodes.n, nodes.directed)
     _list_all(empty, bound.model, dyads, bound.at_empty[:terms].copy(), graphs, values)
+    inside = _within(graphs, dyads, bound.model.most, nodes)
+    graphs, values = graphs[inside], values[inside]
     kind = np.zeros(len(graphs), dtype=np.int64)
     for t in range(terms):
         _, own = np.unique(values[:, t].round(9), return_inverse=True)
@@ -74,6 +76,17 @@ def everything(bound: BoundFormula, terms: int, nodes: Network) -> Everything:
     order = np.argsort(kind, kind="stable")
     first = np.searchsorted(kind[order], np.arange(kind.max() + 2)).astype(np.int64)
     return Everything(values[order[first[:-1]]], first, graphs[order], dyads)
+
+
+def _within(
+    graphs: NDArray[np.int32], dyads: NDArray[np.int32], most: int, nodes: Network
+) -> NDArray[np.bool_]:
+    """Which graphs have no degree, out-degree if directed, above `most`."""
+    inside = np.ones(len(graphs), dtype=np.bool_)
+    for node in range(nodes.n if most < nodes.n - 1 else 0):
+        own = dyads[:, 0] == node if nodes.directed else (dyads == node).any(axis=1)
+        inside &= sum((graphs >> d) & 1 for d in np.flatnonzero(own)) <= most
+    return inside
 
 
 @kernel

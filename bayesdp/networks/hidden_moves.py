@@ -23,9 +23,9 @@ import numpy as np
 
 from bayesdp.networks.change_statistics import change_of
 from bayesdp.networks.compiling import kernel, leaf
-from bayesdp.networks.graph import has_tie
+from bayesdp.networks.graph import full, has_tie
 from bayesdp.networks.hidden_graph import cut, listed, roomier, tie
-from bayesdp.networks.hidden_law import full, support
+from bayesdp.networks.hidden_law import support
 from bayesdp.networks.hidden_triangles import flip_triangles
 from bayesdp.networks.markov import number_of_dyads
 from bayesdp.networks.randomness import below, uniform

@@ -25,7 +25,7 @@ from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.networks.dyad_table import DyadTable, hidden_table
-from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
@@ -52,6 +52,11 @@ class ErgmModel:
         Of nodes, in the release's order, that the analyst knows beside those it holds.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         For edgecov.
+    constraint : {"max_degree", "none"}
+        Sample space of the model, over which Pr[x | theta] sums to one: the graphs whose degrees
+        are at most the release's public `max_degree` (where it has none, all), or all graphs, of
+        which the bound then only says that this one kept to it. As `bd(maxout=)` and no constraint
+        in R's ergm. The answers differ, by the sign too, where the bound is near usual degrees.
 
     Raises
     ------
@@ -70,6 +75,7 @@ class ErgmModel:
     prior: Normal = field(default_factory=Normal)
     attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
     dyad_attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    constraint: Constraint = "max_degree"
 
     family: ClassVar[str] = "ergm"
 
@@ -77,6 +83,7 @@ class ErgmModel:
         parse(self.formula)
         if not isinstance(self.prior, Normal):
             raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+        check_constraint(self.constraint)
 
     def fit(
         self,
@@ -114,8 +121,8 @@ class ErgmModel:
         arviz.InferenceData
             posterior variable "theta" with dimension "term"; by the exchange also "statistics",
             those of the hidden graph. sample_stats, observed_data (the outputs), constant_data
-            (the mechanism's parameters), and attrs: engine and why, versions, guarantee, and
-            "verdict", which says in words whether the chains mixed.
+            (the mechanism's parameters), and attrs: engine and why, the constraint in force,
+            versions, guarantee, and "verdict", which says in words whether the chains mixed.
 
         Raises
         ------
@@ -243,7 +250,8 @@ class ErgmModel:
     def _exchange(self, nodes: Network, evidence: Evidence, **options: Any) -> Draws:
         from bayesdp.networks.hidden import sample_hidden
 
-        drawn = sample_hidden(self.formula, nodes, evidence, prior=self.prior, **options)
+        options |= {"prior": self.prior, "constraint": self.constraint}
+        drawn = sample_hidden(self.formula, nodes, evidence, **options)
         return Draws(
             {"theta": drawn.theta, "statistics": drawn.statistics},
             {
@@ -254,6 +262,11 @@ class ErgmModel:
             "exchange",
             _versions(),
         )
+
+    def _sample_space(self, release: Release) -> str:
+        """The constraint in force, as "max_degree = 8" or "none"."""
+        most = evidence_in(release).max_degree
+        return "none" if most is None or self.constraint == "none" else f"max_degree = {most}"
 
     def _result(
         self, drawn: Draws, nodes: Network, release: Release, reason: str
@@ -269,6 +282,7 @@ class ErgmModel:
                 "family": self.family,
                 "formula": self.formula,
                 "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
+                "constraint": self._sample_space(release),
                 "engine_reason": reason,
             },
         )
