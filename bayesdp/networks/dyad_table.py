@@ -140,7 +140,7 @@ def known_table(bound: BoundFormula, networks: Sequence[Network]) -> DyadTable:
 
 def check_dyadwise(evidence: Evidence, nodes: Network) -> None:
     """Raise InvalidInput unless each dyad of these nodes was seen on its own, with finite odds."""
-    if evidence.statistics or evidence.degrees or evidence.max_degree is not None:
+    if not evidence.dyadwise:
         raise InvalidInput(
             "the evidence has noisy statistics or degrees, or a bound on degrees, which tie all "
             "dyads to each other: there is no closed likelihood"

@@ -48,8 +48,9 @@ class ErgmModel:
         As "edges + nodematch('grade') + gwesp(0.5)".
     prior : Normal
         Of the coefficients.
-    attributes : mapping of str to array_like, shape (n,)
-        Of nodes, in the release's order, that the analyst knows beside those it holds.
+    attributes : mapping of str to array_like, shape (n,), or to mappings
+        Of nodes, in the release's order, or from each node's label, that the analyst knows beside
+        those it holds.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         For edgecov.
     constraint : {"max_degree", "none"}

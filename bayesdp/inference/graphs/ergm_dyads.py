@@ -40,8 +40,7 @@ _DECREMENT = 1e-8  # what a Newton step could still gain of log-likelihood at a 
 
 def is_closed(bound: BoundFormula, evidence: Evidence) -> bool:
     """Whether the hidden graph sums out: dyads or pairs of them are independent, given all seen."""
-    seen_together = evidence.statistics or evidence.degrees or evidence.max_degree is not None
-    return is_pairwise(bound) and not seen_together
+    return is_pairwise(bound) and evidence.dyadwise
 
 
 def sample_dyads(
