@@ -21,6 +21,7 @@ from bayesdp.networks.prior import Normal
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps, in_threads
+from bayesdp.progress import bar
 
 if TYPE_CHECKING:
     import arviz as az
@@ -65,6 +66,7 @@ class BayesianERGM:
         auxiliary: int | None = None,
         offset: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None = None,
         seed: Seed = None,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of the coefficients given a network.
 
@@ -85,6 +87,9 @@ class BayesianERGM:
             number of dyads, at least 1,000.
         offset : array_like of shape (n, n), or (pairs, values, constant), or None
         seed : int, numpy Generator or None
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on; None for where
+            standard error is a terminal.
 
         Returns
         -------
@@ -109,8 +114,9 @@ class BayesianERGM:
         centre, information = climb(dyads, mean, 1.0 / sd**2)
         start = Start.of(bound, network, offset)
         prior = mean, np.diag(1.0 / sd**2)
-        plan = Plan(start, centre, inverse(information), prior, steps, draws, tune)
-        drawn = in_threads(plan.chain, generators(seed, chains))
+        with bar(progress, chains * (draws + tune)) as step:
+            plan = Plan(start, centre, inverse(information), prior, steps, draws, tune, step)
+            drawn = in_threads(plan.chain, generators(seed, chains))
         theta, accepted, density = (np.array(part) for part in zip(*drawn, strict=True))
         _warn_of_degeneracy(network, density)
         return self._inference_data(bound, start.statistics, theta, accepted, density, steps)

@@ -14,6 +14,7 @@ from bayesdp.networks.exchange import exchange
 from bayesdp.networks.pseudolikelihood import inverse
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import Start
+from bayesdp.progress import Step, no_step
 
 _BLOCK = 50  # moves of the warm-up between adaptations
 _GOAL = 0.3  # acceptance rate that steps are steered to
@@ -39,6 +40,8 @@ class Plan:
         Of pseudo-likelihood and prior: where chains start and how they step at first.
     prior : pair of a mean and a precision matrix
     auxiliary, draws, tune : int
+    step : callable
+        Told how many moves more are made.
     """
 
     start: Start
@@ -48,6 +51,7 @@ class Plan:
     auxiliary: int
     draws: int
     tune: int
+    step: Step = no_step
 
     def chain(self, generator: np.random.Generator) -> Moves:
         """Draws, whether accepted, and densities of the auxiliary graphs, after the warm-up."""
@@ -66,11 +70,14 @@ class Plan:
     ) -> Moves:
         draws, density = np.empty_like(noise), np.empty(len(noise))
         accepted = np.empty(len(noise), dtype=np.bool_)
-        exchange(
-            self.start.graph, self.start.bound.model, self.start.offset, random,
-            self.start.statistics, theta, self.prior, guide, pull, noise, self.auxiliary, draws,
-            accepted, density,
-        )  # fmt: skip
+        for first in range(0, len(noise), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            exchange(
+                self.start.graph, self.start.bound.model, self.start.offset, random,
+                self.start.statistics, theta, self.prior, guide, pull[part], noise[part],
+                self.auxiliary, draws[part], accepted[part], density[part],
+            )  # fmt: skip
+            self.step(len(noise[part]))
         return draws, accepted, density
 
 

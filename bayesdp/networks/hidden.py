@@ -23,6 +23,7 @@ from bayesdp.networks.offset import NO_OFFSET
 from bayesdp.networks.prior import Normal
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import default_steps
+from bayesdp.progress import bar
 
 Auxiliary = int | Literal["exact"]
 _WEAK = Normal()
@@ -75,6 +76,7 @@ def sample_hidden(
     levels: int | None = None,
     keep_networks: int = 1,
     seed: Seed = None,
+    progress: bool | None = False,
 ) -> HiddenDraws:
     r"""Draw coefficients c and a graph x from prior(c) exp(c . s(x)) / Z(c) L(x).
 
@@ -109,6 +111,8 @@ def sample_hidden(
         Hidden graphs to keep of each chain, evenly spaced.
     seed : int, numpy Generator or None
         The same seed gives the same draws, whatever the number of processors.
+    progress : bool or None
+        As for `bayesdp.progress.bar`.
 
     Raises
     ------
@@ -147,8 +151,9 @@ def sample_hidden(
     effort = Effort(
         most, max(_FEWEST, both // 4), max(_FEWEST, ties), steps, 5 * max(_FEWEST, both)
     )
-    plan = Plan(nodes, bound, target, effort, draws, tune, keep_networks)
-    drawn = plan.chains(each, own)
+    with bar(progress, chains * (draws + tune)) as step:
+        plan = Plan(nodes, bound, target, effort, draws, tune, keep_networks, step)
+        drawn = plan.chains(each, own)
     kept = Kept(*(np.array(part) for part in zip(*(moves for moves, _ in drawn), strict=True)))
     _warn_of_collapses(kept.density)
     return HiddenDraws(

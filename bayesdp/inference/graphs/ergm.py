@@ -96,7 +96,7 @@ class ErgmModel:
         warmup: int = 1000,
         auxiliary: int | Literal["exact"] | None = None,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of the coefficients given the release.
 
@@ -114,8 +114,9 @@ class ErgmModel:
             twice the number of dyads; "exact" draws them exactly, on very few nodes.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show PyMC's or Stan's own progress.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------
@@ -152,7 +153,8 @@ class ErgmModel:
             )
         common: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         if engine == "exchange":
-            drawn = self._exchange(nodes, evidence, auxiliary=auxiliary, tune=warmup, **common)
+            common |= {"auxiliary": auxiliary, "tune": warmup, "progress": progress}
+            drawn = self._exchange(nodes, evidence, **common)
         elif engine in ("pymc", "stan"):
             if not closed:
                 raise InvalidInput(

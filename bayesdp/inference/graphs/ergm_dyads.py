@@ -54,7 +54,7 @@ def sample_dyads(
     chains: int,
     warmup: int,
     seed: int | None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Draws:
     """Draw coefficients given what was seen of a hidden graph, by NUTS.
 
@@ -70,7 +70,7 @@ def sample_dyads(
     engine : {"pymc", "stan"}
     draws, chains, warmup : int
     seed : int or None
-    progress : bool
+    progress : bool or None
 
     Returns
     -------
