@@ -220,16 +220,10 @@ def sample(
     model = problem.model(summed=summed)
     middle = problem.middle()
     children = np.random.SeedSequence(seed).spawn(chains)
-    workers = min(chains, os.cpu_count() or 1)
-    with (
-        bar(progress, chains * (warmup + draws * thin)) as step,
-        ThreadPoolExecutor(workers) as pool,
-    ):
-
-        def one(child: np.random.SeedSequence) -> tuple[Any, ...]:
-            return _one(problem, model, middle, child, draws, warmup, thin, known, step)
-
-        found = list(pool.map(one, children))
+    pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
+    with bar(progress, chains * (warmup + draws * thin)) as step, pool:
+        given = (draws, warmup, thin, known, step)
+        found = list(pool.map(lambda s: _one(problem, model, middle, s, *given), children))
     u, tau, totals, lp, rates = (np.stack(each) for each in zip(*found, strict=True))
     if not np.all(np.isfinite(lp)):
         raise EngineFailed("a chain came to where the likelihood is no number; tighten the priors")
