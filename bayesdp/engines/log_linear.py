@@ -18,6 +18,7 @@ from bayesdp.engines.log_linear_coefficients import information
 from bayesdp.engines.log_linear_likelihood import Model
 from bayesdp.engines.log_linear_moves import ANSWERS, COEFFICIENTS, NUMBERS, Released
 from bayesdp.errors import EngineFailed
+from bayesdp.progress import Step, bar
 
 Floats = NDArray[np.float64]
 
@@ -203,6 +204,7 @@ def sample(
     thin: int,
     seed: int | None,
     known: NDArray[np.int64] | None = None,
+    progress: bool | None = False,
 ) -> Draws:
     """Draws of "u", shape (chains, draws, coordinates), of "tau" where one isn't fixed, and of "n".
 
@@ -218,12 +220,10 @@ def sample(
     model = problem.model(summed=summed)
     middle = problem.middle()
     children = np.random.SeedSequence(seed).spawn(chains)
-    with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
-        found = list(
-            pool.map(
-                lambda s: _one(problem, model, middle, s, draws, warmup, thin, known), children
-            )
-        )
+    pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
+    with bar(progress, chains * (warmup + draws * thin)) as step, pool:
+        given = (draws, warmup, thin, known, step)
+        found = list(pool.map(lambda s: _one(problem, model, middle, s, *given), children))
     u, tau, totals, lp, rates = (np.stack(each) for each in zip(*found, strict=True))
     if not np.all(np.isfinite(lp)):
         raise EngineFailed("a chain came to where the likelihood is no number; tighten the priors")
@@ -245,6 +245,7 @@ def _one(
     warmup: int,
     thin: int,
     known: NDArray[np.int64] | None,
+    step: Step,
 ) -> tuple[Any, ...]:
     """One chain, from a start that is spread wider than the posterior, nearly."""
     rng = np.random.default_rng(seed)
@@ -273,6 +274,7 @@ def _one(
             model, problem.released, tuning, u, tau, x, log_steps, *plan, joints,
             int(rng.integers(2**31)),
         )  # fmt: skip
+        step(early + (draws * thin if last else 0))
         middle = found[0].mean(axis=0)
         if not last and joints > 0 and found[-1][:, 1].mean() < _RARELY:
             joints = 0

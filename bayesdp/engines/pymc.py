@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import EngineFailed
+from bayesdp.progress import wanted
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -50,7 +51,7 @@ def sample(
     chains: int = 4,
     warmup: int = 1000,
     seed: int | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> Draws:
     """Sample a PyMC model with nutpie's NUTS.
 
@@ -64,8 +65,8 @@ def sample(
         Draws per chain after `warmup` draws of adaptation.
     seed : int or None
         For reproducible draws.
-    progress : bool
-        Whether to show nutpie's progress bar.
+    progress : bool or None
+        Whether to show nutpie's progress bar; None for where standard error is a terminal.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def sample(
                 tune=warmup,
                 chains=chains,
                 seed=seed,
-                progress_bar=progress,
+                progress_bar=wanted(progress),
                 save_warmup=False,
             )
         except (RuntimeError, ValueError, NotImplementedError) as error:

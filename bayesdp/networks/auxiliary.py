@@ -47,6 +47,8 @@ class Constant:
     kind : "exact", "tempered" or int
         All graphs are listed; chains wander over many coefficients; or it isn't known, and
         auxiliary graphs are drawn by so many proposals.
+    most : int or None
+        What no degree of the sample space exceeds.
     listed : Normalizer or None
     tempering : Tempering or None
     steps : int
@@ -54,6 +56,7 @@ class Constant:
     """
 
     kind: Auxiliary
+    most: int | None = None
     listed: Normalizer | None = None
     tempering: Tempering | None = None
     steps: int = 0
@@ -61,9 +64,12 @@ class Constant:
     @classmethod
     def of(
         cls, formula: str, nodes: Network, given: Auxiliary | None, steps: int | None,
-        offset: Any = None,
+        offset: Any = None, *, most: int | None = None,
     ) -> Constant:  # fmt: skip
         """As asked for; or the first that is possible of exact, tempered and auxiliary graphs.
+
+        Tempering isn't possible where the sample space has a bound on degrees, `most`: dyads
+        depend on each other then in every model.
 
         Raises
         ------
@@ -76,14 +82,22 @@ class Constant:
                 f"auxiliary is {given!r}; it must be a number, 'exact', 'tempered' or None"
             )
         if given == "exact" or (given is None and nodes.dyads <= MOST_DYADS):
-            found = listed(formula, nodes, offset)
+            found = listed(formula, nodes, offset, most=most)
             if given == "exact" or len(found.count) <= _MOST_POINTS:
-                return cls("exact", listed=found)
+                return cls("exact", most, listed=found)
         terms = len(bind(formula, nodes.with_edges(())).names)
-        few = terms <= _MOST_TERMS and nodes.dyads <= _MOST_TEMPERED
+        bounded = most is not None and most < nodes.n - 1
+        if given == "tempered" and bounded:
+            raise InvalidInput(
+                f"auxiliary is 'tempered', and the sample space has degrees up to {most} alone; "
+                "take a number of proposals, or None"
+            )
+        few = terms <= _MOST_TERMS and nodes.dyads <= _MOST_TEMPERED and not bounded
         if given == "tempered" or (given is None and few):
-            return cls("tempered", tempering=Tempering.of(formula, nodes, offset), steps=steps)
-        return cls(default_steps(nodes, given, "auxiliary"))
+            return cls(
+                "tempered", most, tempering=Tempering.of(formula, nodes, offset), steps=steps
+            )
+        return cls(default_steps(nodes, given, "auxiliary"), most)
 
     @property
     def reason(self) -> str:
@@ -154,13 +168,14 @@ def problems_of_constant(
 
 
 def problems_of_auxiliary(
-    formula: str, network: Network, offset: Any, theta: Floats, proposals: int, ties: Floats,
+    formula: str, network: Network, offset: Any, theta: Floats, constant: Constant, ties: Floats,
     generator: np.random.Generator,
 ) -> list[str]:  # fmt: skip
-    """What speaks against a fit with auxiliary graphs of so many proposals, in words.
+    """What speaks against a fit with auxiliary graphs, in words.
 
     At some of the draws, graphs are drawn as auxiliary ones were, from the network, and by many
-    more proposals from the graph without ties and from the complete one. Where their laws differ,
+    more proposals from the graph without ties and, where it is in the sample space, from the
+    complete one. Where their laws differ,
     auxiliary graphs stayed in the phase that they started from.
 
     Parameters
@@ -170,19 +185,21 @@ def problems_of_auxiliary(
         The observed one, or a hidden one.
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
     theta : ndarray of float, shape (chains, draws, terms)
-    proposals : int
+    constant : Constant
     ties : ndarray of float, shape (graphs,)
         How many ties the observed graph has, or hidden ones have.
     generator : numpy Generator
     """
+    proposals = constant.proposals
     own = theta.shape[0] * theta.shape[1] * proposals
     allowed = max(_CHECKING, int(_SHARE * own))
     judged = thinned(theta, min(_JUDGED, max(_FEWEST_JUDGED, allowed // (2 * _LONG * proposals))))
     longer = int(np.clip(allowed // (2 * len(judged) * proposals), _LEAST_LONG, _LONG)) * proposals
     bound, places = bind_together([formula, "edges"], network)
+    bound = bound.within(constant.most)
     padded = np.pad(judged, ((0, 0), (0, len(bound.names) - judged.shape[1])))
     starts = {"used": (network, proposals), "empty": (network.with_edges(()), longer)}
-    if network.dyads <= _MOST_COMPLETE:
+    if network.dyads <= _MOST_COMPLETE and bound.model.most >= network.n - 1:
         starts["complete"] = (
             network.with_edges(
                 dyads_numbered(np.arange(network.dyads), network.n, network.directed)

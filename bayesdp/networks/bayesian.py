@@ -32,6 +32,7 @@ from bayesdp.networks.prior import Normal
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps, in_threads
+from bayesdp.progress import bar
 
 if TYPE_CHECKING:
     import arviz as az
@@ -78,6 +79,7 @@ class BayesianERGM:
         tempering: int | None = None,
         offset: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None = None,
         seed: Seed = None,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of the coefficients given a network.
 
@@ -108,6 +110,9 @@ class BayesianERGM:
             dyads; None for 16,000.
         offset : array_like of shape (n, n), or (pairs, values, constant), or None
         seed : int, numpy Generator or None
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on; None for where
+            standard error is a terminal.
 
         Returns
         -------
@@ -133,20 +138,21 @@ class BayesianERGM:
         centre, information = climb(dyads, mean, 1.0 / sd**2)
         constant = Constant.of(self.formula, network, auxiliary, tempering, offset)
         start = Start.of(bound, network, offset)
-        plan = Plan(
-            start, centre, inverse(information), (mean, np.diag(1.0 / sd**2)),
-            no_points(len(mean)), constant.proposals, draws, tune,
-        )  # fmt: skip
         *each, own = generators(seed, chains + 1)
-        known, plan = _explored(constant, plan, own)
-        drawn = in_threads(plan.chain, each)
+        with bar(progress, chains * (draws + tune)) as step:
+            plan = Plan(
+                start, centre, inverse(information), (mean, np.diag(1.0 / sd**2)),
+                no_points(len(mean)), constant.proposals, draws, tune,
+            )  # fmt: skip
+            known, plan = _explored(constant, plan, own)
+            drawn = in_threads(replace(plan, step=step).chain, each)
         moves = tuple(np.array(part) for part in zip(*drawn, strict=True))
         ties = np.array([float(len(network.edges))])
         if known is not None:
             problems = problems_of_constant(known, moves[0], ties, own)
         else:
             problems = problems_of_auxiliary(
-                self.formula, network, offset, moves[0], constant.proposals, ties, own
+                self.formula, network, offset, moves[0], constant, ties, own
             )
         _warn(network, problems)
         return self._inference_data(bound, start.statistics, moves, constant, problems)

@@ -15,8 +15,10 @@ from bayesdp.networks.normalizer import Points
 from bayesdp.networks.pseudolikelihood import inverse
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import Start
+from bayesdp.progress import Step, no_step
 
 _BLOCK = 50  # moves of the warm-up between adaptations
+_REPORTED = 500  # moves between reports of progress, where no graphs are drawn
 _GOAL = 0.3  # acceptance rate that steps are steered to
 _OVERDISPERSED = 2.0  # starts spread so many posterior standard deviations
 _WIDER = 1.2  # the guide's standard deviations against the chain's own: its tails must cover
@@ -44,6 +46,8 @@ class Plan:
     auxiliary : int
         Proposals of each of those.
     draws, tune : int
+    step : callable
+        Told how many moves more are made.
     """
 
     start: Start
@@ -54,6 +58,7 @@ class Plan:
     auxiliary: int
     draws: int
     tune: int
+    step: Step = no_step
 
     def chain(self, generator: np.random.Generator) -> Moves:
         """Draws, whether accepted, and densities of auxiliary graphs if any, after the warm-up."""
@@ -74,11 +79,14 @@ class Plan:
     ) -> Moves:
         draws, density = np.empty_like(noise), np.empty(len(noise))
         accepted = np.empty(len(noise), dtype=np.bool_)
-        exchange(
-            self.start.graph, self.start.bound.model, self.start.offset, random,
-            self.start.statistics, theta, self.prior, guide, pull, noise, self.auxiliary, draws,
-            accepted, density,
-        )  # fmt: skip
+        for first in range(0, len(noise), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            exchange(
+                self.start.graph, self.start.bound.model, self.start.offset, random,
+                self.start.statistics, theta, self.prior, guide, pull[part], noise[part],
+                self.auxiliary, draws[part], accepted[part], density[part],
+            )  # fmt: skip
+            self.step(len(noise[part]))
         return draws, accepted, density
 
     def _metropolis(
@@ -90,10 +98,13 @@ class Plan:
         noise: NDArray[np.float64],
     ) -> Moves:
         draws, accepted = np.empty_like(noise), np.empty(len(noise), dtype=np.bool_)
-        metropolis(
-            self.points, random, self.start.statistics, theta, self.prior, guide, pull, noise,
-            draws, accepted,
-        )  # fmt: skip
+        for first in range(0, len(noise), _REPORTED):
+            part = slice(first, first + _REPORTED)
+            metropolis(
+                self.points, random, self.start.statistics, theta, self.prior, guide, pull[part],
+                noise[part], draws[part], accepted[part],
+            )  # fmt: skip
+            self.step(len(noise[part]))
         return draws, accepted
 
 

@@ -17,7 +17,7 @@ from bayesdp.networks.auxiliary import (
     problems_of_auxiliary,
     problems_of_constant,
 )
-from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.hidden_annealing import Effort, Kept, Target
 from bayesdp.networks.hidden_chain import Plan
 from bayesdp.networks.hidden_evidence import seen_of
@@ -27,6 +27,7 @@ from bayesdp.networks.normalizer import no_points
 from bayesdp.networks.offset import NO_OFFSET
 from bayesdp.networks.prior import Normal
 from bayesdp.networks.randomness import Seed, generators
+from bayesdp.progress import bar
 
 _WEAK = Normal()
 _LEVELS = 500  # beyond, far moves cost more than they bring
@@ -75,6 +76,7 @@ def sample_hidden(
     evidence: Evidence,
     *,
     prior: Normal = _WEAK,
+    constraint: Constraint = "max_degree",
     draws: int = 1_000,
     tune: int = 1_000,
     chains: int = 4,
@@ -83,6 +85,7 @@ def sample_hidden(
     levels: int | None = None,
     keep_networks: int = 1,
     seed: Seed = None,
+    progress: bool | None = False,
 ) -> HiddenDraws:
     r"""Draw coefficients c and a graph x from prior(c) exp(c . s(x)) / Z(c) L(x).
 
@@ -105,6 +108,9 @@ def sample_hidden(
         What was seen, log L; `evidence.together` joins several.
     prior : Normal
         Of the coefficients.
+    constraint : {"max_degree", "none"}
+        Sample space of the model, which Z sums over and auxiliary graphs are of: the graphs within
+        the evidence's `max_degree`, if it has one, or all graphs.
     draws, tune, chains : int
         Moves kept and of the warm-up, of each chain.
     auxiliary : int, "exact", "tempered" or None
@@ -121,6 +127,8 @@ def sample_hidden(
         Hidden graphs to keep of each chain, evenly spaced.
     seed : int, numpy Generator or None
         The same seed gives the same draws, whatever the number of processors.
+    progress : bool or None
+        As for `bayesdp.progress.bar`.
 
     Raises
     ------
@@ -134,7 +142,9 @@ def sample_hidden(
         or auxiliary graphs don't forget where they start; if graphs of the model are nothing like
         the hidden ones.
     """
+    check_constraint(constraint)
     seen, bound, terms = seen_of(evidence, formula, nodes)
+    bound = bound.within(evidence.max_degree if constraint == "max_degree" else None)
     counts = {"draws": draws, "tune": tune, "chains": chains, "keep_networks": keep_networks}
     for name, value in counts.items():
         check_at_least_one(name, value)
@@ -144,7 +154,7 @@ def sample_hidden(
     if not isinstance(prior, Normal):
         raise InvalidInput(f"prior is {prior!r}; it must be a Normal(mean, sd)")
     mean, sd = prior.of(terms)
-    constant = Constant.of(formula, nodes, auxiliary, tempering)
+    constant = Constant.of(formula, nodes, auxiliary, tempering, most=bound.model.most)
     target = Target(
         bound.model, seen, NO_OFFSET, no_points(terms), mean, np.diag(1.0 / sd**2)
     )  # fmt: skip
@@ -155,15 +165,16 @@ def sample_hidden(
         most, max(_FEWEST, both // 4), max(_FEWEST, ties), constant.proposals,
         5 * max(_FEWEST, both),
     )  # fmt: skip
-    plan = Plan(nodes, bound, target, constant, effort, draws, tune, keep_networks)
-    drawn, known = plan.chains(each, own)
+    with bar(progress, chains * (draws + tune)) as step:
+        plan = Plan(nodes, bound, target, constant, effort, draws, tune, keep_networks, step)
+        drawn, known = plan.chains(each, own)
     kept = Kept(*(np.array(part) for part in zip(*(moves for moves, _ in drawn), strict=True)))
     hidden_ties = kept.density[..., 0].ravel() * nodes.dyads
     if known is not None:
         problems = problems_of_constant(known, kept.draws, hidden_ties, own)
     else:
         problems = problems_of_auxiliary(
-            formula, drawn[0][1][-1], None, kept.draws, constant.proposals, hidden_ties, own
+            formula, drawn[0][1][-1], None, kept.draws, constant, hidden_ties, own
         )
     problems = [*_collapses(kept.density[..., 0]), *problems]
     if problems:

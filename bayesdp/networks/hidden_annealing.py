@@ -129,6 +129,11 @@ class Kept(NamedTuple):
     density: NDArray[np.float64]
     variance: NDArray[np.float64]
 
+    def part(self, rows: slice) -> Kept:
+        """Room for these moves, which is shared."""
+        draws, accepted, statistics, density, variance = self
+        return Kept(draws[rows], accepted[rows], statistics[rows], density[rows], variance[rows])
+
 
 def room(size: int, terms: int) -> Kept:
     """Room for so many moves."""

@@ -21,9 +21,11 @@ from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Normalizer
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import in_threads
+from bayesdp.progress import Step, no_step
 
 _STEPS, _SHORTEST = 0.3, 0.05  # short moves lead out of where far ones are seldom accepted
 _FRESH = 0.8  # of the other moves, those from the mixture
+_BLOCK = 50  # moves between reports of progress
 _FITS = 2  # of the mixture in the warm-up, before the last
 _ROUGH = 0.25  # of the tempered chains' steps, while the warm-up shows where the posterior is
 _GUESSES = 100  # coefficients a chain that the first tempering is about
@@ -43,6 +45,8 @@ class Plan:
     effort : Effort
     draws, tune, keep : int
         Moves kept and of the warm-up; graphs kept.
+    step : callable
+        Told how many moves more are made.
     """
 
     nodes: Network
@@ -53,6 +57,7 @@ class Plan:
     draws: int
     tune: int
     keep: int
+    step: Step = no_step
 
     def chains(
         self, generators: Sequence[np.random.Generator], generator: np.random.Generator
@@ -169,10 +174,14 @@ class Path:
             fresh = (pull < 1.0) & (self.walk.generator.random(len(noise)) < _FRESH)
             drawn = self.mixture.draw(self.walk.generator, len(noise))
             noise = np.where(fresh[:, None], drawn, noise)
-        self.hidden = anneal(
-            self.hidden, self.target, self.random, self.statistics, theta, guide, pull, noise,
-            fresh, self.mixture, self.plan.effort, self.pace, kept,
-        )  # fmt: skip
+        for first in range(0, len(noise), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            self.hidden = anneal(
+                self.hidden, self.target, self.random, self.statistics, theta, guide, pull[part],
+                noise[part], fresh[part], self.mixture, self.plan.effort, self.pace,
+                kept.part(part),
+            )  # fmt: skip
+            self.plan.step(len(noise[part]))
         return kept
 
     def _anneal_and_learn(

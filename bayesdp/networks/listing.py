@@ -19,8 +19,10 @@ from bayesdp.networks.offset import dyad_offset, offset_from
 MOST_DYADS = 22
 
 
-def listed(formula: str, nodes: Network, offset: Any = None) -> Normalizer:
-    """Every kind of graph on the nodes, by its statistics, and how many there are of it.
+def listed(
+    formula: str, nodes: Network, offset: Any = None, *, most: int | None = None
+) -> Normalizer:
+    """Every kind of graph of the sample space, by its statistics, and how many there are of it.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ def listed(formula: str, nodes: Network, offset: Any = None) -> Normalizer:
         Its own ties aren't read.
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
         Added to the log-odds of dyads.
+    most : int or None
+        Graphs with a larger degree, out-degree if directed, aren't in the sample space.
 
     Raises
     ------
@@ -44,10 +48,12 @@ def listed(formula: str, nodes: Network, offset: Any = None) -> Normalizer:
     bound, places = bind_together([formula, "edges"], bare)
     dyads = dyads_numbered(np.arange(nodes.dyads), nodes.n, nodes.directed).astype(np.int32)
     values = np.empty((1 << len(dyads), len(bound.names)))
-    shift = np.zeros(len(values))
+    shift, degree = np.zeros(len(values)), np.zeros(len(values), dtype=np.int64)
     own = offset_from(offset, nodes.n, nodes.directed)
     empty = empty_graph(nodes.n, nodes.directed)
-    _list_all(empty, bound.model, own, dyads, bound.at_empty.copy(), values, shift)
+    _list_all(empty, bound.model, own, dyads, bound.at_empty.copy(), values, shift, degree)
+    if most is not None and most < nodes.n - 1:
+        values, shift = values[degree <= most], shift[degree <= most]
     first, kind = merged(values)
     weight = np.bincount(kind, np.exp(shift - shift.max()))
     points = Points(
@@ -60,14 +66,15 @@ def listed(formula: str, nodes: Network, offset: Any = None) -> Normalizer:
 
 @kernel
 def _list_all(
-    graph: Any, model: Any, offset: Any, dyads: Any, statistics: Any, values: Any, shift: Any
-) -> Any:
-    """Every graph once, each but one tie from the last (Gray): its statistics and offset."""
+    graph: Any, model: Any, offset: Any, dyads: Any, statistics: Any, values: Any, shift: Any,
+    degree: Any,
+) -> Any:  # fmt: skip
+    """Every graph once, each but one tie from the last (Gray): statistics, offset, degree."""
     change = np.empty(len(statistics))
     code = 0
     added = 0.0
     for g in range(len(values)):
-        values[g], shift[g] = statistics, added
+        values[g], shift[g], degree[g] = statistics, added, graph.degree[: graph.n].max()
         d = 0  # the ruler sequence: the dyad that the g-th change flips
         while d < len(dyads) and (g >> d) & 1:
             d += 1

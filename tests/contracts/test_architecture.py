@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "networks": set(),
     "report": {"privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
 }
-TOP = {"checks", "errors", "kernel_cache", "resources", "storage", "_version"}
+TOP = {"checks", "errors", "kernel_cache", "progress", "resources", "storage", "_version"}
 ROOM_OF = {"manifest": "release", "release_folder": "release"}
 
 
