@@ -78,7 +78,7 @@ def _where(bad: int, size: int, of: str) -> str:
     return f" in {bad} of {size} {of}" if size > 1 else ""
 
 
-def verdict(drawn: Draws, variables: Sequence[str], *, of: str) -> str:
+def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[str] = ()) -> str:
     """Whether Markov chains can be relied on, in words a reader can act on.
 
     Parameters
@@ -88,6 +88,8 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str) -> str:
         Those that are judged, number by number.
     of : str
         What the numbers belong to, as "terms".
+    also : sequence of str
+        What else speaks against the draws.
 
     Warns
     -----
@@ -99,12 +101,13 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str) -> str:
     each = [sampling_of_chains(flat[..., k]) for k in range(flat.shape[-1])]
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
-    found = list(problems(each, divergences, of=of, nuts=drawn.engine in _NUTS))
+    mixing = list(problems(each, divergences, of=of, nuts=drawn.engine in _NUTS))
+    found = [*mixing, *also]
     if not found:
         return "no problem found: R-hat and effective sample sizes are as they should be"
+    advice = ". Draw more (draws, warmup), or tighten the prior" if mixing else ""
     warnings.warn(
-        f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more (draws, "
-        "warmup), or tighten the prior",
+        f"the chains of this fit can't be relied on: {'; '.join(found)}{advice}",
         UserWarning,
         stacklevel=4,
     )

@@ -17,6 +17,7 @@ from bayesdp.engines.log_linear_likelihood import Model
 from bayesdp.engines.log_linear_moves import COEFFICIENTS, NUMBERS, Released
 from bayesdp.engines.log_linear_problem import Problem
 from bayesdp.errors import EngineFailed
+from bayesdp.progress import Step, bar
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +41,7 @@ def sample(
     thin: int,
     seed: int | None,
     known: NDArray[np.int64] | None = None,
+    progress: bool | None = False,
 ) -> Draws:
     """Draws of "u", shape (chains, draws, coordinates), of "tau" where one isn't fixed, and of "n".
 
@@ -55,12 +57,10 @@ def sample(
     model = problem.model(summed=summed)
     middle = problem.middle()
     children = np.random.SeedSequence(seed).spawn(chains)
-    with ThreadPoolExecutor(min(chains, os.cpu_count() or 1)) as pool:
-        found = list(
-            pool.map(
-                lambda s: _one(problem, model, middle, s, draws, warmup, thin, known), children
-            )
-        )
+    pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
+    with bar(progress, chains * (warmup + draws * thin)) as step, pool:
+        given = (draws, warmup, thin, known, step)
+        found = list(pool.map(lambda s: _one(problem, model, middle, s, *given), children))
     u, tau, totals, lp, rates, leaps = (np.stack(each) for each in zip(*found, strict=True))
     if not np.all(np.isfinite(lp)):
         raise EngineFailed("a chain came to where the likelihood is no number; tighten the priors")
@@ -88,6 +88,7 @@ def _one(
     warmup: int,
     thin: int,
     known: NDArray[np.int64] | None,
+    step: Step,
 ) -> tuple[Any, ...]:
     """One chain, from a start that is spread wider than the posterior, nearly."""
     rng = np.random.default_rng(seed)
@@ -123,6 +124,7 @@ def _one(
             model, problem.released, tuning, u, tau, x, log_steps, *plan, joints,
             leaps, _MOVING, int(rng.integers(2**31)),
         )  # fmt: skip
+        step(early + (draws * thin if last else 0))
         middle = np.median(found[0], axis=0)
         if not last and joints > 0 and found[4][:, 1].mean() < _RARELY:
             joints = 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.engines.draws import Draws, import_arviz, seed_of
 from bayesdp.engines.pytensor_sources import sources_in_memory
 from bayesdp.errors import EngineFailed
+from bayesdp.progress import wanted
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -51,7 +52,7 @@ def sample(
     chains: int = 4,
     warmup: int = 1000,
     seed: int | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> Draws:
     """Sample a PyMC model with nutpie's NUTS.
 
@@ -69,8 +70,8 @@ def sample(
         Draws per chain after `warmup` draws of adaptation.
     seed : int or None
         For reproducible draws.
-    progress : bool
-        Whether to show nutpie's progress bar.
+    progress : bool or None
+        Whether to show nutpie's progress bar; None for where standard error is a terminal.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def sample(
                     tune=warmup,
                     chains=chains,
                     seed=None if seed is None else seed_of(seed, 64),
-                    progress_bar=progress,
+                    progress_bar=wanted(progress),
                     save_warmup=False,
                     blocking=False,
                 )

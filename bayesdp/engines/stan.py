@@ -17,6 +17,7 @@ from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
 from bayesdp.engines.stan_programs import Program, compiled, read_program
 from bayesdp.engines.stan_pystan import PyStan, pystan_version
 from bayesdp.errors import InvalidInput, MissingDependency
+from bayesdp.progress import wanted
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def sample(
     warmup: int = 1000,
     seed: int | None = None,
     backend: Literal["auto", "cmdstanpy", "pystan"] = "auto",
-    progress: bool = False,
+    progress: bool | None = False,
     adapt_delta: float = 0.8,
 ) -> Draws:
     """Draw from the posterior of a shipped Stan program by NUTS.
@@ -64,8 +65,9 @@ def sample(
         Not negative; random if omitted. The same seed and versions give the same draws.
     backend : {"auto", "cmdstanpy", "pystan"}
         Which interface to Stan; see `available_backend` for "auto".
-    progress : bool, default False
-        Whether to show progress on the terminal. Otherwise nothing is printed.
+    progress : bool or None, default False
+        Whether to show progress; None for where standard error is a terminal. Otherwise nothing
+        is printed.
     adapt_delta : float, default 0.8
         Target acceptance rate of the adaptation, above 0 and below 1. Nearer to 1 means
         smaller steps and fewer divergences.
@@ -99,10 +101,10 @@ def sample(
         warmup=_integer("warmup", warmup),
         seed=seed_of(secrets.randbits(_SEED_BITS) if seed is None else seed, _SEED_BITS),
         adapt_delta=float(adapt_delta),
-        progress=progress,
+        progress=wanted(progress),
     )
     chosen = _choose(backend)
-    return chosen.sample(source, _compiled(source, chosen, progress), run)
+    return chosen.sample(source, _compiled(source, chosen, run.progress), run)
 
 
 def compile_program(program: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,10 +146,12 @@ def network_inference_data(
     dims: Mapping[str, list[str]],
     coords: Mapping[str, Any],
     attrs: Mapping[str, str],
+    problems: Sequence[str] = (),
 ) -> az.InferenceData:
     """The same from a release of graphs, which are observed as the columns that hold them.
 
-    `attrs` get a "verdict" on the chains, `of` what its numbers belong to.
+    `attrs` get a "verdict" on the chains, `of` what its numbers belong to, and `problems` what else
+    was found.
     """
     encoded = release.mechanism.encode(release.outputs)
     observed = {f"output_{name}": np.asarray(column) for name, column in encoded.items()}
@@ -167,6 +169,8 @@ def network_inference_data(
         attrs={
             **_about(drawn, release),
             **attrs,
-            "verdict": verdict(drawn, [n for n in drawn.posterior if n != "statistics"], of=of),
+            "verdict": verdict(
+                drawn, [n for n in drawn.posterior if n != "statistics"], of=of, also=problems
+            ),
         },
     )

@@ -1,11 +1,11 @@
-"""Bayesian exponential random graph models, by the exchange algorithm."""
+"""Bayesian exponential random graph models of an observed graph."""
 
 from __future__ import annotations
 
 import json
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +14,33 @@ from numpy.typing import ArrayLike, NDArray
 from bayesdp._version import __version__
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.chain import Plan
+from bayesdp.networks.auxiliary import (
+    UNRELIABLE,
+    Auxiliary,
+    Constant,
+    covers,
+    normalizer_about,
+    problems_of_auxiliary,
+    problems_of_constant,
+    thinned,
+)
+from bayesdp.networks.chain import Moves, Plan
 from bayesdp.networks.formula import BoundFormula, bind, parse
 from bayesdp.networks.network import Network
+from bayesdp.networks.normalizer import Normalizer, no_points
 from bayesdp.networks.prior import Normal
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps, in_threads
+from bayesdp.progress import bar
 
 if TYPE_CHECKING:
     import arviz as az
     import pandas as pd
 
 
-_COLLAPSED = 0.5  # share of empty or complete graphs; on few nodes some are due
+_ROUNDS = 8  # of tempering about coefficients, and finding where those of the posterior are
+_EXPLORING, _EXPLORED = 0.25, (300, 300)  # share of the steps of a round; its moves
 
 
 @dataclass(frozen=True)
@@ -62,66 +75,96 @@ class BayesianERGM:
         draws: int = 4_000,
         tune: int = 1_000,
         chains: int = 4,
-        auxiliary: int | None = None,
+        auxiliary: Auxiliary | None = None,
+        tempering: int | None = None,
         offset: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None = None,
         seed: Seed = None,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of the coefficients given a network.
 
         Chains start overdispersed about the maximum of pseudo-likelihood and prior. Moves
         have the pseudo-likelihood's covariance at first, then that of the chain's own
         warm-up, scaled to accept three in ten (Haario, Saksman and Tamminen 2001); see
-        `bayesdp.networks.chain`. Nothing adapts after the warm-up. Auxiliary graphs that are
-        too short bias the answer, the more the flatter the posterior: `compare_auxiliary`
-        shows by how much.
+        `bayesdp.networks.chain`. Nothing adapts after the warm-up.
+
+        The likelihood's constant comes from all graphs, where they can be listed; else, for up
+        to three coefficients and 5,000 dyads, from tempered chains that cross between sparse and
+        dense graphs (`bayesdp.networks.tempering`); beyond, it cancels by auxiliary graphs. Those
+        bias the answer where they are too short, and by much where they stay in the phase that
+        they start from: the fit looks for it afterwards, and `compare_auxiliary` shows by how
+        much.
 
         Parameters
         ----------
         network : Network
         draws, tune, chains : int
             Moves kept and of the warm-up, of each chain. Chains run in parallel threads.
-        auxiliary : int or None
-            Proposals of each auxiliary graph, from the observed one; None for twice the
-            number of dyads, at least 1,000.
+        auxiliary : int, "exact", "tempered" or None
+            Where the constant comes from: "exact" lists all graphs, of at most 22 dyads;
+            "tempered" takes tempered chains; a number is that of the proposals of auxiliary
+            graphs, each from the observed one. None takes the first that is possible, with twice
+            as many proposals as there are dyads, at least 1,000, if it must be a number.
+        tempering : int or None
+            Steps of all tempered chains together, of a quarter as many proposals as there are
+            dyads; None for 16,000.
         offset : array_like of shape (n, n), or (pairs, values, constant), or None
         seed : int, numpy Generator or None
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on; None for where
+            standard error is a terminal.
 
         Returns
         -------
         InferenceData
-            `theta` with dimension `term`; `acceptance_rate` (whether the move was accepted)
-            and `auxiliary_density` in sample_stats; the network's `statistics` in
-            observed_data.
+            `theta` with dimension `term`; in sample_stats `acceptance_rate` (whether the move
+            was accepted) and, where there are auxiliary graphs, `auxiliary_density`; the
+            network's `statistics` in observed_data. In attrs `auxiliary`, what was used, and
+            `problems`, what speaks against it, a list in JSON; chains are for ArviZ to judge.
 
         Warns
         -----
         UserWarning
-            If the network is empty or complete, or if auxiliary graphs were, in more than
-            half of the moves: the coefficients then lie where the model is degenerate.
+            If the network is empty or complete; if the constant isn't known well enough or
+            auxiliary graphs don't forget where they start; if graphs of the model are nothing
+            like the network.
         """
         bound = bind(self.formula, network)
         for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
             check_at_least_one(name, value)
-        steps = default_steps(network, auxiliary, "auxiliary")
         mean, sd = self.prior.of(len(bound.names))
         dyads = dyads_of(bound, network, offset)
         check_rank(bound, dyads)
         centre, information = climb(dyads, mean, 1.0 / sd**2)
+        constant = Constant.of(self.formula, network, auxiliary, tempering, offset)
         start = Start.of(bound, network, offset)
-        prior = mean, np.diag(1.0 / sd**2)
-        plan = Plan(start, centre, inverse(information), prior, steps, draws, tune)
-        drawn = in_threads(plan.chain, generators(seed, chains))
-        theta, accepted, density = (np.array(part) for part in zip(*drawn, strict=True))
-        _warn_of_degeneracy(network, density)
-        return self._inference_data(bound, start.statistics, theta, accepted, density, steps)
+        *each, own = generators(seed, chains + 1)
+        with bar(progress, chains * (draws + tune)) as step:
+            plan = Plan(
+                start, centre, inverse(information), (mean, np.diag(1.0 / sd**2)),
+                no_points(len(mean)), constant.proposals, draws, tune,
+            )  # fmt: skip
+            known, plan = _explored(constant, plan, own)
+            drawn = in_threads(replace(plan, step=step).chain, each)
+        moves = tuple(np.array(part) for part in zip(*drawn, strict=True))
+        ties = np.array([float(len(network.edges))])
+        if known is not None:
+            problems = problems_of_constant(known, moves[0], ties, own)
+        else:
+            problems = problems_of_auxiliary(
+                self.formula, network, offset, moves[0], constant, ties, own
+            )
+        _warn(network, problems)
+        return self._inference_data(bound, start.statistics, moves, constant, problems)
 
     def compare_auxiliary(
         self, network: Network, *, auxiliary: int | None = None, seed: Seed = None, **options: Any
     ) -> pd.DataFrame:
-        """What doubling the auxiliary graphs' length changes.
+        """What auxiliary graphs of twice the length change.
 
-        Fits twice. One row a term: mean and sd at the given length and at twice that, the
-        change of the mean in posterior sds, and in standard errors of its simulation.
+        Fits twice, with auxiliary graphs wherever the default would take the constant from. One
+        row a term: mean and sd at the given length and at twice that, the change of the mean in
+        posterior sds, and in standard errors of its simulation.
 
         Parameters
         ----------
@@ -156,17 +199,17 @@ class BayesianERGM:
         self,
         bound: BoundFormula,
         observed: NDArray[np.float64],
-        theta: NDArray[np.float64],
-        accepted: NDArray[np.bool_],
-        density: NDArray[np.float64],
-        auxiliary: int,
+        moves: Moves,
+        constant: Constant,
+        problems: list[str],
     ) -> az.InferenceData:
+        theta, accepted, *density = moves
+        stats = {"acceptance_rate": accepted.astype(np.float64)}
+        if density:
+            stats["auxiliary_density"] = density[0]
         idata = import_arviz().from_dict(
             posterior={"theta": theta},
-            sample_stats={
-                "acceptance_rate": accepted.astype(np.float64),
-                "auxiliary_density": density,
-            },
+            sample_stats=stats,
             observed_data={"statistics": observed},
             coords={"term": list(bound.names)},
             dims={"theta": ["term"], "statistics": ["term"]},
@@ -174,37 +217,57 @@ class BayesianERGM:
         idata.attrs = {
             "bayesdp_version": __version__,
             "engine": "exchange",
-            "engine_reason": "the likelihood's constant is intractable; the exchange cancels it",
+            "engine_reason": constant.reason,
             "formula": self.formula,
             "prior": json.dumps([values.tolist() for values in self.prior.of(len(bound.names))]),
-            "auxiliary": str(auxiliary),
+            "auxiliary": str(constant.kind),
+            "problems": json.dumps(problems),
         }
         idata.posterior.attrs.update(idata.attrs)
         return idata
 
 
-def _warn_of_degeneracy(network: Network, density: NDArray[np.float64]) -> None:
+def _explored(
+    constant: Constant, plan: Plan, generator: np.random.Generator
+) -> tuple[Normalizer | None, Plan]:
+    """What is known of the constant where the posterior is, and a plan that starts there.
+
+    The pseudo-likelihood is a guess of where that is, and may be far off. So the constant is found
+    about it roughly, and some moves under it show where to look next, until they stay.
+    """
+    if constant.tempering is None:
+        known = constant.listed
+        return known, plan if known is None else replace(plan, points=known.points)
+    draws, tune = _EXPLORED
+    spread = generator.multivariate_normal(plan.centre, plan.covariance, draws)
+    for _ in range(_ROUNDS):
+        steps = int(_EXPLORING * constant.steps)
+        rough = normalizer_about(constant.tempering, spread, steps, generator)
+        short = replace(plan, points=rough.points, draws=draws, tune=tune)
+        moves = in_threads(short.chain, generator.spawn(2))
+        spread = np.vstack([theta for theta, _ in moves])
+        plan = replace(plan, centre=spread.mean(axis=0), covariance=_covariance(spread, plan))
+        if covers(rough, thinned(spread[None])):
+            break
+    known = normalizer_about(constant.tempering, spread, constant.steps, generator)
+    return known, replace(plan, points=known.points)
+
+
+def _covariance(spread: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
+    """Of what was explored, with a little of the plan's own, so that it isn't flat."""
+    own = np.cov(spread.T).reshape(plan.covariance.shape)
+    return np.asarray(own + 1e-3 * plan.covariance, dtype=np.float64)
+
+
+def _warn(network: Network, problems: list[str]) -> None:
     if len(network.edges) in (0, network.dyads):
         warnings.warn(
             "the network is empty or complete: the posterior rests on the prior in some direction",
             UserWarning,
             stacklevel=3,
         )
-        return
-    warn_of_collapse("auxiliary", density, stacklevel=4)
-
-
-def warn_of_collapse(which: str, density: NDArray[np.float64], *, stacklevel: int) -> None:
-    """Warn where most graphs that were drawn, whose density is given, are empty or complete."""
-    collapsed = float(np.isin(density, (0.0, 1.0)).mean())
-    if collapsed > _COLLAPSED:
-        warnings.warn(
-            f"{collapsed:.0%} of the {which} graphs were empty or complete: the model is "
-            "degenerate where these coefficients lie, and the posterior shouldn't be trusted; "
-            "change a term (gwesp instead of triangle) or tighten the prior",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+    elif problems:
+        warnings.warn(f"{UNRELIABLE}: {'; '.join(problems)}", UserWarning, stacklevel=3)
 
 
 def import_arviz() -> Any:

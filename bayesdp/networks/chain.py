@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.networks.exchange import exchange
+from bayesdp.networks.exchange import exchange, metropolis
+from bayesdp.networks.normalizer import Points
 from bayesdp.networks.pseudolikelihood import inverse
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import Start
+from bayesdp.progress import Step, no_step
 
 _BLOCK = 50  # moves of the warm-up between adaptations
+_REPORTED = 500  # moves between reports of progress, where no graphs are drawn
 _GOAL = 0.3  # acceptance rate that steps are steered to
 _OVERDISPERSED = 2.0  # starts spread so many posterior standard deviations
 _WIDER = 1.2  # the guide's standard deviations against the chain's own: its tails must cover
@@ -38,20 +41,30 @@ class Plan:
     centre, covariance : ndarray of float, shapes (terms,), (terms, terms)
         Of pseudo-likelihood and prior: where chains start and how they step at first.
     prior : pair of a mean and a precision matrix
-    auxiliary, draws, tune : int
+    points : Points
+        Of the normalising constant; none where auxiliary graphs are drawn.
+    auxiliary : int
+        Proposals of each of those.
+    draws, tune : int
+    step : callable
+        Told how many moves more are made.
     """
 
     start: Start
     centre: NDArray[np.float64]
     covariance: NDArray[np.float64]
     prior: Law
+    points: Points
     auxiliary: int
     draws: int
     tune: int
+    step: Step = no_step
 
     def chain(self, generator: np.random.Generator) -> Moves:
-        """Draws, whether accepted, and densities of the auxiliary graphs, after the warm-up."""
-        make = functools.partial(self._exchange, state_from(generator))
+        """Draws, whether accepted, and densities of auxiliary graphs if any, after the warm-up."""
+        known = len(self.points.log_weight) > 0
+        how = self._metropolis if known else self._exchange
+        make = functools.partial(how, state_from(generator))
         walk = Walk(self.centre, self.covariance, generator, make)
         walk.warm_up(self.tune)
         return walk.moves(self.draws)
@@ -66,12 +79,33 @@ class Plan:
     ) -> Moves:
         draws, density = np.empty_like(noise), np.empty(len(noise))
         accepted = np.empty(len(noise), dtype=np.bool_)
-        exchange(
-            self.start.graph, self.start.bound.model, self.start.offset, random,
-            self.start.statistics, theta, self.prior, guide, pull, noise, self.auxiliary, draws,
-            accepted, density,
-        )  # fmt: skip
+        for first in range(0, len(noise), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            exchange(
+                self.start.graph, self.start.bound.model, self.start.offset, random,
+                self.start.statistics, theta, self.prior, guide, pull[part], noise[part],
+                self.auxiliary, draws[part], accepted[part], density[part],
+            )  # fmt: skip
+            self.step(len(noise[part]))
         return draws, accepted, density
+
+    def _metropolis(
+        self,
+        random: NDArray[np.uint64],
+        theta: NDArray[np.float64],
+        guide: Law,
+        pull: NDArray[np.float64],
+        noise: NDArray[np.float64],
+    ) -> Moves:
+        draws, accepted = np.empty_like(noise), np.empty(len(noise), dtype=np.bool_)
+        for first in range(0, len(noise), _REPORTED):
+            part = slice(first, first + _REPORTED)
+            metropolis(
+                self.points, random, self.start.statistics, theta, self.prior, guide, pull[part],
+                noise[part], draws[part], accepted[part],
+            )  # fmt: skip
+            self.step(len(noise[part]))
+        return draws, accepted
 
 
 @dataclass

@@ -140,10 +140,10 @@ def known_table(bound: BoundFormula, networks: Sequence[Network]) -> DyadTable:
 
 def check_dyadwise(evidence: Evidence, nodes: Network) -> None:
     """Raise InvalidInput unless each dyad of these nodes was seen on its own, with finite odds."""
-    if evidence.statistics or evidence.degrees:
+    if not evidence.dyadwise:
         raise InvalidInput(
-            "the evidence has noisy statistics or degrees, which tie all dyads to each other: "
-            "there is no closed likelihood"
+            "the evidence has noisy statistics or degrees, or a bound on degrees, which tie all "
+            "dyads to each other: there is no closed likelihood"
         )
     if (evidence.n, evidence.directed) != (nodes.n, nodes.directed):
         raise InvalidInput(

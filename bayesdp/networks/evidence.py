@@ -2,18 +2,19 @@ r"""What was seen of a graph that is hidden, as a log-likelihood that a chain ca
 
     log L(x)  =  sum over ties d of x: offset_d
                + sum_k log h_k(seen_k - s_k(x))
-               + sum_i log h(seen_i - degree_i(x))      + a constant
+               + sum_i log h(seen_i - degree_i(x))
+               + log L of what follows the whole graph      + a constant
 
 A dyad's offset is log Pr[seen | tie] - log Pr[seen | no tie] where each dyad was seen on its own;
-the statistics s_k and the degrees were seen with independent noise of law h. Every part changes
-by little when one tie does.
+the statistics s_k and the degrees were seen with independent noise of law h. These parts change
+by little when one tie does; the last is computed anew (`hidden_whole`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from bayesdp.errors import InvalidInput
 from bayesdp.networks.network import Network
 
 Law = Literal["laplace", "gaussian"]
+Constraint = Literal["max_degree", "none"]
+"""Sample space of a model: graphs within the bound on degrees, or all graphs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,52 @@ class SeenDegrees:
 
 
 @dataclass(frozen=True, eq=False)
+class SeenTruncated:
+    """Sums over nodes of functions of their kept degree, each seen with Laplace noise.
+
+    Ties are taken in the order of their lower, then their upper node, and kept where both ends
+    have less than `max_degree` kept ones so far.
+
+    Attributes
+    ----------
+    max_degree : int
+    functions : ndarray of float, shape (statistics, max_degree + 1)
+        f(0), f(1), ...
+    values, scale : ndarray of float, shape (statistics,)
+        As seen; h(u) is proportional to exp(-|u| / scale).
+    granularity : ndarray of float, shape (statistics,)
+        The statistic was rounded to a multiple of it before the noise; 0 for not at all.
+    """
+
+    max_degree: int
+    functions: NDArray[np.float64]
+    values: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    granularity: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SeenTriangles:
+    """The number of triangles, seen with rounded Cauchy noise by smooth sensitivity.
+
+    Attributes
+    ----------
+    value : int
+    beta : float
+        Of the smooth sensitivity.
+    alpha : float
+        Smooth sensitivity over the half-width of the noise.
+    furthest : float
+        Outputs beyond it were cut off there, on either side.
+    """
+
+    value: int
+    beta: float
+    alpha: float
+    furthest: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """All that was seen of one hidden graph; the parts are independent given it.
 
@@ -83,8 +132,12 @@ class Evidence:
         aren't read.
     statistics : tuple of SeenStatistics
     degrees : tuple of SeenDegrees
+    truncated : tuple of SeenTruncated
+    triangles : tuple of SeenTriangles
+        These two follow the whole graph (`hidden_whole`).
     max_degree : int or None
-        What no degree exceeds, out-degree if directed: L is zero elsewhere.
+        What no degree exceeds, out-degree if directed: L is zero elsewhere. Where a model's
+        constraint is "max_degree", its sample space has no other graphs.
     """
 
     nodes: Network
@@ -94,6 +147,8 @@ class Evidence:
     matrix: NDArray[np.float64] | None = None
     statistics: tuple[SeenStatistics, ...] = ()
     degrees: tuple[SeenDegrees, ...] = ()
+    truncated: tuple[SeenTruncated, ...] = ()
+    triangles: tuple[SeenTriangles, ...] = ()
     max_degree: int | None = None
 
     @classmethod
@@ -110,6 +165,12 @@ class Evidence:
         return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
 
     @property
+    def dyadwise(self) -> bool:
+        """Whether each dyad was seen on its own, and nothing ties them to each other."""
+        joint = self.statistics or self.degrees or self.truncated or self.triangles
+        return not joint and self.max_degree is None
+
+    @property
     def n(self) -> int:
         """Number of nodes."""
         return self.nodes.n
@@ -118,6 +179,12 @@ class Evidence:
     def directed(self) -> bool:
         """Whether the hidden graph is."""
         return self.nodes.directed
+
+
+def check_constraint(constraint: Any) -> None:
+    """Raise InvalidInput unless this is the name of a sample space."""
+    if constraint not in get_args(Constraint):
+        raise InvalidInput(f"constraint is {constraint!r}; it must be 'max_degree' or 'none'")
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:
@@ -151,6 +218,8 @@ def together(parts: Sequence[Evidence]) -> Evidence:
         whole,
         tuple(seen for part in parts for seen in part.statistics),
         tuple(seen for part in parts for seen in part.degrees),
+        tuple(seen for part in parts for seen in part.truncated),
+        tuple(seen for part in parts for seen in part.triangles),
         min((part.max_degree for part in parts if part.max_degree is not None), default=None),
     )
 

@@ -1,4 +1,4 @@
-"""The exchange algorithm on coefficients: one block of it, compiled."""
+"""Moves of coefficients given a graph: one block of them, compiled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from bayesdp.networks.compiling import kernel
 from bayesdp.networks.graph import duplicate
 from bayesdp.networks.markov import number_of_dyads, run
+from bayesdp.networks.normalizer import log_constant
 from bayesdp.networks.randomness import uniform
 
 
@@ -38,22 +39,55 @@ def exchange(
     terms = len(theta)
     proposed, statistics = np.empty(terms), np.empty(terms)
     for d in range(len(noise)):
-        for t in range(terms):
-            centre = guide[0][t]
-            proposed[t] = centre + pull[d] * (theta[t] - centre) + noise[d, t]
-            statistics[t] = observed[t]
-        log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
-        if pull[d] < 1.0:
-            log_ratio += log_normal(theta, guide) - log_normal(proposed, guide)
+        log_ratio = propose(theta, prior, guide, pull[d], noise[d], proposed)
+        statistics[:] = observed
         drawn = run(duplicate(graph), model, proposed, offset, random, statistics, auxiliary)
         for t in range(terms):
             log_ratio += (proposed[t] - theta[t]) * (observed[t] - statistics[t])
         accepted[d] = uniform(random) < math.exp(min(log_ratio, 0.0))
         density[d] = drawn.sizes[0] / number_of_dyads(drawn)
+        if accepted[d]:
+            theta[:] = proposed
+        draws[d] = theta
+
+
+@kernel
+def metropolis(
+    points: Any, random: Any, observed: Any, theta: Any, prior: Any, guide: Any, pull: Any,
+    noise: Any, draws: Any, accepted: Any,
+) -> Any:  # fmt: skip
+    """Moves as those of `exchange`, where the constant Z is known at every theta.
+
+    A move is accepted with probability
+
+        min(1, prior(theta') / prior(theta) * exp((theta' - theta) . s(y)) Z(theta) / Z(theta')
+               * q(theta) / q(theta')).
+    """
+    terms = len(theta)
+    proposed, room = np.empty(terms), np.empty(len(points.log_weight))
+    constant = log_constant(points, theta, room)
+    for d in range(len(noise)):
+        log_ratio = propose(theta, prior, guide, pull[d], noise[d], proposed)
+        other = log_constant(points, proposed, room)
+        log_ratio += constant - other
         for t in range(terms):
-            if accepted[d]:
-                theta[t] = proposed[t]
-            draws[d, t] = theta[t]
+            log_ratio += (proposed[t] - theta[t]) * observed[t]
+        accepted[d] = uniform(random) < math.exp(min(log_ratio, 0.0))
+        if accepted[d]:
+            theta[:] = proposed
+            constant = other
+        draws[d] = theta
+
+
+@kernel
+def propose(theta: Any, prior: Any, guide: Any, pull: Any, noise: Any, proposed: Any) -> Any:
+    """Fill `proposed`; log of prior(theta') q(theta) / (prior(theta) q(theta'))."""
+    for t in range(len(theta)):
+        proposed[t] = guide[0][t] + pull * (theta[t] - guide[0][t]) + noise[t]
+    log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
+    if pull < 1.0:
+        log_ratio += log_normal(theta, guide) - log_normal(proposed, guide)
+    return log_ratio
 
 
 @kernel

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
 from bayesdp.networks.graph import Graph, empty_graph
 from bayesdp.networks.markov import Model, add_up
@@ -105,13 +106,23 @@ class BoundFormula:
     at_empty : ndarray of float, shape (terms,)
         Statistics of the graph without ties.
     dyad_independent : bool
-        Whether all terms are: then the pseudo-likelihood is the likelihood.
+        Whether all terms are, and the sample space has all graphs: then the pseudo-likelihood is
+        the likelihood.
     """
 
     names: tuple[str, ...]
     model: Model
     at_empty: NDArray[np.float64]
     dyad_independent: bool
+
+    def within(self, max_degree: int | None) -> BoundFormula:
+        """The formula on graphs with degrees, out-degrees if directed, up to `max_degree`."""
+        if max_degree is None:
+            return self
+        most = check_at_least_one("max_degree", max_degree, "or None for any degrees")
+        if most >= self.model.most - 1:
+            return self
+        return replace(self, model=self.model._replace(most=most), dyad_independent=False)
 
     def graph(self, network: Network) -> tuple[Graph, NDArray[np.float64]]:
         """The network for kernels, and its statistics, shape (terms,)."""
@@ -214,6 +225,7 @@ def _model(found: list[Coordinate], n: int) -> Model:
         parameter=np.array([c.parameter for c in found]),
         values=np.array(values) if values else np.zeros((1, n)),
         matrices=np.array(matrices) if matrices else np.zeros((1, 1, 1)),
+        most=n,
     )
 
 

@@ -103,6 +103,7 @@ def goodness_of_fit(
     burn_in: int | None = None,
     interval: int | None = None,
     offset: Any = None,
+    max_degree: int | None = None,
     seed: Seed = None,
 ) -> GoodnessOfFit:
     """Compare a network with draws of a model (Hunter, Goodreau and Handcock 2008).
@@ -115,7 +116,7 @@ def goodness_of_fit(
         Estimates, or k posterior draws, each of which then draws one network.
     draws : int
         Networks, where `coef` is one vector.
-    burn_in, interval, offset, seed
+    burn_in, interval, offset, max_degree, seed
         As for `simulate`.
 
     Returns
@@ -133,7 +134,9 @@ def goodness_of_fit(
     given = np.array(coef, dtype=np.float64)
     if given.ndim > 2 or not given.size:
         raise InvalidInput(f"coef has shape {given.shape}; it must be (terms,) or (draws, terms)")
-    options: dict[str, Any] = {"burn_in": burn_in, "interval": interval, "offset": offset}
+    options: dict[str, Any] = {
+        "burn_in": burn_in, "interval": interval, "offset": offset, "max_degree": max_degree
+    }  # fmt: skip
     if given.ndim < 2:
         drawn = simulate(network, formula, given, draws=draws, seed=seed, **options).networks[0]
     else:

@@ -248,6 +248,12 @@ def detach(graph: Any, e: Any) -> Any:
     edges[e, 1] = edges[graph.sizes[0], 1]
 
 
+@inlined
+def full(graph: Any, most: Any, i: Any, j: Any) -> Any:
+    """Whether a tie from i to j would be one too many for a node."""
+    return graph.degree[i] >= most or (graph.inward == 0 and graph.degree[j] >= most)
+
+
 @kernel
 def grown(graph: Any) -> Any:
     """The same graph with more room: for the rows that are full, and for others to come."""

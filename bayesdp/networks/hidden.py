@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.bayesian import warn_of_collapse
-from bayesdp.networks.evidence import Evidence
-from bayesdp.networks.graph import empty_graph
+from bayesdp.networks.auxiliary import (
+    UNRELIABLE,
+    Auxiliary,
+    Constant,
+    problems_of_auxiliary,
+    problems_of_constant,
+)
+from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.hidden_annealing import Effort, Kept, Target
 from bayesdp.networks.hidden_chain import Plan
 from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_exact import everything, nothing_listed
 from bayesdp.networks.hidden_start import first_guess
 from bayesdp.networks.network import Network
+from bayesdp.networks.normalizer import no_points
 from bayesdp.networks.offset import NO_OFFSET
 from bayesdp.networks.prior import Normal
 from bayesdp.networks.randomness import Seed, generators
-from bayesdp.networks.simulation import default_steps
+from bayesdp.progress import bar
 
-Auxiliary = int | Literal["exact"]
 _WEAK = Normal()
 _LEVELS = 500  # beyond, far moves cost more than they bring
 _FEWEST = 50  # proposals at each level, on few nodes
+_COLLAPSED = 0.5  # share of empty or complete graphs; on few nodes some are due
 
 
 @dataclass(frozen=True)
@@ -44,9 +49,12 @@ class HiddenDraws:
     accepted : ndarray of bool, shape (chains, draws)
         Whether the coefficients moved.
     density, auxiliary_density : ndarray of float, shape (chains, draws)
-        Share of dyads tied, of the hidden and of the auxiliary graphs.
-    auxiliary : int or "exact"
-        Proposals that auxiliary graphs were drawn by.
+        Share of dyads tied, of the hidden and of the auxiliary graphs; NaN where there are none
+        of these.
+    constant : Constant
+        Where the normalising constant came from.
+    problems : tuple of str
+        What speaks against the draws, in words.
     networks : tuple of tuple of Network
         Some hidden graphs of each chain; the last is that of its last draw.
     """
@@ -57,7 +65,8 @@ class HiddenDraws:
     accepted: NDArray[np.bool_]
     density: NDArray[np.float64]
     auxiliary_density: NDArray[np.float64]
-    auxiliary: Auxiliary
+    constant: Constant
+    problems: tuple[str, ...]
     networks: tuple[tuple[Network, ...], ...]
 
 
@@ -67,21 +76,27 @@ def sample_hidden(
     evidence: Evidence,
     *,
     prior: Normal = _WEAK,
+    constraint: Constraint = "max_degree",
     draws: int = 1_000,
     tune: int = 1_000,
     chains: int = 4,
     auxiliary: Auxiliary | None = None,
+    tempering: int | None = None,
     levels: int | None = None,
     keep_networks: int = 1,
     seed: Seed = None,
+    progress: bool | None = False,
 ) -> HiddenDraws:
     r"""Draw coefficients c and a graph x from prior(c) exp(c . s(x)) / Z(c) L(x).
 
     Coefficients move together with the graph (`hidden_annealing`), which also moves alone between
     (`hidden_moves`). Chains start from graphs of their own, and overdispersed coefficients, and
     run in parallel threads. In the warm-up's second half they share what they have seen, as the
-    guide of far moves (`hidden_guide`); nothing adapts after it. Auxiliary graphs that are too
-    short bias coefficients towards the prior.
+    guide of far moves (`hidden_guide`); nothing adapts after it. Z comes from all graphs, where
+    they can be listed; else, for up to three coefficients and 5,000 dyads, from tempered chains
+    that cross between sparse and dense graphs (`tempering`); beyond, it cancels by auxiliary
+    graphs. Those bias the answer where they are too short, and by much where they stay in the phase
+    that they start from, which is looked for afterwards.
 
     Parameters
     ----------
@@ -93,11 +108,18 @@ def sample_hidden(
         What was seen, log L; `evidence.together` joins several.
     prior : Normal
         Of the coefficients.
+    constraint : {"max_degree", "none"}
+        Sample space of the model, which Z sums over and auxiliary graphs are of: the graphs within
+        the evidence's `max_degree`, if it has one, or all graphs.
     draws, tune, chains : int
         Moves kept and of the warm-up, of each chain.
-    auxiliary : int, "exact" or None
-        Proposals of each auxiliary graph, from the hidden one; None for twice the number of dyads,
-        at least 1,000; "exact" for exact draws, by listing all graphs of at most 22 dyads.
+    auxiliary : int, "exact", "tempered" or None
+        Where Z comes from: "exact" lists all graphs, of at most 22 dyads; "tempered" takes
+        tempered chains; a number is that of the proposals of auxiliary graphs, each from the hidden
+        one. None takes the first that is possible, with twice as many proposals as there are dyads,
+        at least 1,000, if it must be a number.
+    tempering : int or None
+        Steps of all tempered chains together; None for 16,000.
     levels : int or None
         The most levels between two coefficients; 1 for the plain exchange given the graph, whose
         steps are short where the graph is much better known than before it was hidden.
@@ -105,6 +127,8 @@ def sample_hidden(
         Hidden graphs to keep of each chain, evenly spaced.
     seed : int, numpy Generator or None
         The same seed gives the same draws, whatever the number of processors.
+    progress : bool or None
+        As for `bayesdp.progress.bar`.
 
     Raises
     ------
@@ -114,37 +138,47 @@ def sample_hidden(
     Warns
     -----
     UserWarning
-        If more than half of the hidden or of the auxiliary graphs were empty or complete.
+        If more than half of the hidden graphs were empty or complete; if Z isn't known well enough
+        or auxiliary graphs don't forget where they start; if graphs of the model are nothing like
+        the hidden ones.
     """
+    check_constraint(constraint)
     seen, bound, terms = seen_of(evidence, formula, nodes)
+    bound = bound.within(evidence.max_degree if constraint == "max_degree" else None)
     counts = {"draws": draws, "tune": tune, "chains": chains, "keep_networks": keep_networks}
     for name, value in counts.items():
         check_at_least_one(name, value)
     if keep_networks > draws:
         raise InvalidInput(f"keep_networks is {keep_networks}, more than the {draws} draws")
     most = _LEVELS if levels is None else check_at_least_one("levels", levels)
-    if isinstance(auxiliary, str) and auxiliary != "exact":
-        raise InvalidInput(f"auxiliary is {auxiliary!r}; it must be a number, 'exact' or None")
-    exact = auxiliary == "exact"
-    listed = everything(bound, terms, nodes) if exact else nothing_listed(terms)
-    steps = 0 if exact else default_steps(nodes, auxiliary, "auxiliary")  # type: ignore[arg-type]
     if not isinstance(prior, Normal):
         raise InvalidInput(f"prior is {prior!r}; it must be a Normal(mean, sd)")
     mean, sd = prior.of(terms)
-    empty = empty_graph(nodes.n, nodes.directed)
+    constant = Constant.of(formula, nodes, auxiliary, tempering, most=bound.model.most)
     target = Target(
-        bound.model, seen, NO_OFFSET, listed, empty, mean, np.diag(1.0 / sd**2)
+        bound.model, seen, NO_OFFSET, no_points(terms), mean, np.diag(1.0 / sd**2)
     )  # fmt: skip
     *each, own = generators(seed, chains + 1)
     ties = len(first_guess(seen, bound, nodes, own))
     both = len(seen.pairs) + ties
     effort = Effort(
-        most, max(_FEWEST, both // 4), max(_FEWEST, ties), steps, 5 * max(_FEWEST, both)
-    )
-    plan = Plan(nodes, bound, target, effort, draws, tune, keep_networks)
-    drawn = plan.chains(each, own)
+        most, max(_FEWEST, both // 4), max(_FEWEST, ties), constant.proposals,
+        5 * max(_FEWEST, both),
+    )  # fmt: skip
+    with bar(progress, chains * (draws + tune)) as step:
+        plan = Plan(nodes, bound, target, constant, effort, draws, tune, keep_networks, step)
+        drawn, known = plan.chains(each, own)
     kept = Kept(*(np.array(part) for part in zip(*(moves for moves, _ in drawn), strict=True)))
-    _warn_of_collapses(kept.density)
+    hidden_ties = kept.density[..., 0].ravel() * nodes.dyads
+    if known is not None:
+        problems = problems_of_constant(known, kept.draws, hidden_ties, own)
+    else:
+        problems = problems_of_auxiliary(
+            formula, drawn[0][1][-1], None, kept.draws, constant, hidden_ties, own
+        )
+    problems = [*_collapses(kept.density[..., 0]), *problems]
+    if problems:
+        warnings.warn(f"{UNRELIABLE}: {'; '.join(problems)}", UserWarning, stacklevel=2)
     return HiddenDraws(
         terms=bound.names[:terms],
         theta=kept.draws,
@@ -152,11 +186,17 @@ def sample_hidden(
         accepted=kept.accepted,
         density=kept.density[..., 0],
         auxiliary_density=kept.density[..., 1],
-        auxiliary="exact" if exact else steps,
+        constant=constant,
+        problems=tuple(problems),
         networks=tuple(networks for _, networks in drawn),
     )
 
 
-def _warn_of_collapses(density: NDArray[np.float64]) -> None:
-    for which, share in zip(("hidden", "auxiliary"), np.moveaxis(density, -1, 0), strict=True):
-        warn_of_collapse(which, share, stacklevel=4)
+def _collapses(density: NDArray[np.float64]) -> list[str]:
+    collapsed = float(np.isin(density, (0.0, 1.0)).mean())
+    if collapsed <= _COLLAPSED:
+        return []
+    return [
+        f"{collapsed:.0%} of the hidden graphs were empty or complete: little of the graph is left "
+        "in what was released, or the prior overrules it; tighten or move the prior"
+    ]

@@ -4,31 +4,38 @@ The joint law of coefficients and hidden graph is pi(c, x) = prior(c) f_c(x) / Z
 f_c(x) = g_c(x) L(x), g_c(x) = exp(c . s(x)), and Z(c) the sum of g_c over all graphs. A move from
 (a, x) to (b, x') draws b from q(. | a), and walks K levels c_k = a + (k / K) (b - a):
 
-    x = x_0 -> x_1 -> ... -> x_{K-1} = x',     x_k from x_{k-1} by moves reversible under f_{c_k};
-    y_0 -> y_1 -> ... -> y_{K-1},              y_0 from the model at b, that is g_b / Z(b);
-                                               y_k from y_{k-1}, reversible under g_{c_{K-k}}.
+    x = x_0 -> x_1 -> ... -> x_{K-1} = x',     x_k from x_{k-1} by moves reversible under f_{c_k}.
 
 It is accepted with probability min(1, R); otherwise nothing changes. With d = (b - a) / K,
 
-    R  =  prior(b) q(a | b) / (prior(a) q(b | a))  exp( sum_k d . s(x_k)  -  sum_k d . s(y_k) ).
+    R  =  prior(b) q(a | b) / (prior(a) q(b | a))  exp( sum_k d . s(x_k) )  Z(a) / Z(b).
 
-Detailed balance, of all that is drawn. The move back proposes a from b, walks x_{K-1}, ..., x_0,
-whose level c_k again lies between x_{k-1} and x_k, and y_{K-1}, ..., y_0 from y_{K-1} ~ g_a / Z(a).
-By reversibility, P_c(u, v) / P_c(v, u) = f_c(v) / f_c(u), the ratio of the probabilities of the
-walks of x is prod_{k=1}^{K-1} f_{c_k}(x_{k-1}) / f_{c_k}(x_k), back over there, and so
+Detailed balance, of all that is drawn. The move back proposes a from b and walks x_{K-1}, ..., x_0,
+whose level c_k again lies between x_{k-1} and x_k. By reversibility, P_c(u, v) / P_c(v, u) =
+f_c(v) / f_c(u), the ratio of the probabilities of the walks of x is prod_{k=1}^{K-1}
+f_{c_k}(x_{k-1}) / f_{c_k}(x_k), back over there, and so
 
     f_b(x_{K-1}) / f_a(x_0)  *  back / there  =  prod_{k=0}^{K-1} f_{c_{k+1}}(x_k) / f_{c_k}(x_k),
 
-whose factors are exp(d . s(x_k)): L cancels. In the same way, back over there for y is
+whose factors are exp(d . s(x_k)): L cancels. So R is the Metropolis-Hastings ratio of the extended
+law, and pi is invariant, whatever K.
+
+Where Z isn't known, an auxiliary graph walks back along the same levels,
+
+    y_0 -> y_1 -> ... -> y_{K-1},              y_0 from the model at b, that is g_b / Z(b);
+                                               y_k from y_{k-1}, reversible under g_{c_{K-k}},
+
+and exp(-sum_k d . s(y_k)) takes the place of Z(a) / Z(b). The move back walks y_{K-1}, ..., y_0
+from y_{K-1} ~ g_a / Z(a), and back over there for y is in the same way
 
     g_a(y_{K-1}) Z(b) / (g_b(y_0) Z(a)) * prod_{k=1}^{K-1} g_{c_{K-k}}(y_{k-1}) / g_{c_{K-k}}(y_k)
         =  Z(b) / Z(a)  prod_{k=0}^{K-1} exp(-d . s(y_k)),
 
-whose constants cancel those of pi(b, .) / pi(a, .). So R is the Metropolis-Hastings ratio of the
-extended law, and pi is invariant, whatever K: with K = 1 this is the exchange algorithm given x;
-as K grows R tends to the ratio of the marginal posterior of c, in which x is summed over. (Neal
-2001; Murray, Ghahramani and MacKay 2006, section 4; Karagiannis and Andrieu 2013.) Where y_0
-comes from a chain of finite length instead, the answer is biased towards the prior.
+whose constants cancel those of pi(b, .) / pi(a, .). With K = 1 this is the exchange algorithm given
+x; as K grows R tends to the ratio of the marginal posterior of c, in which x is summed over. (Neal
+2001; Murray, Ghahramani and MacKay 2006, section 4; Karagiannis and Andrieu 2013.) Where y_0 comes
+from a chain of finite length instead, the answer is biased, by little towards the prior, or by much
+where that chain stays in the phase that x is in.
 """
 
 from __future__ import annotations
@@ -41,14 +48,14 @@ from numpy.typing import NDArray
 
 from bayesdp.networks.compiling import kernel
 from bayesdp.networks.exchange import log_normal
-from bayesdp.networks.graph import Graph, duplicate
+from bayesdp.networks.graph import duplicate
 from bayesdp.networks.hidden_evidence import Seen
-from bayesdp.networks.hidden_exact import Everything, draw_exactly
 from bayesdp.networks.hidden_graph import copied
 from bayesdp.networks.hidden_guide import log_mixture
 from bayesdp.networks.hidden_moves import run_hidden
 from bayesdp.networks.hidden_pace import PARTS, levels_between
 from bayesdp.networks.markov import Model, number_of_dyads, run
+from bayesdp.networks.normalizer import Points, log_constant
 from bayesdp.networks.offset import Offset
 from bayesdp.networks.randomness import uniform
 
@@ -63,10 +70,8 @@ class Target(NamedTuple):
     seen : Seen
     offset : Offset
         Of auxiliary graphs: none.
-    everything : Everything
-        Where auxiliary graphs are drawn exactly, all of them.
-    empty : Graph
-        Without ties; not changed.
+    points : Points
+        Of Z; none where auxiliary graphs are drawn.
     mean, precision : ndarray of float, shapes (terms,), (terms, terms)
         Of the prior.
     """
@@ -74,8 +79,7 @@ class Target(NamedTuple):
     model: Model
     seen: Seen
     offset: Offset
-    everything: Everything
-    empty: Graph
+    points: Points
     mean: NDArray[np.float64]
     precision: NDArray[np.float64]
 
@@ -90,7 +94,7 @@ class Effort(NamedTuple):
     hidden, between : int
         Of the hidden and of the auxiliary graph, at each level between.
     auxiliary : int
-        That the auxiliary graph is drawn by, from the hidden one; not read where all are listed.
+        That the auxiliary graph is drawn by, from the hidden one; not read where Z is known.
     refresh : int
         Of the hidden graph after each move.
     """
@@ -113,7 +117,8 @@ class Kept(NamedTuple):
     statistics : ndarray of float, shape (moves, terms)
         Of the hidden graph.
     density : ndarray of float, shape (moves, 2)
-        Share of dyads tied, of the hidden graph and of the auxiliary one as first drawn.
+        Share of dyads tied, of the hidden graph and of the auxiliary one as first drawn; NaN for
+        the latter where Z is known.
     variance : ndarray of float, shape (moves, terms)
         Half the square of what the statistics changed by while the coefficients rested.
     """
@@ -123,6 +128,11 @@ class Kept(NamedTuple):
     statistics: NDArray[np.float64]
     density: NDArray[np.float64]
     variance: NDArray[np.float64]
+
+    def part(self, rows: slice) -> Kept:
+        """Room for these moves, which is shared."""
+        draws, accepted, statistics, density, variance = self
+        return Kept(draws[rows], accepted[rows], statistics[rows], density[rows], variance[rows])
 
 
 def room(size: int, terms: int) -> Kept:
@@ -152,11 +162,13 @@ def anneal(
     dyads = number_of_dyads(hidden.graph)
     proposed, level = np.empty(terms), np.empty(terms)
     length, times = np.empty(PARTS + 1), np.empty(max(effort.levels, 2) + 1)
-    carried, other = np.empty(len(statistics)), np.empty(terms)
+    carried, other = np.empty(len(statistics)), np.zeros(terms)
+    room = np.empty(len(target.points.log_weight))
+    known = len(room) > 0
+    constant = log_constant(target.points, theta, room) if known else 0.0
     for d in range(len(noise)):
         for t in range(terms):
             proposed[t] = guide[0][t] + pull[d] * (theta[t] - guide[0][t]) + noise[d, t]
-            other[t] = statistics[t]
             if fresh[d]:
                 proposed[t] = noise[d, t]
         log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
@@ -164,15 +176,18 @@ def anneal(
             log_ratio += log_mixture(theta, mixture) - log_mixture(proposed, mixture)
         elif pull[d] < 1.0:
             log_ratio += log_normal(theta, guide) - log_normal(proposed, guide)
-        if len(target.everything.graphs):
-            empty = duplicate(target.empty)
-            drawn = draw_exactly(target.everything, proposed, random, empty, other)
+        drawn, ahead = hidden.graph, 0.0
+        kept.density[d, 1] = np.nan
+        if known:
+            ahead = log_constant(target.points, proposed, room)
+            log_ratio += constant - ahead
         else:
-            start = duplicate(hidden.graph)
+            other[:] = statistics[:terms]
             drawn = run(
-                start, target.model, proposed, target.offset, random, other, effort.auxiliary
-            )
-        kept.density[d, 1] = drawn.sizes[0] / dyads
+                duplicate(hidden.graph), target.model, proposed, target.offset, random, other,
+                effort.auxiliary,
+            )  # fmt: skip
+            kept.density[d, 1] = drawn.sizes[0] / dyads
         moved = copied(hidden)
         carried[:] = statistics
         levels = 1
@@ -185,17 +200,18 @@ def anneal(
                 moved = run_hidden(
                     moved, target.model, target.seen, level, random, carried, effort.hidden
                 )
-                level[:] = theta + times[levels - k] * (proposed - theta)
-                drawn = run(
-                    drawn, target.model, level, target.offset, random, other, effort.between
-                )
+                if not known:
+                    level[:] = theta + times[levels - k] * (proposed - theta)
+                    drawn = run(
+                        drawn, target.model, level, target.offset, random, other, effort.between
+                    )
             there = times[k + 1] - times[k]
-            back = times[levels - k] - times[levels - k - 1]
+            back = 0.0 if known else times[levels - k] - times[levels - k - 1]
             for t in range(terms):
                 log_ratio += (proposed[t] - theta[t]) * (there * carried[t] - back * other[t])
         kept.accepted[d] = uniform(random) < math.exp(min(log_ratio, 0.0))
         if kept.accepted[d]:
-            hidden = moved
+            hidden, constant = moved, ahead
             theta[:] = proposed
             statistics[:] = carried
         kept.variance[d] = statistics[:terms]

@@ -11,6 +11,7 @@ from bayesdp.errors import InvalidInput
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind_together
 from bayesdp.networks.hidden_triangles import triangles_among
+from bayesdp.networks.hidden_whole import Whole, reads_whole, whole_of
 from bayesdp.networks.network import Network
 from bayesdp.networks.offset import offset_from
 
@@ -45,6 +46,8 @@ class Seen(NamedTuple):
         What no degree exceeds, out-degree if directed.
     triangles : ndarray of int64, shape (triangles, 3)
         Places of three dyads listed that form one, where the model has ties in triangles.
+    whole : Whole
+        What follows the whole graph; then no triangles are listed.
     """
 
     pairs: NDArray[np.int64]
@@ -62,6 +65,7 @@ class Seen(NamedTuple):
     degree_law: NDArray[np.int64]
     most: int
     triangles: NDArray[np.int64]
+    whole: Whole
 
 
 def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, BoundFormula, int]:
@@ -84,7 +88,9 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
     rows = (2, nodes.n) if nodes.directed else (nodes.n,)
     listed = offset_from((evidence.ties, _offsets(evidence), evidence.constant), *_kind(nodes))
     pairs = np.column_stack([np.repeat(np.arange(nodes.n), np.diff(listed.start)), listed.node])
+    whole = whole_of(evidence)
     closing = not nodes.directed and any(name.startswith(_OF_TRIANGLES) for name in bound.names)
+    closing &= not reads_whole(whole)
     seen = Seen(
         pairs=pairs,
         first=listed.start,
@@ -106,6 +112,7 @@ def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, Bou
         degree_law=np.array([_law(p.law) for p in evidence.degrees], dtype=np.int64),
         most=nodes.n if evidence.max_degree is None else evidence.max_degree,
         triangles=triangles_among(pairs if closing else pairs[:0], listed.start),
+        whole=whole,
     )  # fmt: skip
     return seen, bound, len(places[0])
 

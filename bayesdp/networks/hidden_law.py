@@ -40,9 +40,3 @@ def support(seen: Any, graph: Any, i: Any, j: Any, r: Any, sign: Any, change: An
             total += _log_law(law, scale, 0.0, value, degree + sign)
             total -= _log_law(law, scale, 0.0, value, degree)
     return total
-
-
-@inlined
-def full(graph: Any, most: Any, i: Any, j: Any) -> Any:
-    """Whether a tie from i to j would be one too many for a node."""
-    return graph.degree[i] >= most or (graph.inward == 0 and graph.degree[j] >= most)

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from bayesdp.networks.change_statistics import change_of
-from bayesdp.networks.compiling import kernel, leaf
-from bayesdp.networks.graph import has_tie
+from bayesdp.networks.compiling import inlined, kernel, leaf
+from bayesdp.networks.graph import full, has_tie
 from bayesdp.networks.hidden_graph import cut, listed, roomier, tie
-from bayesdp.networks.hidden_law import full, support
+from bayesdp.networks.hidden_law import support
 from bayesdp.networks.hidden_triangles import flip_triangles
+from bayesdp.networks.hidden_whole import log_whole, reads_whole
 from bayesdp.networks.markov import number_of_dyads
 from bayesdp.networks.randomness import below, uniform
 
@@ -57,6 +58,7 @@ def _advance(
     of_listed = to_listed / max(len(place), 1)
     of_any = (1.0 - to_listed - to_ties) / dyads
     of_any_at_empty = (1.0 - to_listed) / dyads
+    before = log_whole(seen.whole, graph) if reads_whole(seen.whole) else 0.0
     for step in range(steps):
         ties = graph.sizes[0]
         part = uniform(random)
@@ -97,15 +99,38 @@ def _advance(
         adding = base + (of_any if fewer > 0 else of_any_at_empty)
         removing = base + to_ties / (fewer + 1) + of_any
         hastings = adding / removing if present else removing / adding
-        if uniform(random) >= hastings * math.exp(gain):
+        bar = uniform(random)
+        if reads_whole(seen.whole):
+            gain -= before  # what comes after the flip is at most 0
+        if bar >= hastings * math.exp(gain):
             continue
         for t in range(len(change)):
             statistics[t] += sign * change[t]
+        must_grow = False
         if present:
             cut(graph, place, back, e)
-        elif tie(graph, place, back, i, j, r):
+        else:
+            must_grow = tie(graph, place, back, i, j, r)
+        if reads_whole(seen.whole):
+            after = log_whole(seen.whole, graph)
+            if bar >= hastings * math.exp(gain + after):
+                _take_back(graph, place, back, present, i, j, r)
+                for t in range(len(change)):
+                    statistics[t] -= sign * change[t]
+                continue
+            before = after
+        if must_grow:
             return -(step + 1)
     return steps
+
+
+@inlined
+def _take_back(graph: Any, place: Any, back: Any, present: Any, i: Any, j: Any, r: Any) -> Any:
+    """Undo the last flip: of a tie, which was put at the end, or for which there was room."""
+    if present:
+        tie(graph, place, back, i, j, r)
+    else:
+        cut(graph, place, back, graph.sizes[0] - 1)
 
 
 @kernel

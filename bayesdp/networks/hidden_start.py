@@ -65,6 +65,10 @@ def _some_dyads(
     others = nodes.dyads - len(ties)
     sampled = min(others, _MOST_DYADS)
     pairs = np.vstack([ties, _random_dyads(nodes, ties, sampled, generator)])
+    full = hidden.graph.degree >= bound.model.most
+    free = ~(full[pairs[:, 0]] | (full[pairs[:, 1]] & (not nodes.directed)))
+    free[: len(ties)] = True  # given all others, a tie where there is no room is certain not to be
+    pairs = pairs[free]
     shift = np.log(others / sampled) if sampled else 0.0
     dyads = Dyads(
         np.empty((len(pairs), terms)),

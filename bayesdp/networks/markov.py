@@ -9,7 +9,8 @@ probability 1/(2m) + 1/(2D) and an empty dyad with 1/(2D), so the Hastings ratio
 
 (Morris, Handcock and Hunter 2008; the ratio as in R's ergm). A dyad drawn from all that turns
 out to be a tie is a uniform one of the m, so it is drawn again from the list: the same law,
-and its place in the list need not be searched.
+and its place in the list need not be searched. Where the sample space bounds degrees, a tie that
+would break the bound is refused, and the chain stays.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from bayesdp.networks.change_statistics import change_of
 from bayesdp.networks.compiling import inlined, kernel, leaf
-from bayesdp.networks.graph import attach, detach, grown, has_tie
+from bayesdp.networks.graph import attach, detach, full, grown, has_tie
 from bayesdp.networks.offset import dyad_offset
 from bayesdp.networks.randomness import below, uniform
 
@@ -42,6 +43,8 @@ class Model(NamedTuple):
         One number a node, or one a count of partners or ties.
     matrices : ndarray of float, shape (matrices, n, n)
         Dyad covariates.
+    most : int
+        What no degree exceeds, out-degree if directed: the sample space has no other graphs.
     """
 
     kind: NDArray[np.int64]
@@ -49,6 +52,7 @@ class Model(NamedTuple):
     parameter: NDArray[np.float64]
     values: NDArray[np.float64]
     matrices: NDArray[np.float64]
+    most: int
 
 
 @inlined
@@ -83,6 +87,8 @@ def _advance(
         if present:
             e = below(random, ties)
             i, j = np.int64(graph.edges[e, 0]), np.int64(graph.edges[e, 1])
+        if not present and full(graph, model.most, i, j):
+            continue
         gain = dyad_offset(offset, i, j)
         for t in range(terms):
             change[t] = change_of(graph, model, t, i, j, np.int64(present))
@@ -99,10 +105,10 @@ def _advance(
             for t in range(terms):
                 statistics[t] -= change[t]
         else:
-            full = attach(graph, i, j)
+            must_grow = attach(graph, i, j)
             for t in range(terms):
                 statistics[t] += change[t]
-            if full:
+            if must_grow:
                 return -(step + 1)
     return steps
 

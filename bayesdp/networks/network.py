@@ -36,7 +36,8 @@ class Network:
         Pairs of node numbers from 0; the order within a pair counts only if directed.
         `from_edges` takes labels instead.
     directed : bool
-    attributes : mapping of str to array_like, shape (n,)
+    attributes : mapping of str to array_like, shape (n,), or to mappings
+        In the order of the nodes, or from each node's label to its value.
         Of nodes. None or NaN is missing, and refused by a term that uses it.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         Numbers for `edgecov`; symmetric if undirected. The diagonal isn't read.
@@ -63,7 +64,7 @@ class Network:
         put = object.__setattr__
         put(self, "nodes", checked_nodes(self.nodes))
         put(self, "edges", checked_edges(self.edges, self.nodes, self.directed))
-        put(self, "attributes", checked_attributes(self.attributes, self.n))
+        put(self, "attributes", checked_attributes(self.attributes, self.nodes))
         matrices = {
             name: checked_matrix(name, value, self.n, self.directed)
             for name, value in self.dyad_attributes.items()
@@ -172,11 +173,8 @@ class Network:
         number = {label: i for i, label in enumerate(labels)}
         if any(label not in number for label in found):
             raise InvalidInput("edges name a label that isn't among the nodes; add it")
-        values = {
-            name: [given.get(label) for label in labels] if isinstance(given, Mapping) else given
-            for name, given in (attributes or {}).items()
-        }
-        return cls(labels, [[number[a], number[b]] for a, b in pairs], directed, values)
+        ties = [[number[a], number[b]] for a, b in pairs]
+        return cls(labels, ties, directed, attributes or {})
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Network:

@@ -98,17 +98,32 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
     return np.column_stack([rows, columns]), entries.shape[0]
 
 
-def checked_attributes(attributes: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
-    """One value a node."""
-    checked = {}
+def checked_attributes(
+    attributes: Mapping[str, Any], nodes: Sequence[Hashable]
+) -> dict[str, NDArray[Any]]:
+    """One value a node, in their order; a mapping is read by label."""
+    checked, n = {}, len(nodes)
     for name, given in attributes.items():
-        values = np.asarray(given)
+        values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):
             raise InvalidInput(
-                f"attribute {name!r} has shape {values.shape}; it must be one value a node, {(n,)}"
+                f"attribute {name!r} has shape {values.shape}; it must be one value a node, "
+                f"{(n,)}, or a mapping from node to value"
             )
         checked[name] = values
     return checked
+
+
+def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) -> list[Any]:
+    """Values of a mapping by node, in their order; errors count nodes, which may not be shown."""
+    lacking = sum(label not in given for label in nodes)
+    if lacking or len(given) > len(nodes):
+        raise InvalidInput(
+            f"attribute {name!r} is a mapping without a value for {lacking} of the {len(nodes)} "
+            f"nodes, and with values for {len(given) - len(nodes) + lacking} others; give one for "
+            "each node, None where it is missing, and none for others"
+        )
+    return [given[label] for label in nodes]
 
 
 def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.float64]:

@@ -42,6 +42,7 @@ def log_constants(
     axes: Sequence[ArrayLike],
     *,
     burn_in: int | None = None,
+    max_degree: int | None = None,
     seed: Seed = None,
 ) -> Floats:
     """log Z on a grid of coefficients, but for one constant; exact where dyads are independent.
@@ -56,6 +57,8 @@ def log_constants(
     burn_in : int or None
         Proposals before the first of the draws at a point, which start without ties; None for
         twice the number of dyads, at least 1,000.
+    max_degree : int or None
+        The sum is over the graphs alone with degrees, out-degrees if directed, up to this.
     seed : int, numpy Generator or None
 
     Returns
@@ -69,7 +72,7 @@ def log_constants(
         If the axes don't fit the formula.
     """
     empty = network.with_edges(())
-    bound = bind(formula, empty)
+    bound = bind(formula, empty).within(max_degree)
     values = [np.asarray(axis, dtype=np.float64) for axis in axes]
     if len(values) != len(bound.names) or any(v.ndim != 1 or v.size < 2 for v in values):
         raise InvalidInput(

@@ -52,6 +52,7 @@ def simulate(
     burn_in: int | None = None,
     interval: int | None = None,
     offset: Any = None,
+    max_degree: int | None = None,
     keep_networks: bool = True,
     seed: Seed = None,
 ) -> Simulation:
@@ -72,6 +73,8 @@ def simulate(
         at least 1,000, and a tenth of that.
     offset : array_like of shape (n, n), or (pairs, values, constant), or None
         Fixed numbers added to the log-odds of the dyads.
+    max_degree : int or None
+        The sample space has graphs alone with degrees, out-degrees if directed, up to this.
     keep_networks : bool
         False keeps the trace alone.
     seed : int, numpy Generator or None
@@ -88,7 +91,8 @@ def simulate(
         If an argument isn't allowed.
     """
     network = network_or_n if isinstance(network_or_n, Network) else Network(network_or_n)
-    bound = bind(formula, network)
+    bound = bind(formula, network).within(max_degree)
+    check_within(network, bound.model.most)
     theta = check_coefficients(coef, bound)
     check_at_least_one("draws", draws)
     check_at_least_one("chains", chains)
@@ -169,12 +173,22 @@ def _longer(ties: Any, used: Any, size: Any) -> Any:
     return longer
 
 
-def in_threads(work: Callable[[np.random.Generator], T], each: Sequence[Any]) -> list[T]:
+def in_threads(work: Callable[[Any], T], each: Sequence[Any]) -> list[T]:
     """Results of the work on each item, in order; kernels run without the GIL."""
     if len(each) == 1:
         return [work(each[0])]
     with ThreadPoolExecutor() as pool:
         return list(pool.map(work, each))
+
+
+def check_within(network: Network, most: int) -> None:
+    """Raise InvalidInput if a degree, out-degree if directed, is above `most`."""
+    ends = network.edges[:, 0] if network.directed else network.edges.ravel()
+    if np.bincount(ends, minlength=1).max() > most:
+        raise InvalidInput(
+            f"max_degree is {most}, but a node of the network has more ties; raise max_degree, or "
+            "start from another network"
+        )
 
 
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:

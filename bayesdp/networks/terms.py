@@ -75,14 +75,17 @@ def attribute_of(network: Network, name: Any) -> NDArray[Any]:
     """Values of a node attribute, none missing and not all the same."""
     if not isinstance(name, str) or name not in network.attributes:
         known = ", ".join(sorted(map(repr, network.attributes))) or "none"
-        raise InvalidInput(f"the network's nodes have no attribute {name!r}; they have: {known}")
+        raise InvalidInput(
+            f"the network's nodes have no attribute {name!r}; they have: {known}. Give its values "
+            "in Network(attributes=...); a release keeps those public ones that are named in "
+            "EdgeFlip(attributes=...), and ErgmModel(attributes=...) takes those you know beside"
+        )
     values = network.attributes[name]
     missing = [v is None or (isinstance(v, float) and v != v) for v in values.tolist()]
     if any(missing):
-        first = network.nodes[missing.index(True)]
         raise InvalidInput(
-            f"attribute {name!r} is missing for {sum(missing)} of {network.n} nodes, {first!r} "
-            "first; fill it in or leave those nodes out"
+            f"attribute {name!r} is missing for {sum(missing)} of {network.n} nodes; fill it in or "
+            "leave those nodes out"
         )
     if len(set(values.tolist())) == 1:
         raise InvalidInput(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
-from bayesdp.networks.network import as_network
+from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
@@ -63,9 +63,13 @@ class TruncatedStatistics:
         self.mechanism_like()
 
     def mechanism_like(self, example: Any = None) -> TruncatedStatisticsMechanism:
-        """The mechanism, which is the same for all graphs."""
+        """The mechanism for graphs with as many nodes as a network; any, if given an output."""
+        graph = isinstance(example, Network) or hasattr(example, "edges")
+        nodes = as_network(example).n if graph else None
         weights: Any = self.weights
-        return TruncatedStatisticsMechanism(self.formula, self.epsilon, self.max_degree, weights)
+        return TruncatedStatisticsMechanism(
+            self.formula, self.epsilon, self.max_degree, weights, nodes
+        )
 
     def release(
         self,

@@ -38,7 +38,10 @@ MAY_IMPORT = {
     "networks": set(),
     "report": {"privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
 }
-TOP = {"checks", "errors", "kernel_cache", "private_folder", "resources", "storage", "_version"}
+TOP = {
+    *("checks", "errors", "kernel_cache", "private_folder", "progress", "resources", "storage"),
+    "_version",
+}
 ROOM_OF = dict.fromkeys(
     ("manifest", "manifest_text", "release_folder", "release_frames", "release_table"), "release"
 )

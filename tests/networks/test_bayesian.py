@@ -29,14 +29,18 @@ def exact_posterior(network: Network, terms: list[str], sd: float) -> tuple[np.n
 
 
 @pytest.mark.parametrize(
-    ("n", "pairs", "offset"),
+    ("n", "pairs", "offset", "auxiliary"),
     [
-        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], None),
-        (6, [[0, 1], [1, 2], [2, 3]], None),
-        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], 0.5),
+        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], None, 4_000),
+        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], None, "tempered"),
+        (6, [[0, 1], [1, 2], [2, 3]], None, 4_000),
+        (6, [[0, 1], [1, 2], [2, 3]], None, None),
+        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], 0.5, 4_000),
+        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], 0.5, "tempered"),
+        (5, [[0, 1], [0, 2], [1, 2], [2, 3]], 0.5, None),
     ],
 )
-def test_the_exchange_is_the_exact_posterior(n, pairs, offset):
+def test_a_fit_is_the_exact_posterior(n, pairs, offset, auxiliary):
     """An offset common to all dyads is a prior mean of edges in disguise."""
     network, terms = Network(n, pairs), ["edges", "triangle"]
     mean, covariance = exact_posterior(network, terms, 2.0)
@@ -45,8 +49,9 @@ def test_the_exchange_is_the_exact_posterior(n, pairs, offset):
         prior, given = Normal([-offset, 0.0], 2.0), np.full((n, n), offset)
         mean = mean - [offset, 0.0]
     idata = BayesianERGM("edges + triangle", prior).fit(
-        network, draws=4_000, tune=1_000, auxiliary=4_000, offset=given, seed=1
-    )
+        network, draws=4_000, tune=1_000, auxiliary=auxiliary, tempering=64_000, offset=given,
+        seed=1,
+    )  # fmt: skip
     theta = idata.posterior["theta"]
     error = az.mcse(theta)["theta"].values
     assert (np.abs(theta.mean(("chain", "draw")).values - mean) < 4 * error).all()
@@ -63,16 +68,20 @@ def test_what_a_fit_returns():
     assert idata.posterior["theta"].dims == ("chain", "draw", "term")
     assert idata.posterior["theta"].shape == (3, 200, 2)
     assert idata.posterior["term"].values.tolist() == ["edges", "gwesp.0.5"]
-    assert set(idata.sample_stats) == {"acceptance_rate", "auxiliary_density"}
+    assert set(idata.sample_stats) == {"acceptance_rate"}
     assert idata.sample_stats["acceptance_rate"].shape == (3, 200)
     np.testing.assert_allclose(idata.observed_data["statistics"], [20, 8.39347], atol=5e-6)
     assert idata.attrs["engine"] == "exchange"
-    assert idata.attrs["auxiliary"] == "1000"
-    assert 0.1 < float(idata.sample_stats["acceptance_rate"].mean()) < 0.7
+    assert idata.attrs["auxiliary"] == "tempered"
+    assert idata.attrs["problems"] == "[]"
+    assert 0.1 < float(idata.sample_stats["acceptance_rate"].mean()) < 0.9
     again = model.fit(florentine(), seed=5, **options)
     np.testing.assert_array_equal(again.posterior["theta"], idata.posterior["theta"])
     chains = idata.posterior["theta"].values
     assert not np.array_equal(chains[0], chains[1])
+    by_auxiliary = model.fit(florentine(), seed=5, auxiliary=1_000, **options)
+    assert set(by_auxiliary.sample_stats) == {"acceptance_rate", "auxiliary_density"}
+    assert by_auxiliary.attrs["auxiliary"] == "1000"
 
 
 def test_florentine_posterior_is_near_its_maximum_likelihood():
@@ -104,10 +113,11 @@ def test_an_empty_or_complete_network_is_said_to_be(pairs):
 def test_a_degenerate_model_is_said_to_be():
     rng = np.random.default_rng(1)
     network = Network(30, np.argwhere(np.triu(rng.random((30, 30)) < 0.3, 1)))
-    with pytest.warns(UserWarning, match="auxiliary graphs were empty or complete"):
-        BayesianERGM("edges + triangle", Normal([2, 2], 0.001)).fit(
-            network, draws=50, tune=50, chains=2, auxiliary=20_000, seed=1
-        )
+    for auxiliary in ("tempered", 20_000):
+        with pytest.warns(UserWarning, match="435 ties, and those that the model is fitted to"):
+            BayesianERGM("edges + triangle", Normal([2, 2], 0.001)).fit(
+                network, draws=50, tune=50, chains=2, auxiliary=auxiliary, seed=1
+            )
 
 
 REFUSED = [

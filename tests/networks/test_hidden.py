@@ -37,9 +37,9 @@ def errors(theta: np.ndarray, mean, sd, correlation: float) -> np.ndarray:
 def test_seven_nodes(epsilon, levels):
     drawn = sample_hidden(
         "edges + triangle", RELEASED, flipped(RELEASED, epsilon), prior=Normal(0, 2),
-        draws=5_000 if levels is None else 15_000, auxiliary="exact", levels=levels, seed=1,
+        draws=5_000 if levels is None else 15_000, levels=levels, seed=1,
     )  # fmt: skip
-    assert drawn.auxiliary == "exact"
+    assert drawn.constant.kind == "exact"
     assert (np.abs(errors(drawn.theta, *SEVEN[epsilon])) < 4).all()
     if levels is None:
         assert max(float(az.rhat(drawn.theta[..., k])) for k in (0, 1)) < 1.01
@@ -103,7 +103,8 @@ def test_what_is_returned():
     assert drawn.theta.shape == drawn.statistics.shape == (2, 60, 2)
     assert drawn.accepted.shape == drawn.density.shape == drawn.auxiliary_density.shape == (2, 60)
     assert drawn.accepted.dtype == bool
-    assert drawn.auxiliary == 1_560
+    assert drawn.constant.kind == "tempered"
+    assert drawn.problems == ()
     np.testing.assert_allclose(drawn.density, drawn.statistics[..., 0] / network.dyads)
     for chain, networks in enumerate(drawn.networks):
         assert len(networks) == 3
@@ -160,7 +161,7 @@ def test_collapsed_graphs_are_said_to_be():
     nothing = Evidence(Network(8), np.empty((0, 2), np.int64), np.empty(0), constant=-30.0)
     with pytest.warns(UserWarning, match="hidden graphs were empty or complete"):
         sample_hidden("edges", nodes, nothing, prior=Normal(0, 1), draws=50, tune=50, seed=1)
-    with pytest.warns(UserWarning, match="auxiliary graphs were empty or complete"):
+    with pytest.warns(UserWarning, match="28 ties, and those that the model is fitted to 1[45]"):
         sample_hidden(
             "edges", nodes,
             Evidence.of_statistics(

@@ -12,7 +12,6 @@ from bayesdp.networks.compiling import kernel
 from bayesdp.networks.evidence import Evidence, SeenDegrees, SeenStatistics
 from bayesdp.networks.graph import graph_of
 from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_exact import everything
 from bayesdp.networks.hidden_graph import copied, hidden_of
 from bayesdp.networks.hidden_moves import TO_LISTED, TO_TIES, TO_TIES_ALONE, run_hidden
 from bayesdp.networks.hidden_start import first_guess
@@ -246,22 +245,6 @@ def test_a_hidden_graph_that_grows_stays_whole():
         run_codes(evidence, "edges + triangle", [1.0, 0.0], network, (), 1, 60_000, bitsets=bitsets)
         run_codes(evidence, "edges", [1.0], network, (), 4_000, 1, bitsets=bitsets)
         run_codes(evidence, "edges + triangle", [1.0, 0.5], network, (), 8, 40, bitsets=bitsets)
-
-
-@pytest.mark.parametrize(("n", "directed"), [(5, False), (4, True)])
-def test_all_graphs_are_listed_once_with_their_statistics(n, directed):
-    terms = ["edges", "gwesp(0.5)", "nodecov('x')"]
-    nodes, _, values = every_graph(n, directed, terms)
-    _, bound, _ = seen_of(EVIDENCE["constant"](n, directed), " + ".join(terms), nodes)
-    listed = everything(bound, 3, nodes)
-    assert sorted(listed.graphs.tolist()) == list(range(2 ** len(listed.dyads)))
-    ours = np.repeat(listed.statistics, np.diff(listed.first), axis=0).round(6) + 0.0
-    theirs = values.round(6) + 0.0
-    np.testing.assert_allclose(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)], atol=1e-5)
-    for k in range(0, len(listed.statistics), 37):
-        bits = listed.graphs[listed.first[k]] >> np.arange(len(listed.dyads)) & 1
-        found = bound.graph(nodes.with_edges(listed.dyads[bits == 1]))[1]
-        np.testing.assert_allclose(found, listed.statistics[k], atol=1e-9)
 
 
 def test_a_first_guess_has_the_density_that_the_evidence_has():

@@ -120,3 +120,52 @@ def test_the_choice_of_storage_is_by_memory():
     small, large = (graph_of(n, False, np.empty((0, 2), np.int32)) for n in (5_760, 6_000))
     assert 0 < small.bits.nbytes <= BITSET_BYTES
     assert large.bits.nbytes == 0
+
+
+class TestAttributesByNode:
+    def test_they_are_read_by_label_wherever_attributes_are_given(self):
+        by_node = {"c": 3, "a": 1, "b": 2}
+        network = Network(["a", "b", "c"], [[0, 1]], attributes={"x": by_node})
+        assert network.attributes["x"].tolist() == [1, 2, 3]
+        frame = Network.from_adjacency(network.to_adjacency(), attributes={"x": {0: 5, 2: 7, 1: 6}})
+        assert frame.attributes["x"].tolist() == [5, 6, 7]
+        release = bdp.EdgeFlip(epsilon=2.0, attributes=("x",)).release(network)
+        assert release.outputs[0].attributes["x"].tolist() == [1, 2, 3]
+        release = bdp.EdgeFlip(epsilon=2.0).release(network)
+        model = bdp.ErgmModel("edges + nodecov('x')", attributes={"x": by_node})
+        lists = bdp.ErgmModel("edges + nodecov('x')", attributes={"x": [1, 2, 3]})
+        theta = [-1.0, 0.4]
+        assert model.log_likelihood(release, theta) == lists.log_likelihood(release, theta)
+
+    @pytest.mark.parametrize("make", [Network, Network.from_edges])
+    def test_missing_and_unknown_nodes_are_counted_and_not_named(self, make):
+        """In `from_edges` a node left out was missing in silence."""
+        nodes = {"nodes": ["ann", "bob", "cy"]}
+        options = nodes if make is Network else nodes | {"edges": [("ann", "bob")]}
+        for values, message in (
+            (
+                {"ann": 1, "bob": 2},
+                "without a value for 1 of the 3 nodes, and with values for 0 oth",
+            ),
+            (
+                {"ann": 1, "bob": 2, "cy": 3, "dee": 4},
+                "for 0 of the 3 nodes, and with values for 1 ",
+            ),
+            ({"ann": 1, "dee": 4}, "for 2 of the 3 nodes, and with values for 1 others"),
+        ):
+            with pytest.raises(bdp.InvalidInput, match=message) as caught:
+                make(**options, attributes={"x": values})
+            assert not any(name in str(caught.value) for name in ("ann", "bob", "cy", "dee"))
+
+    def test_errors_about_attributes_name_where_they_are_given(self):
+        release = bdp.EdgeFlip(epsilon=2.0).release(Network(4, [[0, 1]]))
+        with pytest.raises(bdp.InvalidInput) as caught:
+            bdp.ErgmModel("edges + nodematch('club')").fit(release)
+        assert "EdgeFlip(attributes=...)" in str(caught.value)
+        assert "ErgmModel(attributes=...)" in str(caught.value)
+        with pytest.raises(bdp.InvalidInput, match="attributes is a mapping; it must be names"):
+            bdp.EdgeFlip(epsilon=2.0, attributes={"club": {0: "secret"}})
+        holes = Network(["ann", "bob"], attributes={"x": [1, None]})
+        with pytest.raises(bdp.InvalidInput, match="missing for 1 of 2 nodes; fill") as caught:
+            bdp.networks.statistics(holes, "nodecov('x')")
+        assert "bob" not in str(caught.value)

@@ -169,7 +169,7 @@ class BinomialModel:
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of p given the release.
 
@@ -186,8 +186,9 @@ class BinomialModel:
             Draws that each chain leaves out first.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show the engine's own progress.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------

@@ -93,7 +93,7 @@ class HierarchicalBinomialModel:
         chains: int = 4,
         warmup: int = 600,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given a release with groups.
 
@@ -108,7 +108,7 @@ class HierarchicalBinomialModel:
             Draws per chain after `warmup` draws, in which directions are learnt.
         seed : int, optional
             For reproducible draws.
-        progress : bool
+        progress : bool or None
             Nothing is shown: it takes seconds.
 
         Returns

@@ -147,7 +147,7 @@ class MultinomialModel:
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of theta given the release.
 
@@ -168,8 +168,9 @@ class MultinomialModel:
             Draws or sweeps that each chain leaves out first.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show PyMC's or Stan's own progress.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------

@@ -96,7 +96,7 @@ class PoissonModel:
         chains: int = 4,
         warmup: int = 500,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given a release.
 
@@ -111,7 +111,7 @@ class PoissonModel:
             Draws per chain, after `warmup` draws by "gibbs" that aren't kept.
         seed : int, optional
             For reproducible draws.
-        progress : bool
+        progress : bool or None
             Nothing is shown: it takes seconds.
 
         Returns

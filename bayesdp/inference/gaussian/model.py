@@ -205,7 +205,7 @@ class GaussianModel:
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given the release.
 
@@ -223,8 +223,9 @@ class GaussianModel:
             Adaptation draws of NUTS.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show the engine's own progress.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------

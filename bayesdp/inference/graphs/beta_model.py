@@ -83,7 +83,7 @@ class BetaModel:
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given the release, by NUTS.
 
@@ -97,8 +97,9 @@ class BetaModel:
             Draws per chain, after `warmup` draws of adaptation.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show the engine's own progress.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------
@@ -130,7 +131,7 @@ class BetaModel:
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """The posterior that takes the copies for real graphs, for comparison; shaped as `fit`'s.
 

@@ -11,7 +11,7 @@ cancels by the exchange algorithm, and the mechanism's law is part of each tie's
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -22,10 +22,12 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_seed
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.graphs import ergm_dyads
+from bayesdp.inference.graphs.ergm_exchange import sample_jointly, sample_observed
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
+from bayesdp.networks.auxiliary import Auxiliary
 from bayesdp.networks.dyad_table import DyadTable, hidden_table
-from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
@@ -48,10 +50,16 @@ class ErgmModel:
         As "edges + nodematch('grade') + gwesp(0.5)".
     prior : Normal
         Of the coefficients.
-    attributes : mapping of str to array_like, shape (n,)
-        Of nodes, in the release's order, that the analyst knows beside those it holds.
+    attributes : mapping of str to array_like, shape (n,), or to mappings
+        Of nodes, in the release's order, or from each node's label, that the analyst knows beside
+        those it holds.
     dyad_attributes : mapping of str to array_like, shape (n, n)
         For edgecov.
+    constraint : {"max_degree", "none"}
+        Sample space of the model, over which Pr[x | theta] sums to one: the graphs whose degrees
+        are at most the release's public `max_degree` (where it has none, all), or all graphs, of
+        which the bound then only says that this one kept to it. As `bd(maxout=)` and no constraint
+        in R's ergm. The answers differ, by the sign too, where the bound is near usual degrees.
 
     Raises
     ------
@@ -70,6 +78,7 @@ class ErgmModel:
     prior: Normal = field(default_factory=Normal)
     attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
     dyad_attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    constraint: Constraint = "max_degree"
 
     family: ClassVar[str] = "ergm"
 
@@ -77,6 +86,7 @@ class ErgmModel:
         parse(self.formula)
         if not isinstance(self.prior, Normal):
             raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+        check_constraint(self.constraint)
 
     def fit(
         self,
@@ -86,9 +96,10 @@ class ErgmModel:
         draws: int = 4000,
         chains: int = 4,
         warmup: int = 1000,
-        auxiliary: int | Literal["exact"] | None = None,
+        auxiliary: Auxiliary | None = None,
+        tempering: int | None = None,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of the coefficients given the release.
 
@@ -101,21 +112,28 @@ class ErgmModel:
             sampler, which is always possible.
         draws, chains, warmup : int
             Kept draws of each chain, after `warmup` draws of adaptation.
-        auxiliary : int, "exact" or None
-            Proposals of each auxiliary graph of the exchange; too few bias the answer. None for
-            twice the number of dyads; "exact" draws them exactly, on very few nodes.
+        auxiliary : int, "exact", "tempered" or None
+            Where the joint sampler takes the model's normalizing constant from: "exact" lists all
+            graphs, of at most 22 dyads; "tempered" takes chains that cross between sparse and dense
+            graphs; a number is that of the proposals of auxiliary graphs, of which too few bias the
+            answer. None takes "exact", or "tempered" for up to three coefficients and 5,000 dyads,
+            or else twice as many proposals as there are dyads, at least 1,000.
+        tempering : int, optional
+            Steps of all tempered chains together; 16,000 if not given.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show PyMC's or Stan's own progress.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------
         arviz.InferenceData
             posterior variable "theta" with dimension "term"; by the exchange also "statistics",
             those of the hidden graph. sample_stats, observed_data (the outputs), constant_data
-            (the mechanism's parameters), and attrs: engine and why, versions, guarantee, and
-            "verdict", which says in words whether the chains mixed.
+            (the mechanism's parameters), and attrs: engine and why, the constraint in force,
+            versions, guarantee, and "verdict", which says in words what speaks against the draws;
+            by the joint sampler also "auxiliary", what was used.
 
         Raises
         ------
@@ -127,7 +145,9 @@ class ErgmModel:
         Warns
         -----
         UserWarning
-            If the chains haven't mixed, or ran to graphs without ties or with all.
+            If the chains haven't mixed or ran to graphs without ties or with all; if the
+            normalizing constant isn't known well enough, or auxiliary graphs don't forget where
+            they start; if graphs of the model are nothing like the hidden ones.
         """
         for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
             check_at_least_one(name, value)
@@ -144,8 +164,9 @@ class ErgmModel:
             )
         common: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         if engine == "exchange":
-            drawn = self._exchange(nodes, evidence, auxiliary=auxiliary, tune=warmup, **common)
-        elif engine in ("pymc", "stan"):
+            common |= {"auxiliary": auxiliary, "tempering": tempering, "tune": warmup}
+            return self._exchange(nodes, evidence, release, reason, progress=progress, **common)
+        if engine in ("pymc", "stan"):
             if not closed:
                 raise InvalidInput(
                     f"engine is {engine!r}, but with {self.formula!r} from this release the hidden "
@@ -181,23 +202,22 @@ class ErgmModel:
         InvalidInput
             If the release isn't of graphs.
         """
-        from bayesdp.networks.bayesian import BayesianERGM
-
         check_seed(seed)
         graphs = graphs_in(release)
         if not 0 <= copy < release.copies:
             raise InvalidInput(f"copy is {copy}; the release has {release.copies}, from 0")
         nodes = self._with_covariates(graphs[copy])
-        idata = BayesianERGM(self.formula, self.prior).fit(
-            nodes, draws=draws, tune=warmup, chains=chains, seed=seed
+        drawn, auxiliary, problems = sample_observed(
+            self.formula,
+            nodes,
+            prior=self.prior,
+            draws=draws,
+            tune=warmup,
+            chains=chains,
+            seed=seed,
         )
-        drawn = Draws(
-            {"theta": idata.posterior["theta"].to_numpy()},
-            {name: idata.sample_stats[name].to_numpy() for name in idata.sample_stats},
-            "exchange",
-            _versions(),
-        )
-        return self._result(drawn, nodes, release, "naive: takes the released graph for the real")
+        reason = "naive: takes the released graph for the real"
+        return self._result(drawn, nodes, release, reason, auxiliary, problems)
 
     def log_likelihood(self, release: Release, theta: Any) -> NDArray[np.float64]:
         """log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
@@ -240,23 +260,26 @@ class ErgmModel:
             {**nodes.dyad_attributes, **self.dyad_attributes},
         )
 
-    def _exchange(self, nodes: Network, evidence: Evidence, **options: Any) -> Draws:
-        from bayesdp.networks.hidden import sample_hidden
+    def _exchange(
+        self, nodes: Network, evidence: Evidence, release: Release, reason: str, **options: Any
+    ) -> az.InferenceData:
+        options |= {"prior": self.prior, "constraint": self.constraint}
+        drawn, auxiliary, problems = sample_jointly(self.formula, nodes, evidence, **options)
+        return self._result(drawn, nodes, release, reason, auxiliary, problems)
 
-        drawn = sample_hidden(self.formula, nodes, evidence, prior=self.prior, **options)
-        return Draws(
-            {"theta": drawn.theta, "statistics": drawn.statistics},
-            {
-                "acceptance_rate": drawn.accepted,
-                "hidden_density": drawn.density,
-                "auxiliary_density": drawn.auxiliary_density,
-            },
-            "exchange",
-            _versions(),
-        )
+    def _sample_space(self, release: Release) -> str:
+        """The constraint in force, as "max_degree = 8" or "none"."""
+        most = evidence_in(release).max_degree
+        return "none" if most is None or self.constraint == "none" else f"max_degree = {most}"
 
     def _result(
-        self, drawn: Draws, nodes: Network, release: Release, reason: str
+        self,
+        drawn: Draws,
+        nodes: Network,
+        release: Release,
+        reason: str,
+        auxiliary: str | None = None,
+        problems: Sequence[str] = (),
     ) -> az.InferenceData:
         names = bind(self.formula, nodes).names
         return network_inference_data(
@@ -269,12 +292,9 @@ class ErgmModel:
                 "family": self.family,
                 "formula": self.formula,
                 "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
+                "constraint": self._sample_space(release),
                 "engine_reason": reason,
+                **({} if auxiliary is None else {"auxiliary": auxiliary}),
             },
+            problems=problems,
         )
-
-
-def _versions() -> dict[str, str]:
-    import numba
-
-    return {"numba": numba.__version__, "numpy": np.__version__}

@@ -40,7 +40,7 @@ _DECREMENT = 1e-8  # what a Newton step could still gain of log-likelihood at a 
 
 def is_closed(bound: BoundFormula, evidence: Evidence) -> bool:
     """Whether the hidden graph sums out: dyads or pairs of them are independent, given all seen."""
-    return is_pairwise(bound) and not evidence.statistics and not evidence.degrees
+    return is_pairwise(bound) and evidence.dyadwise
 
 
 def sample_dyads(
@@ -54,7 +54,7 @@ def sample_dyads(
     chains: int,
     warmup: int,
     seed: int | None,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Draws:
     """Draw coefficients given what was seen of a hidden graph, by NUTS.
 
@@ -70,7 +70,7 @@ def sample_dyads(
     engine : {"pymc", "stan"}
     draws, chains, warmup : int
     seed : int or None
-    progress : bool
+    progress : bool or None
 
     Returns
     -------

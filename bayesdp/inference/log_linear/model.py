@@ -119,7 +119,7 @@ class LogLinearModel:
         warmup: int = 1000,
         thin: int = 2,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         cells: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given the release.
@@ -139,8 +139,9 @@ class LogLinearModel:
             Iterations a draw.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Nothing is shown.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
         cells : bool, optional
             Whether to keep "probability", each cell's. By default where there are at most 4,096.
 
@@ -181,7 +182,7 @@ class LogLinearModel:
             )
         from bayesdp.engines.log_linear import sample
 
-        drawn = sample(setting.problem, summed=run == "hmc", **given)
+        drawn = sample(setting.problem, summed=run == "hmc", progress=progress, **given)
         return self._result(drawn, release, setting, reason, cells)
 
     def fit_naive(

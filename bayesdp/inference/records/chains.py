@@ -14,6 +14,7 @@ from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.inference.counts.multinomial_response import Responses
 from bayesdp.inference.records.functions import call
 from bayesdp.inference.records.release import AdditiveLaw
+from bayesdp.progress import Step, no_step
 
 Floats = NDArray[np.float64]
 Sizes = Sequence[tuple[int, float]]
@@ -122,9 +123,16 @@ def of_counts(
 
 
 def sample(
-    run: Run, start: Start, *, draws: int, chains: int, warmup: int, seed: int | None
+    run: Run,
+    start: Start,
+    *,
+    draws: int,
+    chains: int,
+    warmup: int,
+    seed: int | None,
+    step: Step = no_step,
 ) -> Chains:
-    """Independent chains, each from its own start.
+    """Independent chains, each from its own start; `step` is told of each that is done.
 
     Raises
     ------
@@ -140,6 +148,7 @@ def sample(
         if status != augmentation_records.GOOD:
             raise _failure(status)
         found.append(kept)
+        step(1)
     theta, n, rate, log_law = (np.stack(each) for each in zip(*found, strict=True))
     return Chains(theta, n, rate, log_law)
 

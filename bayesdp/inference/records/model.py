@@ -36,6 +36,7 @@ from bayesdp.inference.result import inference_data
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.base import Mechanism
+from bayesdp.progress import bar
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class RecordModel:
         chains: int = 4,
         warmup: int = 1000,
         seed: int | None = None,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior of the parameters given the release.
 
@@ -178,6 +180,9 @@ class RecordModel:
             Sweeps that each chain leaves out first.
         seed : int, optional
             For reproducible draws.
+        progress : bool or None
+            Whether to show which chains are done and the time left, from the fifth second on; None
+            for where standard error is a terminal.
 
         Returns
         -------
@@ -208,9 +213,10 @@ class RecordModel:
         mechanism = release.mechanism
         sizes = self._sizes_of(mechanism)
         run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)
-        drawn = record_chains.sample(
-            run, self._started, draws=draws, chains=chains, warmup=warmup, seed=seed
-        )
+        with bar(progress, chains, "chains") as step:
+            drawn = record_chains.sample(
+                run, self._started, draws=draws, chains=chains, warmup=warmup, seed=seed, step=step
+            )
         return self._result(drawn, release, _REASON if engine == "auto" else "asked for", sizes)
 
     def _started(self, rng: np.random.Generator) -> Floats:

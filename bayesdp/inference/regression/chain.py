@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ from bayesdp.inference.regression.coordinates import Space, read_moments, sample
 from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden, first_point, white_space
 from bayesdp.networks.compiling import kernel
+from bayesdp.progress import Step, no_step
 
 _LENGTH = 2.4  # of a trajectory: with a random length, near the best for a normal density
 _ACCEPTED = {False: 0.75, True: 0.9}  # aimed at, by whether all noise is Gaussian
@@ -58,7 +59,7 @@ def sample_moments(
     chains: int,
     warmup: int,
     seed: int | None,
-    progress: Callable[[float], None] = lambda done: None,
+    step: Step = no_step,
 ) -> Moments:
     """Draws of the moments given what was released of them.
 
@@ -68,7 +69,7 @@ def sample_moments(
         If no point with a density is found.
     """
     generators = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(chains)]
-    space, kept, stats = sample_coordinates(hidden, generators, draws, warmup, progress)
+    space, kept, stats = sample_coordinates(hidden, generators, draws, warmup, step)
     uniform = np.stack([rng.random(draws) for rng in generators])
     read = [read_moments(q, each, space) for q, each in zip(kept, uniform, strict=True)]
     n, mean, rows = (np.stack(each) for each in zip(*read, strict=True))
@@ -91,7 +92,7 @@ def sample_coordinates(
     generators: Sequence[np.random.Generator],
     draws: int,
     warmup: int,
-    progress: Callable[[float], None] = lambda done: None,
+    step: Step = no_step,
 ) -> tuple[Space, Floats, Floats]:
     """The coordinates that chains run in, draws of them, and statistics; a generator a chain."""
     space, chains = white_space(hidden), len(generators)
@@ -116,9 +117,9 @@ def sample_coordinates(
             space, points = _whitened(space, [each[0] for each in made])
             steps = [float(each[1][-1, 2]) for each in made]
             spent += adapting + keeping
-            progress(spent / (warmup + draws))
+            step(adapting + keeping)
         made = run(max(warmup - spent, 1), draws)
-        progress(1.0)
+        step(warmup + draws - spent)
     return space, np.stack([each[0] for each in made]), np.stack([each[1] for each in made])
 
 

@@ -25,8 +25,7 @@ the chosen ones is lost; a regression on all columns uses all numbers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -42,6 +41,7 @@ from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
+from bayesdp.progress import bar
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class LinearRegression:
         chains: int = 4,
         warmup: int = 600,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given the release.
 
@@ -157,8 +157,9 @@ class LinearRegression:
             Adaptation draws of each chain.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Whether to show a progress bar.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------
@@ -184,9 +185,9 @@ class LinearRegression:
         if engine not in ("auto", "hmc"):
             raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'hmc'")
         given = self.read(release)
-        with _bar(progress) as step:
+        with bar(progress, warmup + draws) as step:
             found = sample_moments(
-                given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed, progress=step
+                given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed, step=step
             )
         rng = np.random.default_rng(None if seed is None else [seed, 1])
         rows = found.rows * np.sqrt(found.n)[..., None, None]
@@ -250,16 +251,3 @@ class LinearRegression:
             coords={"coefficient": list(given.names)},
             dims={name: [] for name in drawn.posterior if name != "beta"},
         )
-
-
-@contextmanager
-def _bar(shown: bool) -> Iterator[Callable[[float], None]]:
-    """A function that takes what share of the work is done."""
-    if not shown:
-        yield lambda done: None
-        return
-    from rich.progress import Progress
-
-    with Progress() as bar:
-        task = bar.add_task("sampling", total=1.0)
-        yield lambda done: bar.update(task, completed=done)

@@ -134,7 +134,7 @@ class LogisticRegression:
         warmup: int = 1000,
         thin: int = 2,
         seed: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> az.InferenceData:
         """Draw from the posterior given the release.
 
@@ -155,8 +155,9 @@ class LogisticRegression:
             Iterations a draw.
         seed : int, optional
             For reproducible draws.
-        progress : bool
-            Nothing is shown yet.
+        progress : bool or None
+            Whether to show progress and the time left, from the fifth second on, or the engine's
+            own at once; None for where standard error is a terminal.
 
         Returns
         -------
@@ -182,7 +183,7 @@ class LogisticRegression:
         given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
         setting = setting_of(self, release)
         run, reason = chosen(engine, setting)
-        drawn = sampled(setting, summed=run == "hmc", **given)
+        drawn = sampled(setting, summed=run == "hmc", progress=progress, **given)
         return self._result(drawn, release, setting, reason)
 
     def fit_naive(

@@ -37,7 +37,7 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
             known = ", ".join(sorted(map(repr, network.attributes))) or "none"
             raise InvalidInput(
                 f"attributes names {name!r}, which the network's nodes don't have; they have: "
-                f"{known}"
+                f"{known}; give values with the graph, as Network(attributes={{name: ...}})"
             )
     if not isinstance(network.nodes, range):
         _labels(network)
@@ -50,9 +50,11 @@ def check_attribute_names(attributes: Any) -> tuple[str, ...]:
     """Names of node attributes as a tuple, each once, else InvalidInput."""
     names = tuple(attributes) if isinstance(attributes, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        given = "a mapping" if isinstance(attributes, Mapping) else repr(attributes)
         raise InvalidInput(
-            f"attributes is {attributes!r}; it must be names of node attributes, each once, for "
-            'example ("grade",)'
+            f"attributes is {given}; it must be names of node attributes, each once, for "
+            'example ("grade",); their values come with the graph, as '
+            "Network(attributes={name: {node: value}})"
         )
     return names
 
@@ -202,3 +204,20 @@ def tie_records(network: Network) -> NDArray[Any]:
     )
     records["source"], records["target"] = labels[network.edges[:, 0]], labels[network.edges[:, 1]]
     return records
+
+
+def known_nodes(mechanism: Any) -> Network:
+    """As many nodes as the mechanism's field `nodes`, without ties, numbered in label order.
+
+    Raises
+    ------
+    InvalidInput
+        If the field is None.
+    """
+    if mechanism.nodes is None:
+        raise InvalidInput(
+            f"the mechanism {mechanism.name!r} doesn't say how many nodes the graph has; where you "
+            "know: bdp.Release.of(dataclasses.replace(release.mechanism, nodes=...), "
+            "outputs=release.outputs)"
+        )
+    return Network(mechanism.nodes)

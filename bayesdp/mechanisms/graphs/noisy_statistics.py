@@ -218,10 +218,7 @@ class NoisyStatisticsMechanism:
         return np.asarray(np.where(np.all(possible, axis=-1), np.sum(law, axis=0), -np.inf))
 
     def evidence(self, output: Any) -> Evidence:
-        """What a copy says of the hidden graph, as a chain follows it.
-
-        A bound on degrees isn't part of it: the model of the graph has to respect that.
-        """
+        """What a copy says of the hidden graph, as a chain follows it, and its bound on degrees."""
         rounded = [
             0.0 if whole and g == 1 else g
             for whole, g in zip(self.frame.whole, self.granularity, strict=True)

@@ -23,11 +23,12 @@ rarely of use.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import order_of_copies
+from bayesdp.mechanisms.graphs.network_columns import known_nodes
 from bayesdp.mechanisms.graphs.triangle_sensitivity import triangles
 from bayesdp.mechanisms.noise.cauchy import (
     cauchy_draw,
@@ -45,6 +47,7 @@ from bayesdp.mechanisms.noise.cauchy import (
 )
 from bayesdp.mechanisms.noise.pure import pure_profile
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.networks.evidence import Evidence, SeenTriangles
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
@@ -74,8 +77,8 @@ class NoisyTrianglesMechanism:
         one follows the graph more closely, and leaves less of epsilon for the count. By default
         the larger of epsilon / sqrt(2) and log(2 cosh(epsilon) - 1).
     nodes : int, optional
-        Their public number, from 3 to 1,000,000: other graphs are then refused, and a promise
-        under NODE can be stated.
+        Their public number, from 3 to 1,000,000: other graphs are then refused, a promise under
+        NODE can be stated, and models of graphs can read the release.
 
     Raises
     ------
@@ -225,13 +228,16 @@ class NoisyTrianglesMechanism:
             law = np.where(z == end, cauchy_log_upper(further, scale), law)
         return np.asarray(np.where(possible, law, -np.inf))
 
-    def evidence(self, output: Any) -> NoReturn:
-        """There is none that a chain can follow tie by tie. Raises InvalidInput."""
-        raise InvalidInput(
-            "the noise's width depends on the whole hidden graph through its smooth sensitivity, "
-            "so a chain can't follow this release tie by tie; logp(output, network) is exact, and "
-            "for inference release bdp.NoisyStatistics('triangle') or bdp.EdgeFlip instead"
-        )
+    def evidence(self, output: Any) -> Evidence:
+        """What a copy says of the hidden graph: the law, with the noise's width of each graph.
+
+        Raises
+        ------
+        InvalidInput
+            If the number of nodes isn't known.
+        """
+        seen = SeenTriangles(self.check_output(output), self.beta, self.alpha, FURTHEST)
+        return dataclasses.replace(Evidence.of_statistics(known_nodes(self)), triangles=(seen,))
 
     def pairs(self) -> list[Pair]:
         """A tie of two nodes that know nobody, or everybody, else and the tie of a full graph."""

@@ -21,7 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +35,12 @@ from bayesdp.mechanisms.graphs.degree_truncation import (
     public_places,
     truncated_degrees,
 )
+from bayesdp.mechanisms.graphs.network_columns import known_nodes
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise.lattice import FURTHEST
 from bayesdp.mechanisms.noise.pure import pure_profile, up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.networks.evidence import Evidence, SeenTruncated
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import left, total
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
@@ -55,7 +57,7 @@ _MOST_DEGREE = 100_000
 class TruncatedStatisticsMechanism:
     """Release statistics of the graph cut to `max_degree` ties a node, each with Laplace noise.
 
-    The statistic is an undirected Network, an output one number for each statistic.
+    The statistic is an undirected Network, an output one number a statistic.
 
     Parameters
     ----------
@@ -68,14 +70,14 @@ class TruncatedStatisticsMechanism:
         D, from 1 to 100,000. Public, chosen without the data.
     weights : tuple of float, optional
         Shares of epsilon, one a statistic, positive; by default equal.
+    nodes : int, optional
+        Their public number: others are then refused, and models of graphs can read the release.
 
     Raises
     ------
     InvalidInput
         If a parameter is out of its range, or a term isn't a sum of functions of degrees.
 
-    Notes
-    -----
     The module's docstring has the promise, `bayesdp.mechanisms.graphs.degree_truncation` the proof.
     """
 
@@ -83,6 +85,7 @@ class TruncatedStatisticsMechanism:
     epsilon: float
     max_degree: int
     weights: tuple[float, ...] | None = None
+    nodes: int | None = None
 
     name: ClassVar[str] = "truncated_statistics"
     n: ClassVar[None] = None
@@ -98,6 +101,8 @@ class TruncatedStatisticsMechanism:
         count = len(degree_sums(self.formula, self.max_degree))
         if self.weights is not None:
             object.__setattr__(self, "weights", _check_weights(self.weights, count))
+        if self.nodes is not None:
+            object.__setattr__(self, "nodes", check_at_least_one("nodes", self.nodes))
         _noises(self)
 
     @property
@@ -158,6 +163,10 @@ class TruncatedStatisticsMechanism:
                 "the network is directed; degrees are those of undirected ones: drop the "
                 "directions first, if that answers your question"
             )
+        if self.nodes not in (None, network.n):
+            raise InvalidInput(
+                f"the network has {network.n} nodes; this mechanism is for nodes = {self.nodes}"
+            )
         for s, noise in zip(self.statistics, self.noises, strict=True):
             if network.n * max(s.values) > FURTHEST * min(Fraction(noise.step), s.unit):
                 raise InvalidInput(
@@ -206,24 +215,26 @@ class TruncatedStatisticsMechanism:
                 f"output has shape {z.shape}; its last axis must have length {len(self.noises)}, "
                 f"for {', '.join(s.name for s in self.statistics)}"
             )
-        if isinstance(statistic, Sequence):
-            values = np.stack([self.exact(graph) for graph in statistic])
-        else:
-            values = self.exact(statistic)
+        several = isinstance(statistic, Sequence)
+        graphs = statistic if several else [statistic]
+        values = np.stack([self.exact(graph) for graph in graphs])[slice(None) if several else 0]
         laws = [noise.logp(z[..., k], values[..., k]) for k, noise in enumerate(self.noises)]
         return np.asarray(sum(laws))
 
-    def evidence(self, output: Any) -> NoReturn:
-        """There is none that a chain can follow tie by tie. Raises InvalidInput."""
-        raise InvalidInput(
-            "which ties are kept depends on the whole hidden graph, so a chain can't follow this "
-            "release tie by tie; logp(output, network) is exact, and for inference at edge level "
-            "release bdp.NoisyStatistics or bdp.EdgeFlip instead"
+    def evidence(self, output: Any) -> Evidence:
+        """What a copy says of the hidden graph, whose nodes, if known, are in label order."""
+        seen = SeenTruncated(
+            self.max_degree,
+            np.array([[float(f) for f in s.values] for s in self.statistics]),
+            np.array(self.check_output(output), dtype=np.float64),
+            np.array([float(noise.scale) for noise in self.noises]),
+            np.array([float(noise.step) for noise in self.noises]),
         )
+        return dataclasses.replace(Evidence.of_statistics(known_nodes(self)), truncated=(seen,))
 
     def pairs(self) -> list[Pair]:
         """All dyads of one node changed: in an empty graph, and of a full one's last node."""
-        nodes = self.max_degree + 1
+        nodes = self.nodes or self.max_degree + 1
         star = [[0, other] for other in range(1, nodes)]
         full = np.argwhere(np.triu(np.ones((nodes, nodes)), 1))
         return [

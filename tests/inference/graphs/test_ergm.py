@@ -257,9 +257,3 @@ def test_a_release_of_something_else_is_refused():
         bdp.ErgmModel("edges").fit(release)
     with pytest.raises(bdp.InvalidInput, match="must be a Normal"):
         bdp.ErgmModel("edges", prior=(0, 1))
-
-
-def test_laws_that_are_not_local_are_refused(florentine):
-    release = bdp.NoisyTriangles(epsilon=2.0).release(florentine)
-    with pytest.raises(bdp.InvalidInput, match=r"bdp\."):
-        bdp.ErgmModel("edges").fit(release)

@@ -299,7 +299,7 @@ def test_search_for_worse_neighbours_finds_none():
         (lambda: bdp.Release.of(bdp.NoisyTriangles(), outputs=[True]), "output is True"),
         (lambda: bdp.Release.of(bdp.NoisyTriangles(), outputs=[2**53]), "output is"),
         (lambda: bdp.NoisyTrianglesMechanism(1.0, nodes=5).release(karate()), "34 nodes"),
-        (lambda: bdp.NoisyTrianglesMechanism(1.0).evidence(3), "EdgeFlip"),
+        (lambda: bdp.NoisyTrianglesMechanism(1.0).evidence(3), "how many nodes"),
         (lambda: bdp.NoisyTrianglesMechanism(1.0).guarantee(neighbours="node"), "nodes="),
         (lambda: bdp.NoisyTrianglesMechanism(1.0).guarantee(neighbours="add_remove"), "'edge'"),
         (

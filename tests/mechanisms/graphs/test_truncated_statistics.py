@@ -296,7 +296,10 @@ CLUB = karate()
             lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).logp([1, 2], CLUB),
             "shape",
         ),
-        (lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).evidence((3,)), "EdgeFlip"),
+        (
+            lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).evidence((3,)),
+            "how many nodes",
+        ),
         (
             lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).guarantee(
                 neighbours="replace_one"

@@ -1,0 +1,53 @@
+"""Draws of an ERGM's coefficients by the samplers of `bayesdp.networks`, and what was found."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesdp.engines.draws import Draws
+from bayesdp.networks.auxiliary import UNRELIABLE
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.network import Network
+from bayesdp.networks.prior import Normal
+
+Found = tuple[Draws, str, Sequence[str]]
+"""The draws; where the normalizing constant came from; what speaks against the draws."""
+
+
+def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: Any) -> Found:
+    """Coefficients and the hidden graph; options are those of `sample_hidden`."""
+    from bayesdp.networks.hidden import sample_hidden
+
+    with warnings.catch_warnings():  # the verdict has them all, and warns once
+        warnings.filterwarnings("ignore", UNRELIABLE)
+        found = sample_hidden(formula, nodes, evidence, **options)
+    stats = {"acceptance_rate": found.accepted, "hidden_density": found.density}
+    if found.constant.proposals:
+        stats["auxiliary_density"] = found.auxiliary_density
+    posterior = {"theta": found.theta, "statistics": found.statistics}
+    drawn = Draws(posterior, stats, "exchange", _versions())
+    return drawn, str(found.constant.kind), found.problems
+
+
+def sample_observed(formula: str, network: Network, *, prior: Normal, **options: Any) -> Found:
+    """Coefficients given an observed graph; options are those of `BayesianERGM.fit`."""
+    from bayesdp.networks.bayesian import BayesianERGM
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", UNRELIABLE)
+        idata = BayesianERGM(formula, prior).fit(network, **options)
+    stats = {name: idata.sample_stats[name].to_numpy() for name in idata.sample_stats}
+    posterior = {"theta": idata.posterior["theta"].to_numpy()}
+    drawn = Draws(posterior, stats, "exchange", _versions())
+    return drawn, idata.attrs["auxiliary"], json.loads(idata.attrs["problems"])
+
+
+def _versions() -> dict[str, str]:
+    import numba
+
+    return {"numba": numba.__version__, "numpy": np.__version__}

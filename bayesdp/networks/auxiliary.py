@@ -1,0 +1,263 @@
+"""How a fit gets by without the normalising constant, and whether that can be relied on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.dyads import dyads_numbered
+from bayesdp.networks.formula import bind, bind_together
+from bayesdp.networks.listing import MOST_DYADS, listed
+from bayesdp.networks.network import Network
+from bayesdp.networks.normalizer import Floats, Normalizer
+from bayesdp.networks.simulation import Start, default_steps, in_threads
+from bayesdp.networks.tempering import Tempering
+
+Auxiliary = int | Literal["exact", "tempered"]
+UNRELIABLE = "this fit can't be relied on"
+"""How the warning begins of a fit that something speaks against."""
+TEMPERING = 16_000
+"""Steps of the tempered chains, of all together, where none are given."""
+_MOST_POINTS = 20_000  # kinds of graphs that a move may add up
+_MOST_TERMS, _MOST_TEMPERED = 3, 5_000  # coefficients and dyads that tempering is tried on
+_CLOUD = 100  # coefficients that tempering is about
+_JUDGED = 50  # draws that are looked at after a fit
+_LARGEST_ERROR, _FEWEST_EFFECTIVE = 0.2, 100.0  # of log Z
+_UNSURE = 0.02  # share of the draws that may be worse
+_LONG, _LEAST_LONG = 50, 5  # times an auxiliary graph's proposals, to see whether they do
+_FEWEST_JUDGED = 12
+_CHECKING, _SHARE = 20_000_000, 0.15  # proposals for it; or so much of the fit's own
+_MOST_COMPLETE = 2_000_000  # dyads of a complete graph that is made
+_BY_CHANCE = 2e-5  # probability that a comparison finds what isn't there
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Where the normalising constant comes from, in a fit.
+
+    Attributes
+    ----------
+    kind : "exact", "tempered" or int
+        All graphs are listed; chains wander over many coefficients; or it isn't known, and
+        auxiliary graphs are drawn by so many proposals.
+    most : int or None
+        What no degree of the sample space exceeds.
+    listed : Normalizer or None
+    tempering : Tempering or None
+    steps : int
+        Of the tempered chains.
+    """
+
+    kind: Auxiliary
+    most: int | None = None
+    listed: Normalizer | None = None
+    tempering: Tempering | None = None
+    steps: int = 0
+
+    @classmethod
+    def of(
+        cls, formula: str, nodes: Network, given: Auxiliary | None, steps: int | None,
+        offset: Any = None, *, most: int | None = None,
+    ) -> Constant:  # fmt: skip
+        """As asked for; or the first that is possible of exact, tempered and auxiliary graphs.
+
+        Tempering isn't possible where the sample space has a bound on degrees, `most`: dyads
+        depend on each other then in every model.
+
+        Raises
+        ------
+        InvalidInput
+            If what is asked for isn't possible or isn't known.
+        """
+        steps = TEMPERING if steps is None else check_at_least_one("tempering", steps)
+        if isinstance(given, str) and given not in ("exact", "tempered"):
+            raise InvalidInput(
+                f"auxiliary is {given!r}; it must be a number, 'exact', 'tempered' or None"
+            )
+        if given == "exact" or (given is None and nodes.dyads <= MOST_DYADS):
+            found = listed(formula, nodes, offset, most=most)
+            if given == "exact" or len(found.count) <= _MOST_POINTS:
+                return cls("exact", most, listed=found)
+        terms = len(bind(formula, nodes.with_edges(())).names)
+        bounded = most is not None and most < nodes.n - 1
+        if given == "tempered" and bounded:
+            raise InvalidInput(
+                f"auxiliary is 'tempered', and the sample space has degrees up to {most} alone; "
+                "take a number of proposals, or None"
+            )
+        few = terms <= _MOST_TERMS and nodes.dyads <= _MOST_TEMPERED and not bounded
+        if given == "tempered" or (given is None and few):
+            return cls(
+                "tempered", most, tempering=Tempering.of(formula, nodes, offset), steps=steps
+            )
+        return cls(default_steps(nodes, given, "auxiliary"), most)
+
+    @property
+    def reason(self) -> str:
+        """Why the constant comes from there, in words."""
+        if self.kind == "exact":
+            return "few enough nodes to list all graphs, so the likelihood's constant is a sum"
+        if self.kind == "tempered":
+            return "tempered chains know the likelihood's constant, across sparse and dense graphs"
+        return "the likelihood's constant is intractable; auxiliary graphs cancel it"
+
+    @property
+    def proposals(self) -> int:
+        """Of each auxiliary graph; 0 where none are drawn."""
+        return self.kind if isinstance(self.kind, int) else 0
+
+
+def normalizer_about(
+    tempering: Tempering, draws: Floats, steps: int, generator: np.random.Generator
+) -> Normalizer:
+    """The normalising constant about draws of the coefficients, shape (draws, terms)."""
+    return tempering.normalizer(_cloud(draws, generator), steps, generator)
+
+
+def _cloud(draws: Floats, generator: np.random.Generator) -> Floats:
+    """Half of it draws, half draws that differences of others are added to: three times as wide."""
+    half = _CLOUD // 2
+    a, b, c, d = generator.integers(len(draws), size=(4, half))
+    return np.vstack([draws[a], draws[b] + draws[c] - draws[d]])
+
+
+def covers(normalizer: Normalizer, theta: Floats) -> bool:
+    """Whether log Z is known well enough at nearly all coefficients, shape (draws, terms)."""
+    if normalizer.exact:
+        return True
+    poor = normalizer.error(theta) > _LARGEST_ERROR
+    poor |= normalizer.effective(theta) < _FEWEST_EFFECTIVE
+    return bool(poor.mean() <= _UNSURE)
+
+
+def thinned(theta: Floats, size: int = _JUDGED) -> Floats:
+    """So many of the draws, shape (chains, draws, terms), evenly spaced; shape (size, terms)."""
+    flat = theta.reshape(-1, theta.shape[-1])
+    return flat[np.linspace(0, len(flat) - 1, min(size, len(flat))).astype(np.int64)]
+
+
+def problems_of_constant(
+    normalizer: Normalizer, theta: Floats, ties: Floats, generator: np.random.Generator
+) -> list[str]:
+    """What speaks against a fit under a normalising constant, in words.
+
+    Parameters
+    ----------
+    normalizer : Normalizer
+    theta : ndarray of float, shape (chains, draws, terms)
+    ties : ndarray of float, shape (graphs,)
+        How many ties the observed graph has, or hidden ones have.
+    generator : numpy Generator
+    """
+    judged = thinned(theta)
+    found = []
+    if not covers(normalizer, judged):
+        found.append(
+            "the normalising constant isn't known well enough at the draws: its standard error "
+            f"is up to {normalizer.error(judged).max():.2g} in logarithms; give more steps "
+            "(tempering), or tighten the prior"
+        )
+    return [*found, *_runaway(normalizer.draw_ties(judged, generator), ties)]
+
+
+def problems_of_auxiliary(
+    formula: str, network: Network, offset: Any, theta: Floats, constant: Constant, ties: Floats,
+    generator: np.random.Generator,
+) -> list[str]:  # fmt: skip
+    """What speaks against a fit with auxiliary graphs, in words.
+
+    At some of the draws, graphs are drawn as auxiliary ones were, from the network, and by many
+    more proposals from the graph without ties and, where it is in the sample space, from the
+    complete one. Where their laws differ,
+    auxiliary graphs stayed in the phase that they started from.
+
+    Parameters
+    ----------
+    formula : str
+    network : Network
+        The observed one, or a hidden one.
+    offset : array_like of shape (n, n), or (pairs, values, constant), or None
+    theta : ndarray of float, shape (chains, draws, terms)
+    constant : Constant
+    ties : ndarray of float, shape (graphs,)
+        How many ties the observed graph has, or hidden ones have.
+    generator : numpy Generator
+    """
+    proposals = constant.proposals
+    own = theta.shape[0] * theta.shape[1] * proposals
+    allowed = max(_CHECKING, int(_SHARE * own))
+    judged = thinned(theta, min(_JUDGED, max(_FEWEST_JUDGED, allowed // (2 * _LONG * proposals))))
+    longer = int(np.clip(allowed // (2 * len(judged) * proposals), _LEAST_LONG, _LONG)) * proposals
+    bound, places = bind_together([formula, "edges"], network)
+    bound = bound.within(constant.most)
+    padded = np.pad(judged, ((0, 0), (0, len(bound.names) - judged.shape[1])))
+    starts = {"used": (network, proposals), "empty": (network.with_edges(()), longer)}
+    if network.dyads <= _MOST_COMPLETE and bound.model.most >= network.n - 1:
+        starts["complete"] = (
+            network.with_edges(
+                dyads_numbered(np.arange(network.dyads), network.n, network.directed)
+            ),
+            longer,
+        )
+    drawn = {
+        name: _ends(Start.of(bound, graph, offset), padded, steps, generator)
+        for name, (graph, steps) in starts.items()
+    }
+    found = []
+    mean = {name: f"{values[:, places[1][0]].mean():,.0f}" for name, values in drawn.items()}
+    if any(_differ(drawn["used"], drawn[name]) for name in starts):
+        found.append(
+            f"auxiliary graphs of {proposals:,} proposals don't forget where they start: at these "
+            f"draws they have {mean['used']} ties on average, and after {longer:,} proposals "
+            + ", ".join(f"{mean[name]} from the {name} graph" for name in starts if name != "used")
+            + "; leave auxiliary out or give more, or change a term (gwesp instead of triangle)"
+        )
+    return [*found, *_runaway(drawn["empty"][:, places[1][0]], ties)]
+
+
+def _ends(
+    start: Start, theta: Floats, steps: int, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Statistics of one graph at each of the coefficients, after so many proposals."""
+
+    def end(work: tuple[Floats, np.random.Generator]) -> Floats:
+        return np.asarray(start.trace(*work, 1, steps, 1)[0][0])
+
+    return np.array(in_threads(end, list(zip(theta, generator.spawn(len(theta)), strict=True))))
+
+
+def _differ(used: Floats, long: Floats) -> bool:
+    """Whether some statistic has another mean, or too many values beyond all of the others."""
+    m = len(used)
+    change = long - used
+    spread = change.std(axis=0, ddof=1) / math.sqrt(m) if m > 1 else np.zeros(change.shape[1])
+    moved = spread > 0
+    ratio = np.abs(change.mean(axis=0)[moved]) / spread[moved]
+    if (2 * stats.t.sf(ratio, m - 1) < _BY_CHANCE).any():
+        return True
+    if (~moved & (change[0] != 0) & (m > _FEWEST_JUDGED // 2)).any():
+        return True
+    above = (long > used.max(axis=0)).sum(axis=0)
+    below = (long < used.min(axis=0)).sum(axis=0)
+    most = int(max(above.max(), below.max()))
+    return math.comb(2 * m - most, m) / math.comb(2 * m, m) < _BY_CHANCE
+
+
+def _runaway(simulated: Floats, ties: Floats) -> list[str]:
+    """That graphs of the model are nothing like those it was fitted to."""
+    low, high = simulated.min(), simulated.max()
+    room = (high - low) / 2
+    if len(simulated) < _FEWEST_JUDGED or low - room <= np.median(ties) <= high + room:
+        return []
+    return [
+        f"graphs simulated at these draws have {low:,.0f} to {high:,.0f} ties, and those that the "
+        f"model is fitted to {np.median(ties):,.0f}: the model is degenerate where these "
+        "coefficients lie; change a term (gwesp instead of triangle) or the prior"
+    ]

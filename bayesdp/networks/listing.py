@@ -1,0 +1,98 @@
+"""The normalising constant of a model on few nodes, all of whose graphs are listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayesdp.errors import InvalidInput
+from bayesdp.networks.compiling import kernel
+from bayesdp.networks.dyads import dyads_numbered
+from bayesdp.networks.formula import bind_together
+from bayesdp.networks.graph import attach, detach, empty_graph, grown
+from bayesdp.networks.markov import changes_at
+from bayesdp.networks.network import Network
+from bayesdp.networks.normalizer import Normalizer, Points, merged
+from bayesdp.networks.offset import dyad_offset, offset_from
+
+MOST_DYADS = 22
+
+
+def listed(
+    formula: str, nodes: Network, offset: Any = None, *, most: int | None = None
+) -> Normalizer:
+    """Every kind of graph of the sample space, by its statistics, and how many there are of it.
+
+    Parameters
+    ----------
+    formula : str
+    nodes : Network
+        Its own ties aren't read.
+    offset : array_like of shape (n, n), or (pairs, values, constant), or None
+        Added to the log-odds of dyads.
+    most : int or None
+        Graphs with a larger degree, out-degree if directed, aren't in the sample space.
+
+    Raises
+    ------
+    InvalidInput
+        If there are more than `MOST_DYADS` dyads.
+    """
+    if nodes.dyads > MOST_DYADS:
+        raise InvalidInput(
+            f"auxiliary is 'exact', and nodes have {nodes.dyads:,} dyads; all graphs are listed up "
+            f"to {MOST_DYADS}: take 'tempered', a number of proposals, or None"
+        )
+    bare = nodes.with_edges(())
+    bound, places = bind_together([formula, "edges"], bare)
+    dyads = dyads_numbered(np.arange(nodes.dyads), nodes.n, nodes.directed).astype(np.int32)
+    values = np.empty((1 << len(dyads), len(bound.names)))
+    shift, degree = np.zeros(len(values)), np.zeros(len(values), dtype=np.int64)
+    own = offset_from(offset, nodes.n, nodes.directed)
+    empty = empty_graph(nodes.n, nodes.directed)
+    _list_all(empty, bound.model, own, dyads, bound.at_empty.copy(), values, shift, degree)
+    if most is not None and most < nodes.n - 1:
+        values, shift = values[degree <= most], shift[degree <= most]
+    first, kind = merged(values)
+    weight = np.bincount(kind, np.exp(shift - shift.max()))
+    points = Points(
+        np.ascontiguousarray(values[first][:, places[0]].T), np.log(weight) + shift.max()
+    )
+    count = np.bincount(kind).astype(np.float64)
+    ties = values[first, int(places[1][0])]
+    return Normalizer(points, ties, count, points.log_weight[None], exact=True)
+
+
+@kernel
+def _list_all(
+    graph: Any, model: Any, offset: Any, dyads: Any, statistics: Any, values: Any, shift: Any,
+    degree: Any,
+) -> Any:  # fmt: skip
+    """Every graph once, each but one tie from the last (Gray): statistics, offset, degree."""
+    change = np.empty(len(statistics))
+    code = 0
+    added = 0.0
+    for g in range(len(values)):
+        values[g], shift[g], degree[g] = statistics, added, graph.degree[: graph.n].max()
+        d = 0  # the ruler sequence: the dyad that the g-th change flips
+        while d < len(dyads) and (g >> d) & 1:
+            d += 1
+        if d == len(dyads):
+            break
+        i, j = np.int64(dyads[d, 0]), np.int64(dyads[d, 1])
+        present = (code >> d) & 1
+        changes_at(graph, model, i, j, present, change)
+        code ^= 1 << d
+        if present:
+            e = 0
+            while graph.edges[e, 0] != i or graph.edges[e, 1] != j:
+                e += 1
+            detach(graph, e)
+            statistics -= change
+            added -= dyad_offset(offset, i, j)
+        else:
+            if attach(graph, i, j):
+                graph = grown(graph)
+            statistics += change
+            added += dyad_offset(offset, i, j)

@@ -1,0 +1,134 @@
+r"""The normalising constant of a model as a sum over points that stand for all graphs.
+
+    Z(theta)  =  sum over graphs y of exp(theta . s(y))  =  sum over k of exp(theta . s_k + w_k)
+
+exactly where all graphs are listed, with w_k the logarithm of how many have the statistics s_k
+(`listing`); else estimated, from a chain that wanders over many coefficients (`tempering`).
+Either way Z is a function of theta that costs one pass over the points: a posterior needs no
+auxiliary graphs, and so none that stays in the phase that it starts from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.networks.compiling import kernel
+
+Floats = NDArray[np.float64]
+_NEGLIGIBLE = -35.0  # exp of it, times a million points, is nothing beside 1
+
+
+class Points(NamedTuple):
+    """Statistics and their weights, as kernels read them; none where Z isn't known.
+
+    Attributes
+    ----------
+    statistics : ndarray of float, shape (terms, points)
+    log_weight : ndarray of float, shape (points,)
+    """
+
+    statistics: Floats
+    log_weight: Floats
+
+
+def no_points(terms: int) -> Points:
+    """Where Z isn't known, and auxiliary graphs are drawn."""
+    return Points(np.empty((terms, 0)), np.empty(0))
+
+
+@kernel
+def log_constant(points: Any, theta: Any, room: Any) -> Any:
+    """log Z; `room`, shape (points,), is for the kernel's own use."""
+    room[:] = points.log_weight
+    for t in range(len(theta)):
+        own, coefficient = points.statistics[t], theta[t]
+        for k in range(len(room)):
+            room[k] += coefficient * own[k]
+    top, total = room.max(), 0.0
+    for k in range(len(room)):
+        if room[k] - top > _NEGLIGIBLE:
+            total += math.exp(room[k] - top)
+    return top + math.log(total)
+
+
+@dataclass(frozen=True, eq=False)
+class Normalizer:
+    """Points, and how far what they say can be relied on.
+
+    Attributes
+    ----------
+    points : Points
+    ties : ndarray of float, shape (points,)
+        How many ties the graphs of each point have.
+    count : ndarray of float, shape (points,)
+        How often each was drawn; as many as there are graphs where all are listed.
+    parts : ndarray of float, shape (chains, points)
+        Logarithms of each chain's weights, -inf where it never was; their sum is the points' but
+        for a factor. One row where all graphs are listed.
+    exact : bool
+        Whether all graphs are listed.
+    """
+
+    points: Points
+    ties: Floats
+    count: Floats
+    parts: Floats
+    exact: bool = False
+
+    def log(self, theta: Floats) -> Floats:
+        """log Z, shape (...,), at coefficients of shape (..., terms)."""
+        return np.asarray(special.logsumexp(self._logs(theta), axis=-1))
+
+    def _logs(self, theta: Floats) -> Floats:
+        return np.asarray(theta @ self.points.statistics + self.points.log_weight)
+
+    def effective(self, theta: Floats) -> Floats:
+        """How many equally weighted draws log Z rests on, shape (...,) (Kish 1965)."""
+        weight = special.softmax(self._logs(theta), axis=-1)
+        share = weight**2 / self.count
+        return np.asarray(1.0 / share.sum(axis=-1))
+
+    def error(self, theta: Floats) -> Floats:
+        """Standard errors of log Z less its mean over the coefficients given, shape (thetas,).
+
+        By the jackknife over chains: a posterior needs log Z but for a constant.
+        """
+        chains = len(self.parts)
+        if chains < 2:
+            return np.zeros(len(theta))
+        power = theta @ self.points.statistics
+        each = np.array([special.logsumexp(power + part, axis=1) for part in self.parts])
+        without = np.empty_like(each)
+        for c in range(chains):
+            rest = np.arange(chains) != c
+            without[c] = special.logsumexp(each[rest], axis=0)
+        without -= without.mean(axis=1, keepdims=True)
+        spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt((chains - 1) / chains * spread))
+
+    def mean_ties(self, theta: Floats) -> Floats:
+        """Expected number of ties of the model, shape (...,)."""
+        return np.asarray(special.softmax(self._logs(theta), axis=-1) @ self.ties)
+
+    def draw_ties(self, theta: Floats, generator: np.random.Generator) -> Floats:
+        """Number of ties of a graph of the model at each of the coefficients, shape (thetas,)."""
+        reached = special.softmax(self._logs(theta), axis=-1).cumsum(axis=-1)
+        mark = generator.random(len(theta)) * reached[:, -1]
+        return np.asarray(self.ties[(reached < mark[:, None]).sum(axis=-1)])
+
+
+def merged(statistics: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First of each kind of rows that are alike to nine decimals, and the kind of every row."""
+    kind = np.zeros(len(statistics), dtype=np.int64)
+    for column in statistics.T:
+        own = np.unique(column.round(9), return_inverse=True)[1]
+        kind = np.unique(kind * (own.max() + 1) + own, return_inverse=True)[1]
+    first = np.zeros(kind.max() + 1, dtype=np.int64)
+    first[kind[::-1]] = np.arange(len(kind))[::-1]
+    return first, kind

@@ -1,0 +1,116 @@
+"""Normalising constants by listing and by tempered chains, against all graphs."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from bayesdp.networks import Network, simulate
+from bayesdp.networks.auxiliary import Constant, covers, normalizer_about
+from bayesdp.networks.listing import listed
+from bayesdp.networks.tempering import Tempering
+from tests.networks.hidden_oracles import every_graph
+from tests.networks.oracles import karate, ties
+
+CASES = [
+    (5, False, ["edges", "triangle"]),
+    (6, False, ["edges", "gwesp(0.5)"]),
+    (5, False, ["edges", "nodematch('group')", "gwdegree(0.3)"]),
+    (5, False, ["triangle"]),
+    (4, True, ["edges", "mutual", "gwesp(0.5)"]),
+    (5, False, ["edges", "gwesp(0.5)", "nodecov('x')"]),
+]
+
+
+def cloud(terms: int, size: int = 100) -> np.ndarray:
+    return np.random.default_rng(3).normal(0, 0.7, (size, terms))
+
+
+def log_constants(values: np.ndarray, theta: np.ndarray, shift: np.ndarray | float = 0.0):
+    return special.logsumexp(theta @ values.T + shift, axis=1)
+
+
+@pytest.mark.parametrize(("n", "directed", "terms"), CASES)
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_both_are_the_sum_over_all_graphs(n, directed, terms, with_offset):
+    """Listed to rounding; tempered within 5 standard errors, which are small."""
+    nodes, graphs, values = every_graph(n, directed, terms)
+    offset, shift = None, 0.0
+    if with_offset:
+        offset = np.random.default_rng(7).normal(0, 0.5, (n, n))
+        offset = offset if directed else offset + offset.T
+        np.fill_diagonal(offset, 0.0)
+        shift = np.array([(ties(a, nodes) * offset).sum() for a in graphs])
+    formula, theta = " + ".join(terms), cloud(len(terms), 20)
+    wanted = log_constants(values, theta, shift)
+    whole = listed(formula, nodes, offset)
+    np.testing.assert_allclose(whole.log(theta), wanted, rtol=1e-12)
+    assert whole.exact
+    assert whole.count.sum() == len(graphs)
+    tempered = Tempering.of(formula, nodes, offset).normalizer(
+        cloud(len(terms)), 16_000, np.random.default_rng(1)
+    )
+    error, off = tempered.error(theta), tempered.log(theta) - wanted
+    assert (np.abs(off - off.mean()) < 5 * error + 0.003).all()  # cells are this wide
+    assert error.max() < 0.1
+    assert np.abs(off).max() < 0.15  # the constant itself, not only its differences
+    assert covers(tempered, theta)
+    near = np.array([(ties(a, nodes)).sum() for a in graphs])
+    expected = special.softmax(theta @ values.T + shift, axis=1) @ near
+    np.testing.assert_allclose(whole.mean_ties(theta), expected, rtol=1e-9)
+    np.testing.assert_allclose(tempered.mean_ties(theta), expected, atol=0.05 * near.max())
+
+
+def test_errors_are_as_large_as_they_say():
+    """Over 30 seeds, squares of differences over errors have a mean near 1: jackknifed, of 8."""
+    nodes, _, values = every_graph(6, False, ["edges", "triangle"])
+    theta = cloud(2, 2)
+    wanted = np.diff(log_constants(values, theta))
+    made = Tempering.of("edges + triangle", nodes)
+    ratio = []
+    for seed in range(30):
+        found = made.normalizer(cloud(2), 2_000, np.random.default_rng(seed))
+        # the jackknife's error of a difference is twice that of each less their mean
+        ratio.append(((np.diff(found.log(theta)) - wanted) / (2 * found.error(theta)[0]))[0])
+    assert 0.3 < np.mean(np.square(ratio)) < 4
+
+
+def test_it_crosses_between_phases_where_a_chain_stays():
+    """Ten nodes: at (-3, 1.2) nearly complete graphs have the weight, and a chain from the empty
+    graph sees none of them. Their part of Z is known: ties miss seldom, and never two together."""
+    nodes, theta = Network(10), np.array([[-3.0, 1.2]])
+    stuck = simulate(nodes, "edges + triangle", theta[0], draws=200, burn_in=2_000, interval=100,
+                     seed=1).statistics[0, :, 0]  # fmt: skip
+    assert stuck.max() < 20
+    found = Tempering.of("edges + triangle", nodes).normalizer(
+        theta + np.random.default_rng(1).normal(0, 0.1, (100, 2)), 16_000, np.random.default_rng(1)
+    )
+    dense = found.ties > 30
+    weight = special.softmax(theta @ found.points.statistics + found.points.log_weight)[0]
+    assert weight[dense].sum() > 0.999
+    one_missing = 45 * np.exp(3.0 - 8 * 1.2)  # of the complete graph's weight
+    wanted = -3.0 * 45 + 1.2 * 120 + np.log1p(one_missing)  # two missing add less than 0.003
+    assert found.log(theta)[0] == pytest.approx(wanted, abs=0.15)
+
+
+def test_a_region_that_was_not_looked_at_is_said_to_be():
+    """Planted: karate's constant about coefficients that are far from those asked for."""
+    made = Tempering.of("edges + triangle", karate())
+    rng = np.random.default_rng(1)
+    near = rng.multivariate_normal([-1.96, 0.16], np.diag([0.05, 0.01]) ** 2, 200)
+    away = normalizer_about(made, near - [3.0, 0.0], 4_000, rng)
+    assert covers(away, near - [3.0, 0.0])
+    assert not covers(away, near)
+    assert not covers(normalizer_about(made, near, 16, rng), near)  # nor by so few steps
+
+
+def test_what_is_taken_by_default():
+    few, many = Network(7), Network(200)
+    assert Constant.of("edges + triangle", few, None, None).kind == "exact"
+    assert Constant.of("edges + triangle", Network(8), None, None).kind == "tempered"
+    four = "edges + triangle + gwesp(0.5) + kstar(2)"
+    assert Constant.of(four, Network(30), None, None).kind == 1_000
+    assert Constant.of("edges + triangle", many, None, None).kind == 39_800
+    assert Constant.of(four, Network(30), "tempered", 100).steps == 100
+    real = {"x": np.random.default_rng(1).normal(size=7)}  # of 2^21 graphs no two are alike
+    with_values = Network(7, attributes=real)
+    assert Constant.of("edges + nodecov('x')", with_values, None, None).kind == "tempered"
