@@ -3,7 +3,6 @@
 import io
 import threading
 import time
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -123,26 +122,30 @@ def test_chains_report_each_move_once_and_draw_the_same(fit, monkeypatch):
     np.testing.assert_array_equal(loud, fit(progress=False))
 
 
-def test_other_chains_report_all_their_work(monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "model", "release"),
+    [
+        (
+            "inference.regression.linear",
+            bdp.LinearRegression("y", n=range(20, 200)),
+            noisy_moments_of_any_size,
+        ),
+        ("engines.log_linear", bdp.LogLinearModel("a*b"), noisy_table),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # few draws
+def test_other_chains_report_all_their_work(module, model, release, monkeypatch):
     made = []
 
     @contextmanager
     def counted(shown, total, label="sampling"):
-        made.append([shown, total, 0])
+        made.append([shown, total])
+        told = []
+        yield told.append
+        made[-1].append(sum(told))
 
-        def step(done):
-            made[-1][2] += done
-
-        yield step
-
-    for module in ("inference.regression.linear", "engines.log_linear"):
-        monkeypatch.setattr(f"bayesdp.{module}.bar", counted)
-    options = {"draws": 50, "warmup": 50, "chains": 2, "seed": 1, "progress": True}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # few draws
-        bdp.LinearRegression("y ~ a").fit(noisy_moments_of_any_size(), **options)
-        bdp.LogLinearModel("a + b").fit(noisy_table(), **options)
-    assert len(made) == 2
-    for shown, total, done in made:
-        assert shown
-        assert done == total
+    monkeypatch.setattr(f"bayesdp.{module}.bar", counted)
+    model.fit(release(), draws=50, warmup=50, chains=2, seed=1, progress=True)
+    ((shown, total, done),) = made
+    assert shown
+    assert done == total
