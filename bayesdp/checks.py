@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 def is_number(value: Any) -> bool:
@@ -20,7 +20,7 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise InvalidInput(
-            f"{name} is {value!r}; it must be a whole number, at least 1{also and ' ' + also}"
+            f"{name} is {quoted(value)}; it must be a whole number, at least 1{also and ' ' + also}"
         )
     return int(value)
 
@@ -28,13 +28,13 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
 def check_flag(name: str, value: Any) -> None:
     """Raise InvalidInput unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise InvalidInput(f"{name} is {value!r}; it must be True or False")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be True or False")
 
 
 def check_path(name: str, value: Any) -> Path:
     """Return `value` as a Path if it is a path or a text, else raise InvalidInput."""
     if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
-        raise InvalidInput(f"{name} is {value!r}; it must be a path, as 'results/'")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a path, as 'results/'")
     return Path(value)
 
 
@@ -47,7 +47,7 @@ def check_called(name: str, value: Any, kind: str = "a function") -> None:
 def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Raise InvalidInput unless `value` is one of the texts that are allowed."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidInput(f"{name} is {value!r}; it must be one of {allowed}")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {allowed}")
 
 
 def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
@@ -62,7 +62,7 @@ def check_delta(delta: Any) -> float:
     """Return `delta` as a float if it is in [0, 1), else raise InvalidInput."""
     if not is_number(delta) or not 0 <= delta < 1:
         raise InvalidInput(
-            f"delta is {delta!r}; it must be a number from 0 to below 1 "
+            f"delta is {quoted(delta)}; it must be a number from 0 to below 1 "
             "(0 asks for pure epsilon; 1 would promise nothing; try 1e-6)"
         )
     return float(delta)

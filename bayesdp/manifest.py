@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.mechanisms.base import Mechanism, mechanism_named
 
 FORMAT: Final = "bayesdp-release"
@@ -57,13 +57,13 @@ class MechanismEntry(_Strict):
         expected = {field.name for field in dataclasses.fields(made)}
         if set(self.parameters) != expected:
             raise InvalidRelease(
-                f"mechanism {self.name!r} has parameters {sorted(self.parameters)}; "
+                f"mechanism {quoted(self.name)} has parameters {sorted(self.parameters)}; "
                 f"they must be {sorted(expected)}"
             )
         try:
             mechanism: Mechanism = made(**self.parameters)
         except (InvalidInput, TypeError) as error:
-            raise InvalidRelease(f"mechanism {self.name!r}: {error}") from error
+            raise InvalidRelease(f"mechanism {quoted(self.name)}: {error}") from error
         return mechanism
 
 
@@ -149,7 +149,9 @@ def parse_manifest(text: str, where: str) -> Manifest:
             "get the release folder again from whoever published it"
         ) from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise InvalidRelease(f"{where} is not a bayesdp release: its format is not {FORMAT!r}")
+        raise InvalidRelease(
+            f"{where} is not a bayesdp release: its format is not {quoted(FORMAT)}"
+        )
     version = raw.get("version")
     if isinstance(version, int) and version > VERSION:
         raise InvalidRelease(

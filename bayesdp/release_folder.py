@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesdp._version import __version__
-from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.manifest import (
     DistributionalEntry,
     GuaranteeEntry,
@@ -146,7 +146,7 @@ def _bytes_of(folder: Path, name: str) -> bytes:
         return (folder / name).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidRelease(
-            f"{str(folder)!r} is not a release folder: it has no {name}"
+            f"{quoted(folder)} is not a release folder: it has no {name}"
         ) from error
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import arviz as az
@@ -50,7 +50,9 @@ def check_seed(seed: int | None) -> None:
     """Raise InvalidInput unless `seed` is None or an integer from 0 to 2**31 - 1."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if seed is not None and not (whole and 0 <= seed < 2**31):
-        raise InvalidInput(f"seed is {seed!r}; it must be None or an integer from 0 to 2**31 - 1")
+        raise InvalidInput(
+            f"seed is {quoted(seed)}; it must be None or an integer from 0 to 2**31 - 1"
+        )
 
 
 def import_arviz() -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
 _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
@@ -108,7 +108,7 @@ class BetaMixture(Mixture):
         """
         probabilities = np.asarray(q, dtype=np.float64)
         if not np.all((probabilities >= 0) & (probabilities <= 1)):
-            raise InvalidInput(f"q is {q!r}; probabilities lie between 0 and 1")
+            raise InvalidInput(f"q is {quoted(q)}; probabilities lie between 0 and 1")
         values = [self._quantile(float(x)) for x in probabilities.ravel()]
         return np.array(values).reshape(probabilities.shape)[()]
 
@@ -144,6 +144,6 @@ def check_level(level: float) -> float:
     """The mass outside an interval of this level, or InvalidInput if it isn't in (0, 1)."""
     if not is_number(level) or not 0 < level < 1:
         raise InvalidInput(
-            f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95"
+            f"level is {quoted(level)}; it must lie strictly between 0 and 1, for example 0.95"
         )
     return 1 - level

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats, finite
 from bayesdp.evaluation.combining_rules import (
     Weights,
@@ -111,7 +111,7 @@ class CombinedVector:
         half = half_widths(self.variance, self.df, level)
         for name, variance, width in zip(self.names, self.variance, half, strict=True):
             if math.isnan(width):
-                raise negative_variance(f"the variance of {name!r}", variance, self.rule)
+                raise negative_variance(f"the variance of {quoted(name)}", variance, self.rule)
         return self.estimate - half, self.estimate + half
 
     def wald_test(self, null: ArrayLike = 0.0, *, proportional: bool = True) -> FTest:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.compared_frames import (
     Codes,
     Floats,
@@ -185,8 +185,8 @@ def _radii(radius: Any, numeric: Sequence[Any]) -> Floats:
         is_number(r) and 0 <= r < np.inf for r in given.values()
     ):
         raise InvalidInput(
-            f"radius is {radius!r}; give a number from 0 for each of {list(numeric)}, or name "
-            "them in categorical="
+            f"radius is {quoted(radius)}; give a number from 0 for each of {list(numeric)}, or "
+            "name them in categorical="
         )
     return np.array([float(given[column]) for column in numeric])
 

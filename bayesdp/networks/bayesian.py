@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp._version import __version__
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.chain import Plan
 from bayesdp.networks.formula import BoundFormula, bind, parse
 from bayesdp.networks.network import Network
@@ -53,7 +53,7 @@ class BayesianERGM:
     def __post_init__(self) -> None:
         parse(self.formula)
         if not isinstance(self.prior, Normal):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd)")
 
     def fit(
         self,

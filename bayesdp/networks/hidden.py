@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.bayesian import warn_of_collapse
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.graph import empty_graph
@@ -124,12 +124,14 @@ def sample_hidden(
         raise InvalidInput(f"keep_networks is {keep_networks}, more than the {draws} draws")
     most = _LEVELS if levels is None else check_at_least_one("levels", levels)
     if isinstance(auxiliary, str) and auxiliary != "exact":
-        raise InvalidInput(f"auxiliary is {auxiliary!r}; it must be a number, 'exact' or None")
+        raise InvalidInput(
+            f"auxiliary is {quoted(auxiliary)}; it must be a number, 'exact' or None"
+        )
     exact = auxiliary == "exact"
     listed = everything(bound, terms, nodes) if exact else nothing_listed(terms)
     steps = 0 if exact else default_steps(nodes, auxiliary, "auxiliary")  # type: ignore[arg-type]
     if not isinstance(prior, Normal):
-        raise InvalidInput(f"prior is {prior!r}; it must be a Normal(mean, sd)")
+        raise InvalidInput(f"prior is {quoted(prior)}; it must be a Normal(mean, sd)")
     mean, sd = prior.of(terms)
     empty = empty_graph(nodes.n, nodes.directed)
     target = Target(

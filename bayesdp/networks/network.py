@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network_checks import (
     checked_attributes,
     checked_edges,
@@ -239,7 +239,8 @@ class Network:
         for column in (source, target):
             if column not in edges.columns:
                 raise InvalidInput(
-                    f"edges has no column {column!r}; it has {', '.join(map(str, edges.columns))}"
+                    f"edges has no column {quoted(column)}; it has "
+                    f"{', '.join(map(str, edges.columns))}"
                 )
         attributes = {} if nodes is None else {str(c): nodes[c].to_numpy() for c in nodes.columns}
         return cls.from_edges(

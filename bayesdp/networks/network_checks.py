@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,13 +19,15 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
         nodes = range(int(nodes))
     elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
-        raise InvalidInput(f"nodes is {nodes!r}; it must be a whole number or a list of labels")
+        raise InvalidInput(
+            f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
+        )
     labels = nodes if isinstance(nodes, range) else tuple(nodes)
     if len(labels) < 2:
         raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
     if not isinstance(labels, range) and len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise InvalidInput(f"nodes has {twice!r} twice; each node needs its own label")
+        raise InvalidInput(f"nodes has {quoted(twice)} twice; each node needs its own label")
     return labels
 
 
@@ -63,7 +65,7 @@ def numbered_edges(
         if not {source, target} <= set(batch.columns):
             raise InvalidInput(
                 f"edges has columns {', '.join(map(str, batch.columns))}, but not both of "
-                f"{source!r} and {target!r}"
+                f"{quoted(source)} and {quoted(target)}"
             )
         pairs = np.column_stack(
             [labels.get_indexer(batch[name].array) for name in (source, target)]
@@ -105,7 +107,8 @@ def checked_attributes(attributes: Mapping[str, Any], n: int) -> dict[str, NDArr
         values = np.asarray(given)
         if values.shape != (n,):
             raise InvalidInput(
-                f"attribute {name!r} has shape {values.shape}; it must be one value a node, {(n,)}"
+                f"attribute {quoted(name)} has shape {values.shape}; it must be one value a node, "
+                f"{(n,)}"
             )
         checked[name] = values
     return checked
@@ -115,10 +118,12 @@ def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.
     """One finite number a dyad; the diagonal is zero."""
     matrix = np.array(given, dtype=np.float64)
     if matrix.shape != (n, n):
-        raise InvalidInput(f"dyad attribute {name!r} has shape {matrix.shape}; it must be {(n, n)}")
+        raise InvalidInput(
+            f"dyad attribute {quoted(name)} has shape {matrix.shape}; it must be {(n, n)}"
+        )
     np.fill_diagonal(matrix, 0.0)
     if not np.isfinite(matrix).all() or not (directed or np.array_equal(matrix, matrix.T)):
         raise InvalidInput(
-            f"dyad attribute {name!r} must be finite, and symmetric in an undirected network"
+            f"dyad attribute {quoted(name)} must be finite, and symmetric in an undirected network"
         )
     return matrix

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.audit_draws import bounds_from_draws
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
 from bayesdp.privacy.distributional.guarantee import (
@@ -174,11 +174,11 @@ def audit(
     (False, 0.9808)
     """
     if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 100:
-        raise InvalidInput(f"trials is {trials!r}; it must be a whole number, at least 100")
+        raise InvalidInput(f"trials is {quoted(trials)}; it must be a whole number, at least 100")
     if isinstance(search, bool) or not isinstance(search, int | np.integer) or search < 0:
-        raise InvalidInput(f"search is {search!r}; it must be a whole number, at least 0")
+        raise InvalidInput(f"search is {quoted(search)}; it must be a whole number, at least 0")
     if not 0 < alpha < 1:
-        raise InvalidInput(f"alpha is {alpha!r}; it must lie strictly between 0 and 1")
+        raise InvalidInput(f"alpha is {quoted(alpha)}; it must lie strictly between 0 and 1")
     promise: Any = mechanism.guarantee  # one without a profile needn't take a delta
     claim = promise(delta=delta) if check_delta(delta) else promise()
     refuse_distributional(claim, "an audit of neighbours")

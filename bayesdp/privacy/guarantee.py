@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 
@@ -81,8 +81,8 @@ class Guarantee:
             is_number(self.rho) and self.rho >= 0 and math.isfinite(self.rho)
         ):
             raise InvalidInput(
-                f"rho is {self.rho!r}; it must be a finite number, at least 0, or None where no "
-                "zCDP parameter is known"
+                f"rho is {quoted(self.rho)}; it must be a finite number, at least 0, or None where "
+                "no zCDP parameter is known"
             )
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ def check_strength(strength: str) -> Strength:
         return Strength(strength)
     except ValueError as error:
         raise InvalidInput(
-            f"strength is {strength!r}; it must be one of {[each.value for each in Strength]}"
+            f"strength is {quoted(strength)}; it must be one of {[each.value for each in Strength]}"
         ) from error
 
 
@@ -114,7 +114,7 @@ def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """Return `epsilon` as a float if it is positive and finite, else raise InvalidInput."""
     if not (is_number(epsilon) and epsilon > 0 and math.isfinite(epsilon)):
         raise InvalidInput(
-            f"{name} is {epsilon!r}; it must be a positive finite number "
+            f"{name} is {quoted(epsilon)}; it must be a positive finite number "
             "(a smaller epsilon promises more privacy; 0 would release nothing but noise)"
         )
     return float(epsilon)

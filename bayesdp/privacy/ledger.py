@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, is_number
-from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
@@ -100,13 +100,13 @@ class Ledger:
         """
         if not isinstance(dataset, str) or not 0 < len(dataset) <= 200 or not dataset.isprintable():
             raise InvalidInput(
-                f"dataset is {dataset!r}; it must be a text of 1 to 200 printable characters"
+                f"dataset is {quoted(dataset)}; it must be a text of 1 to 200 printable characters"
             )
         delta = check_delta(delta)
         kept = delta / 2 if conversion_delta is None else conversion_delta
         if not is_number(kept) or not 0 <= kept <= delta:
             raise InvalidInput(
-                f"conversion_delta is {kept!r}; it must be a number from 0 to delta = {delta}"
+                f"conversion_delta is {quoted(kept)}; it must be a number from 0 to delta = {delta}"
             )
         budget = Budget(
             check_epsilon(epsilon), delta, check_neighbours(neighbours), now(), float(kept)
@@ -138,8 +138,8 @@ class Ledger:
         if name not in names:
             known = f"it has {', '.join(map(repr, names))}" if names else "it is empty"
             raise InvalidInput(
-                f"dataset is {name!r}, which isn't in the ledger {self._store.name}: {known}. "
-                "Give a dataset its budget first: ledger.create(name, epsilon=..., ...)"
+                f"dataset is {quoted(name)}, which isn't in the ledger {self._store.name}: "
+                f"{known}. Give a dataset its budget first: ledger.create(name, epsilon=..., ...)"
             )
         return DatasetLedger(self._store, name, accept_unproved=accept_unproved)
 
@@ -177,8 +177,8 @@ class Ledger:
         for dataset, head in (heads or {}).items():
             if dataset not in chains or head not in chains[dataset].hashes:
                 raise LedgerCorrupted(
-                    f"dataset {dataset!r}: hash {head} isn't in its history any more, so that was "
-                    "rewritten or is an old copy; restore it",
+                    f"dataset {quoted(dataset)}: hash {head} isn't in its history any more, so "
+                    "that was rewritten or is an old copy; restore it",
                     dataset,
                     None,
                 )
@@ -266,7 +266,7 @@ class DatasetLedger:
         """
         refuse_distributional(guarantee, "a ledger")
         if not isinstance(guarantee, Guarantee):
-            raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
+            raise InvalidInput(f"guarantee is {quoted(guarantee)}; it must be a Guarantee")
         unproved = guarantee.strength is Strength.AS_PUBLISHED
         if unproved and not (accept_unproved or self._accept_unproved):
             raise InvalidInput(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.ledger_chain import GENESIS, Chain, Row, link, seal
 from bayesdp.privacy.ledger_database import Database
 
@@ -125,7 +125,7 @@ class Store:
             row = connection.execute(sa.select(_ledger).with_for_update()).one()
             if connection.execute(sa.select(_dataset).where(_dataset.c.name == name)).first():
                 raise InvalidInput(
-                    f"dataset {name!r} exists already in {self.name}, and a budget is never "
+                    f"dataset {quoted(name)} exists already in {self.name}, and a budget is never "
                     "changed or started afresh; use ledger.dataset(...) with this name"
                 )
             first = link(GENESIS, body)
@@ -196,7 +196,7 @@ class Store:
                 None,
             )
         for stray in sorted(owners - {chain.dataset for chain in chains}):
-            raise LedgerCorrupted(f"dataset {stray!r} has entries but no budget", stray, 0)
+            raise LedgerCorrupted(f"dataset {quoted(stray)} has entries but no budget", stray, 0)
         return chains
 
     def _catch_up(self, connection: Connection, chain: Chain, *, lock: bool) -> None:

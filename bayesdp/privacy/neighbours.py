@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 class Neighbours(StrEnum):
@@ -29,5 +29,6 @@ def check_neighbours(neighbours: str) -> Neighbours:
         return Neighbours(neighbours)
     except ValueError as error:
         raise InvalidInput(
-            f"neighbours is {neighbours!r}; it must be one of {[each.value for each in Neighbours]}"
+            f"neighbours is {quoted(neighbours)}; it must be one of "
+            f"{[each.value for each in Neighbours]}"
         ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
 from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
@@ -114,11 +114,13 @@ class DPERGM:
         check_method(self.method, self.calibration)
         check_correlation(self.correlation)
         if not (self.prior is None or isinstance(self.prior, Normal)):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd), or None")
+            raise InvalidInput(
+                f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd), or None"
+            )
         if isinstance(self.attributes, str):
             raise InvalidInput(
-                f"attributes is {self.attributes!r}; it must be a sequence of names, as "
-                f"({self.attributes!r},)"
+                f"attributes is {quoted(self.attributes)}; it must be a sequence of names, as "
+                f"({quoted(self.attributes)},)"
             )
 
     def mechanism_like(self, network: Any) -> DPERGMMechanism:
@@ -160,14 +162,15 @@ class DPERGM:
             for value in (*call.arguments, *call.named.values()):
                 if isinstance(value, str) and value in network.dyad_attributes:
                     raise InvalidInput(
-                        f"formula has {call.name}({value!r}); dyad attributes never cross into a "
-                        "release: leave the term out"
+                        f"formula has {call.name}({quoted(value)}); dyad attributes never cross "
+                        "into a release: leave the term out"
                     )
                 missing = isinstance(value, str) and value not in self.attributes
                 if missing and value in network.attributes:
                     raise InvalidInput(
-                        f"formula has {call.name}({value!r}), and that attribute isn't declared "
-                        f"public; name it, attributes=({value!r},), if it is, or leave the term out"
+                        f"formula has {call.name}({quoted(value)}), and that attribute isn't "
+                        f"declared public; name it, attributes=({quoted(value)},), if it is, or "
+                        "leave the term out"
                     )
 
     def release(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_edges
 
 RULES = ("sqrt", "log")
@@ -26,7 +26,8 @@ def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
         given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
         if not isinstance(given, Sequence) or isinstance(given, str) or not given:
             raise InvalidInput(
-                f"bounds is {bounds!r}; it must be (low, high), or such a pair for each column"
+                f"bounds is {quoted(bounds)}; it must be (low, high), or such a pair for each "
+                "column"
             )
         table = not any(is_number(v) for v in given)
     return table, [_check_pair(pair) for pair in (given if table else [given])]
@@ -39,7 +40,7 @@ def _check_pair(pair: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (low < high and math.isfinite(high - low)):
         raise InvalidInput(
-            f"bounds has {pair!r}; a column's are two finite numbers, the lower first"
+            f"bounds has {quoted(pair)}; a column's are two finite numbers, the lower first"
         )
     return low, high
 
@@ -154,8 +155,8 @@ def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
     if isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) == columns:
         return list(bins)
     raise InvalidInput(
-        f"bins is {bins!r}; {_ALLOWED}, or a number or edges for each of the {columns} columns "
-        "with bounds"
+        f"bins is {quoted(bins)}; {_ALLOWED}, or a number or edges for each of the {columns} "
+        "columns with bounds"
     )
 
 
@@ -164,13 +165,14 @@ def _edges(name: str, pair: tuple[float, float], bins: Any) -> tuple[float, ...]
         count = int(bins) if isinstance(bins, Integral) and not isinstance(bins, bool) else 0
         if not 1 <= count <= _MOST_CELLS:
             raise InvalidInput(
-                f"bins of column {name!r} is {bins!r}; {_ALLOWED}, and at most {_MOST_CELLS:,}"
+                f"bins of column {quoted(name)} is {quoted(bins)}; {_ALLOWED}, and at most "
+                f"{_MOST_CELLS:,}"
             )
         return check_edges(name, np.linspace(*pair, count + 1))
     edges = check_edges(name, bins)
     if (edges[0], edges[-1]) != pair:
         raise InvalidInput(
-            f"edges of column {name!r} are from {edges[0]} to {edges[-1]}, but its bounds are "
-            f"{pair}; begin and end at the bounds"
+            f"edges of column {quoted(name)} are from {edges[0]} to {edges[-1]}, but its bounds "
+            f"are {pair}; begin and end at the bounds"
         )
     return edges

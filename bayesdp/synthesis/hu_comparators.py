@@ -32,7 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.inputs import check_some
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator
@@ -170,7 +170,9 @@ class HuComparators:
             In (0, 1]; below 1 it scales all weights down.
         """
         if not (is_number(factor) and 0 < factor <= 1):
-            raise InvalidInput(f"factor is {factor!r}; it must be a number above 0, at most 1")
+            raise InvalidInput(
+                f"factor is {quoted(factor)}; it must be a number above 0, at most 1"
+            )
         target = factor * check_epsilon(epsilon) / 2
         return self._fit("Weighted", reweighted(self._first.weights, self._first.bounds, target))
 

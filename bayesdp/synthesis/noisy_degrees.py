@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
@@ -171,7 +171,7 @@ class NoisyDegrees:
         mechanism = release.mechanism
         if not isinstance(mechanism, NoisyDegreesMechanism):
             raise InvalidInput(
-                f"release is of mechanism {mechanism.name!r}; give one of bdp.NoisyDegrees"
+                f"release is of mechanism {quoted(mechanism.name)}; give one of bdp.NoisyDegrees"
             )
         if mechanism.directed:
             raise InvalidInput(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.graphs.statistics_fields import check_noise
@@ -86,7 +86,7 @@ class NoisyStatistics:
         names = self.attributes
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise InvalidInput(
-                f"attributes is {names!r}; it must be a list of names, as ('grade',)"
+                f"attributes is {quoted(names)}; it must be a list of names, as ('grade',)"
             )
         check_formula(self.formula, names)
         check_weights(self.formula, self.weights)

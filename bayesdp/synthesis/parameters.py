@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
 
@@ -30,11 +30,12 @@ def check_known(n: Any, public_n: bool) -> None:
     """Raise InvalidInput unless n is given where it is public, and only there."""
     if (n is None) == public_n:
         raise InvalidInput(
-            f"n is {n!r} and public_n is {public_n}; give n where it is public, and only there"
+            f"n is {quoted(n)} and public_n is {public_n}; give n where it is public, and only "
+            "there"
         )
 
 
 def check_outside(outside: Any) -> None:
     """Raise InvalidInput unless it says what is done with records outside the bounds."""
     if outside not in ("refuse", "clamp"):
-        raise InvalidInput(f"outside is {outside!r}; it must be 'refuse' or 'clamp'")
+        raise InvalidInput(f"outside is {quoted(outside)}; it must be 'refuse' or 'clamp'")

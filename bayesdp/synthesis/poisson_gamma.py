@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
@@ -94,7 +94,7 @@ class PoissonGammaSynthesizer:
             for total in totals:
                 check_at_least_one("total", total)
             if not self.fixed:
-                raise InvalidInput(f"total is {self.total!r}, but fixed is False; choose one")
+                raise InvalidInput(f"total is {quoted(self.total)}, but fixed is False; choose one")
         elif self.fixed and not self.public_n:
             raise InvalidInput("total is missing; where n is confidential, choose a public total")
         for label in (groups := expected_by_group(self.expected)):

@@ -13,7 +13,7 @@ import numpy as np
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy import composition
@@ -125,7 +125,7 @@ class PosteriorSynthesizer:
                 "choose a public number of synthetic ones"
             )
         if self.engine not in ("pymc", "grid"):
-            raise InvalidInput(f"engine is {self.engine!r}; it must be 'pymc' or 'grid'")
+            raise InvalidInput(f"engine is {quoted(self.engine)}; it must be 'pymc' or 'grid'")
         if self.engine == "pymc" and not (self.grid_bounds is None and self.grid_size is None):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
 

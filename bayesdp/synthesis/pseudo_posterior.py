@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.disk_column import mapped
 from bayesdp.mechanisms.censored.grid import ClippedPosterior
 from bayesdp.mechanisms.randomness import reproducible
@@ -72,7 +72,9 @@ class PseudoPosterior:
 
         levels = np.asarray(quantiles, dtype=np.float64)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
-            raise InvalidInput(f"quantiles is {quantiles!r}; give probabilities between 0 and 1")
+            raise InvalidInput(
+                f"quantiles is {quoted(quantiles)}; give probabilities between 0 and 1"
+            )
         lattice = self._lattice
         rows = {}
         for name, axis in (("phi", 1), ("lambda", 0)):

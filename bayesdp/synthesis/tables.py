@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +44,9 @@ def read_table(
         return _select(_statsmodels(name.partition(":")[2]), columns, name)
     path = Path(source)
     if path.suffix not in _READERS:
-        raise InvalidInput(f"data is {name!r}; it must be a {' or '.join(_READERS)} file")
+        raise InvalidInput(f"data is {quoted(name)}; it must be a {' or '.join(_READERS)} file")
     if not path.is_file():
-        raise InvalidInput(f"data is {name!r}, but there is no such file")
+        raise InvalidInput(f"data is {quoted(name)}, but there is no such file")
     try:
         if path.suffix == ".csv":
             return _select(pd.read_csv(path, dtype=dict.fromkeys(text, object)), columns, name)
@@ -87,7 +87,9 @@ def answers(
         chosen = column.astype(str).str.strip() == equals.strip()
     elif above is not None:
         if column.dtype.kind not in "iufb":
-            raise InvalidInput(f"above is {above}, but column {column.name!r} is not of numbers")
+            raise InvalidInput(
+                f"above is {above}, but column {quoted(column.name)} is not of numbers"
+            )
         chosen = column > above
     else:
         return column
@@ -116,7 +118,9 @@ def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None)
             return column.astype("int64")
         return column
     if column.isna().any():
-        raise InvalidInput(f"column {column.name!r} has missing values; give every record a group")
+        raise InvalidInput(
+            f"column {quoted(column.name)} has missing values; give every record a group"
+        )
     written = [_written(value, names) for value in column.tolist()]
     if not set(written) <= set(names):
         raise InvalidInput(f"groups are {sorted(names)}, but others occur too; list them all")
@@ -139,7 +143,7 @@ def _statsmodels(name: str) -> pd.DataFrame:
     try:
         module = importlib.import_module(f"statsmodels.datasets.{name}")
     except ImportError as error:
-        raise InvalidInput(f"statsmodels has no data set {name!r}") from error
+        raise InvalidInput(f"statsmodels has no data set {quoted(name)}") from error
     frame: pd.DataFrame = module.load_pandas().data
     return frame
 
@@ -152,4 +156,6 @@ def _select(frame: pd.DataFrame, columns: list[str], name: str) -> pd.DataFrame:
 def _check_columns(there: list[str], wanted: list[str], name: str) -> None:
     for column in wanted:
         if column not in there:
-            raise InvalidInput(f"column {column!r} isn't in {name}, which has {', '.join(there)}")
+            raise InvalidInput(
+                f"column {quoted(column)} isn't in {name}, which has {', '.join(there)}"
+            )

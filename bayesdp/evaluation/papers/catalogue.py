@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.papers import charest, groce, hu, liu, zheng
 from bayesdp.evaluation.papers.reproduction import Reproduction
 
@@ -29,7 +29,7 @@ def find_paper(name: str, replicates: int | None = None) -> Callable[..., Reprod
         If there is no such paper, or `replicates` is given where nothing is simulated.
     """
     if name not in PAPERS:
-        raise InvalidInput(f"paper is {name!r}; it must be one of {', '.join(PAPERS)}")
+        raise InvalidInput(f"paper is {quoted(name)}; it must be one of {', '.join(PAPERS)}")
     if replicates is None:
         return PAPERS[name]
     if name not in SIMULATED:

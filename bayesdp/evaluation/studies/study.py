@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one, check_called, check_flag, check_path
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
     Cell,
@@ -122,7 +122,7 @@ class Study:
         }
         for name, analysis in analyses.items():
             check_analysis(name, analysis)
-            taken(f"analysis {name!r}", analysis, 1, ["generator", "data"])
+            taken(f"analysis {quoted(name)}", analysis, 1, ["generator", "data"])
         simulated = callable(self.data)
         of_data = taken("data", self.data, 1, grid) if simulated else []
         concerned = {
@@ -256,7 +256,7 @@ class Study:
 
 
 def _keys_of(name: str, maker: Any, grid: Mapping[str, Any]) -> list[str]:
-    return [] if is_synthesizer(maker) else taken(f"synthesizer {name!r}", maker, 0, grid)
+    return [] if is_synthesizer(maker) else taken(f"synthesizer {quoted(name)}", maker, 0, grid)
 
 
 def _died(unit: Unit) -> list[Row]:

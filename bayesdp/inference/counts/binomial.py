@@ -24,7 +24,7 @@ from bayesdp.engines import exact
 from bayesdp.engines.draws import check_sampling, check_seed
 from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.binomial_naive import naive_posterior
 from bayesdp.inference.counts.binomial_weights import (
     check_weights,
@@ -235,8 +235,8 @@ class BinomialModel:
             drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
         else:
             raise InvalidInput(
-                f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
-                "'stan'"
+                f"engine is {quoted(engine)}; it must be 'auto', 'exact', 'augmentation', 'pymc' "
+                "or 'stan'"
             )
         about = {**self._about, "verdict": verdict_on(drawn)}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about)

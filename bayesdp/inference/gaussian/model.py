@@ -26,7 +26,7 @@ from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws, check_sampling, check_seed
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, posterior_given
 from bayesdp.inference.gaussian import mean as gaussian_mean
 from bayesdp.inference.gaussian import pair as gaussian_pair
@@ -107,7 +107,7 @@ class GaussianModel:
             names = ("m0", "s0") if self.sd is not None else ("m0", "k", "a", "b")
             object.__setattr__(self, "prior", checked_prior(self.prior, names))
         if self.statistic not in ("mean", "sum"):
-            raise InvalidInput(f"statistic is {self.statistic!r}; it must be 'mean' or 'sum'")
+            raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
             check_at_least_one("n", self.n, "or None if the release says it")
 
@@ -262,7 +262,7 @@ class GaussianModel:
             one = only_one(release, engine)
             drawn = pymc.sample(self.pymc_model(one), **options, **nuts)
         else:
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'exact' or 'pymc'")
         return self._result(drawn, release, reason)
 
     def fit_naive(

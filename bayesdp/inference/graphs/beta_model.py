@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_seed
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.networks.dyad_table import check_dyadwise
@@ -70,8 +70,8 @@ class BetaModel:
         one = isinstance(self.prior, Normal) and np.ndim(self.prior.mean) == np.ndim(self.prior.sd)
         if not one or np.ndim(self.prior.mean):
             raise InvalidInput(
-                f"prior is {self.prior!r}; it must be a Normal(mean, sd) of two numbers, the same "
-                "for all nodes"
+                f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd) of two numbers, the "
+                "same for all nodes"
             )
 
     def fit(
@@ -207,7 +207,7 @@ class BetaModel:
 
             drawn = pymc.sample(beta_model(data), variables=["beta"], **options)
         else:
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'pymc' or 'stan'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'pymc' or 'stan'")
         named = _by_node(drawn, nodes)
         return network_inference_data(
             named,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_seed
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
@@ -76,7 +76,7 @@ class ErgmModel:
     def __post_init__(self) -> None:
         parse(self.formula)
         if not isinstance(self.prior, Normal):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd)")
 
     def fit(
         self,
@@ -148,8 +148,8 @@ class ErgmModel:
         elif engine in ("pymc", "stan"):
             if not closed:
                 raise InvalidInput(
-                    f"engine is {engine!r}, but with {self.formula!r} from this release the hidden "
-                    "graph doesn't sum out; use engine='exchange', or 'auto'"
+                    f"engine is {quoted(engine)}, but with {quoted(self.formula)} from this "
+                    "release the hidden graph doesn't sum out; use engine='exchange', or 'auto'"
                 )
             drawn = ergm_dyads.sample_dyads(
                 self.formula, nodes, evidence, self.prior,
@@ -157,7 +157,7 @@ class ErgmModel:
             )  # fmt: skip
         else:
             raise InvalidInput(
-                f"engine is {engine!r}; it must be 'auto', 'exchange', 'pymc' or 'stan'"
+                f"engine is {quoted(engine)}; it must be 'auto', 'exchange', 'pymc' or 'stan'"
             )
         return self._result(drawn, nodes, release, reason)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from bayesdp.checks import is_number
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.formula import terms_of
 from bayesdp.inference.several import Releases
@@ -95,7 +95,7 @@ class LogLinearModel:
         given = self.prior
         if isinstance(given, Mapping):
             for name, sd in given.items():
-                _check_positive(f"prior[{name!r}]", sd)
+                _check_positive(f"prior[{quoted(name)}]", sd)
         elif given is not None:
             _check_positive("prior", given)
         _check_positive("scale", self.scale)
@@ -103,7 +103,7 @@ class LogLinearModel:
         good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
         if not good or not is_number(pair[0]) or not math.isfinite(pair[0]):
             raise InvalidInput(
-                f"intercept is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
+                f"intercept is {quoted(pair)}; it must be a normal prior's mean and sd, as (0, 10)"
             )
         _check_positive("intercept[1]", pair[1])
         if self.n is not None:
@@ -258,6 +258,6 @@ class LogLinearModel:
 def _check_positive(name: str, value: Any) -> None:
     if not is_number(value) or not 0 < value < math.inf:
         raise InvalidInput(
-            f"{name} is {value!r}; it must be positive and finite, as noisy counts can fit an "
-            "infinite effect"
+            f"{name} is {quoted(value)}; it must be positive and finite, as noisy counts can fit "
+            "an infinite effect"
         )

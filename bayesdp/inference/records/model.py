@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_response import Responses
 from bayesdp.inference.records import chains as record_chains
 from bayesdp.inference.records.functions import (
@@ -136,9 +136,9 @@ class RecordModel:
         given, needed = ("record", "probabilities") if counted else ("probabilities", "record")
         if getattr(self, given) is not None or getattr(self, needed) is None:
             raise InvalidInput(
-                f"{needed} is {getattr(self, needed)!r} and {given} is {getattr(self, given)!r}; "
-                f"{'with' if counted else 'without'} a support the model takes `{needed}` and not "
-                f"`{given}`"
+                f"{needed} is {quoted(getattr(self, needed))} and {given} is "
+                f"{quoted(getattr(self, given))}; {'with' if counted else 'without'} a support the "
+                f"model takes `{needed}` and not `{given}`"
             )
         check_compiled(
             needed, getattr(self, needed), *(() if counted else ("rng",)), "theta", "out"
@@ -204,7 +204,7 @@ class RecordModel:
         """
         check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         if engine not in ("auto", "augmentation"):
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'augmentation'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'augmentation'")
         mechanism = release.mechanism
         sizes = self._sizes_of(mechanism)
         run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)

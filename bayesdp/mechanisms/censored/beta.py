@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored.inputs import (
@@ -176,15 +176,16 @@ class CensoredBetaMechanism:
         """
         share = check_epsilon(epsilon) / check_at_least_one("copies", copies)
         if not (is_number(center) and math.isfinite(center)):
-            raise InvalidInput(f"center is {center!r}; it must be a finite number")
+            raise InvalidInput(f"center is {quoted(center)}; it must be a finite number")
         relation = of_records(neighbours)
         half = share / _TIMES[relation] / 2
         while True:
             interval = (float(center) - half, float(center) + half)
             if not interval[0] < interval[1]:
                 raise InvalidInput(
-                    f"epsilon is {epsilon!r} for {copies} copies; rounding alone costs more around "
-                    f"center = {center!r}; enlarge epsilon, or lessen largest or center"
+                    f"epsilon is {quoted(epsilon)} for {copies} copies; rounding alone costs more "
+                    f"around center = {quoted(center)}; enlarge epsilon, or lessen largest or "
+                    "center"
                 )
             made = cls(interval, neighbours=relation, **other)
             over = made.epsilon(copies=copies) - epsilon

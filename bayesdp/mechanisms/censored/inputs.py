@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
@@ -58,7 +58,7 @@ def of_records(neighbours: str) -> Neighbours:
     relation = check_neighbours(neighbours)
     if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; records have 'add_remove' and 'replace_one'"
+            f"neighbours is {quoted(relation.value)}; records have 'add_remove' and 'replace_one'"
         )
     return relation
 
@@ -71,7 +71,7 @@ def check_interval(interval: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (low < high and math.isfinite(high - low)):
         raise InvalidInput(
-            f"interval is {interval!r}; it must be two finite numbers, the lower first, "
+            f"interval is {quoted(interval)}; it must be two finite numbers, the lower first, "
             "for example (-2, 2)"
         )
     return low, high
@@ -81,7 +81,7 @@ def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
     """Return two positive numbers if the prior's logs stay moderate with them, else raise."""
     first, second = check_prior(prior, name)
     if max(first, second) > 1e6:
-        raise InvalidInput(f"{name} is {prior!r}; its numbers must be at most 1e6")
+        raise InvalidInput(f"{name} is {quoted(prior)}; its numbers must be at most 1e6")
     return first, second
 
 
@@ -90,8 +90,8 @@ def check_prior_lambda(prior: Any) -> tuple[float, float]:
     smallest, shape = check_moderate_prior(prior, "prior_lambda")
     if smallest < 1e-6:
         raise InvalidInput(
-            f"prior_lambda is {prior!r}; its first number, the smallest lambda, must be at least "
-            "1e-6"
+            f"prior_lambda is {quoted(prior)}; its first number, the smallest lambda, must be at "
+            "least 1e-6"
         )
     return smallest, shape
 
@@ -100,8 +100,8 @@ def check_largest(largest: Any, smallest: float) -> float:
     """Return the end of the grid as a float if it is after its start, else raise."""
     if not (is_number(largest) and smallest < largest <= 1e6):
         raise InvalidInput(
-            f"largest is {largest!r}; it must be a number above the smallest lambda, {smallest}, "
-            "and at most 1e6"
+            f"largest is {quoted(largest)}; it must be a number above the smallest lambda, "
+            f"{smallest}, and at most 1e6"
         )
     return float(largest)
 
@@ -115,7 +115,7 @@ def check_bits(grid: Any) -> tuple[int, int]:
         or any(isinstance(v, bool) or v not in allowed for v in grid)
     ):
         raise InvalidInput(
-            f"grid is {grid!r}; it must be two whole numbers from 0 to {_LARGEST_BITS}, the "
+            f"grid is {quoted(grid)}; it must be two whole numbers from 0 to {_LARGEST_BITS}, the "
             "log2 of the numbers of cells along phi and log lambda"
         )
     return int(grid[0]), int(grid[1])

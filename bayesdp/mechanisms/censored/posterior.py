@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy import composition
@@ -128,13 +128,15 @@ class CensoredPosterior:
         good = all(len(c) == 2 and isinstance(c[0], str) and c[1] in _KINDS for c in columns)
         if not (good and columns and len(set(names)) == len(names) and "" not in names):
             raise InvalidInput(
-                f"columns is {self.columns!r}; give each column's name, once, and kind, one of "
-                f"{list(_KINDS)}"
+                f"columns is {quoted(self.columns)}; give each column's name, once, and kind, one "
+                f"of {list(_KINDS)}"
             )
         if set(names) & set(_RESERVED):
             raise InvalidInput(f"columns are {names}; {list(_RESERVED)} are taken: rename them")
         if self.engine not in _GENERATORS:
-            raise InvalidInput(f"engine is {self.engine!r}; it must be one of {list(_GENERATORS)}")
+            raise InvalidInput(
+                f"engine is {quoted(self.engine)}; it must be one of {list(_GENERATORS)}"
+            )
         object.__setattr__(self, "columns", columns)
         if self.grid is not None:
             object.__setattr__(self, "grid", check_grid(self.grid))
@@ -161,7 +163,7 @@ class CensoredPosterior:
         allowed = {self.neighbours, Neighbours.REPLACE_ONE}
         if relation not in allowed:
             raise InvalidInput(
-                f"neighbours is {relation!r}; this release promises under "
+                f"neighbours is {quoted(relation)}; this release promises under "
                 f"{sorted(each.value for each in allowed)}"
             )
         times = 1 if relation is Neighbours.ADD_REMOVE else 2
@@ -223,7 +225,7 @@ class CensoredPosterior:
             rows = [tuple(row) for row in output]
         except TypeError:
             raise InvalidInput(
-                f"output is {output!r}; it must be {self.size} rows of numbers"
+                f"output is {quoted(output)}; it must be {self.size} rows of numbers"
             ) from None
         integer = [kind == "integer" for _, kind in self.columns]
         if len(rows) != self.size or any(len(row) != len(integer) for row in rows):
@@ -234,7 +236,7 @@ class CensoredPosterior:
         for row in rows:
             for value, whole in zip(row, integer, strict=True):
                 if not is_number(value) or not (_is_whole if whole else _is_float)(value):
-                    raise InvalidInput(f"output has {value!r}, not a number of its column's kind")
+                    raise InvalidInput(f"output has {quoted(value)}, not a number of that kind")
             pairs = zip(row, integer, strict=True)
             plain.append(tuple(int(v) if whole else float(v) for v, whole in pairs))
         return tuple(sorted(plain))
@@ -266,18 +268,18 @@ def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
     made = tuple(tuple(axis) for axis in grid)
     if not made or any(len(axis) != 4 for axis in made):
         raise InvalidInput(
-            f"grid is {grid!r}; it must have a name, two bounds and a number of cells for each "
-            "parameter"
+            f"grid is {quoted(grid)}; it must have a name, two bounds and a number of cells for "
+            "each parameter"
         )
     for name, low, high, cells in made:
         if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or not (
             low < high and math.isfinite(high - low)
         ):
             raise InvalidInput(
-                f"bounds of {name!r} are {(low, high)}; they must be finite numbers, the lower "
-                "first, chosen without the data"
+                f"bounds of {quoted(name)} are {(low, high)}; they must be finite numbers, the "
+                "lower first, chosen without the data"
             )
-        check_at_least_one(f"number of cells of {name!r}", cells)
+        check_at_least_one(f"number of cells of {quoted(name)}", cells)
     if not 2 <= math.prod(axis[3] for axis in made) <= MOST_CELLS:
         raise InvalidInput(
             f"grid has {math.prod(axis[3] for axis in made):,} cells; it must have from 2 to "

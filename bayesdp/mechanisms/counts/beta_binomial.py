@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import Count, check_count
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -143,7 +143,7 @@ class BetaBinomialMechanism:
         copies, relation = check_at_least_one("copies", copies), check_neighbours(neighbours)
         if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a count of records has 'replace_one' "
+                f"neighbours is {quoted(relation.value)}; a count of records has 'replace_one' "
                 "and 'add_remove'"
             )
         check_unshown(relation, self.n)
@@ -226,7 +226,7 @@ class BetaBinomialMechanism:
         value = np.asarray(output)
         if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= self.size:
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases integers from 0 to "
+                f"output is {quoted(output)}; this mechanism releases integers from 0 to "
                 f"size = {self.size}"
             )
         return int(value)
@@ -264,7 +264,7 @@ def check_prior(prior: Any, name: str = "prior", law: str = "beta") -> tuple[flo
         a = b = math.nan
     if not (a > 0 and b > 0 and math.isfinite(a + b)):
         raise InvalidInput(
-            f"{name} is {prior!r}; it must be two positive finite numbers, the parameters "
+            f"{name} is {quoted(prior)}; it must be two positive finite numbers, the parameters "
             f"of a {law} distribution, for example (1, 1)"
         )
     return a, b

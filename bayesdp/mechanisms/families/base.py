@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips.sbs import ModipsSBS
@@ -178,7 +178,7 @@ def check_interval(bounds: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (low < high and math.isfinite(high - low) and high - low >= _SMALLEST):
         raise InvalidInput(
-            f"bounds is {bounds!r}; it must be two finite numbers, the lower first, chosen without "
-            "the data, for example (-4, 4)"
+            f"bounds is {quoted(bounds)}; it must be two finite numbers, the lower first, chosen "
+            "without the data, for example (-4, 4)"
         )
     return low, high

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NoReturn
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm_faults import faults
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_fields
 from bayesdp.mechanisms.graphs.network_columns import (
@@ -174,7 +174,8 @@ class DPERGMMechanism:
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a network's promise is under 'edge' or 'node'"
+                f"neighbours is {quoted(relation.value)}; a network's promise is under 'edge' or "
+                "'node'"
             )
         published = self.calibration == "published"
         steps = 1

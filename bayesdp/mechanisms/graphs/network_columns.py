@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network, as_network
 
 _OWN = -1  # `target` of the row that says a node is there
@@ -36,8 +36,8 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
         if name not in network.attributes:
             known = ", ".join(sorted(map(repr, network.attributes))) or "none"
             raise InvalidInput(
-                f"attributes names {name!r}, which the network's nodes don't have; they have: "
-                f"{known}"
+                f"attributes names {quoted(name)}, which the network's nodes don't have; they "
+                f"have: {known}"
             )
     if not isinstance(network.nodes, range):
         _labels(network)
@@ -51,7 +51,8 @@ def check_attribute_names(attributes: Any) -> tuple[str, ...]:
     names = tuple(attributes) if isinstance(attributes, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise InvalidInput(
-            f"attributes is {attributes!r}; it must be names of node attributes, each once, for "
+            f"attributes is {quoted(attributes)}; it must be names of node attributes, each once, "
+            "for "
             'example ("grade",)'
         )
     return names

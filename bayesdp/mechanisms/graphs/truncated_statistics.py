@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.graphs.degree_truncation import (
     DegreeSum,
@@ -118,7 +118,8 @@ class TruncatedStatisticsMechanism:
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.NODE, Neighbours.EDGE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a graph's neighbours differ by 'edge' or 'node'"
+                f"neighbours is {quoted(relation.value)}; a graph's neighbours differ by 'edge' or "
+                "'node'"
             )
         each = [
             dataclasses.replace(noise, sensitivity=up(s.sensitivity(relation)), neighbours=relation)
@@ -233,8 +234,8 @@ class TruncatedStatisticsMechanism:
         values = output.tolist() if isinstance(output, np.ndarray) else output
         if not isinstance(values, Sequence) or len(values) != len(self.noises):
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases {len(self.noises)} numbers a copy, "
-                f"for {', '.join(s.name for s in self.statistics)}"
+                f"output is {quoted(output)}; this mechanism releases {len(self.noises)} numbers a "
+                f"copy, for {', '.join(s.name for s in self.statistics)}"
             )
         pairs = zip(self.noises, values, strict=True)
         return tuple(noise.check_output(value) for noise, value in pairs)
@@ -284,6 +285,6 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     given: list[Any] = list(weights) if isinstance(weights, Sequence | np.ndarray) else []
     if len(given) != count or not all(is_number(w) and 0 < w < math.inf for w in given):
         raise InvalidInput(
-            f"weights is {weights!r}; it must be {count} positive numbers, one a statistic"
+            f"weights is {quoted(weights)}; it must be {count} positive numbers, one a statistic"
         )
     return tuple(float(w) for w in given)

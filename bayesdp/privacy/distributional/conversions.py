@@ -48,7 +48,7 @@ import math
 from dataclasses import dataclass
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import (
     Definition,
     DistributionalGuarantee,
@@ -94,7 +94,7 @@ def to_inference(
     pairs = check_at_least_one("pairs", pairs)
     own, delta = guarantee.epsilon, guarantee.delta
     if epsilon is not None and not is_number(epsilon):
-        raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number above 2 * {own}")
+        raise InvalidInput(f"epsilon is {quoted(epsilon)}; it must be a number above 2 * {own}")
     found = float(epsilon) if epsilon is not None else (2 if delta == 0 else 3) * own
     if found < 2 * own or (found == 2 * own and delta > 0 and math.isfinite(own)):
         raise InvalidInput(
@@ -169,7 +169,7 @@ def semantic_privacy(
             f"guarantee is {guarantee}; it must be a Guarantee under add_remove or replace_one"
         )
     if not is_number(delta) or not 0 <= delta < 1:
-        raise InvalidInput(f"delta is {delta!r}; it must be a number from 0 to below 1")
+        raise InvalidInput(f"delta is {quoted(delta)}; it must be a number from 0 to below 1")
     records = check_at_least_one("records", records)
     epsilon = guarantee.epsilon
     if guarantee.delta == 0:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
 Floats = NDArray[np.float64]
@@ -53,8 +53,8 @@ class BinomialSize:
             raise InvalidInput(f"population is {self.population}; it must be at least 2")
         if not is_number(self.rate) or not 0 < self.rate < 1:
             raise InvalidInput(
-                f"rate is {self.rate!r}; it must be a number above 0 and below 1 (with 1 all are "
-                "in the sample, and its counts are certain)"
+                f"rate is {quoted(self.rate)}; it must be a number above 0 and below 1 (with 1 all "
+                "are in the sample, and its counts are certain)"
             )
 
     @property
@@ -90,7 +90,7 @@ class PoissonSize:
 
     def __post_init__(self) -> None:
         if not is_number(self.mean) or not 0 < self.mean < math.inf:
-            raise InvalidInput(f"mean is {self.mean!r}; it must be a positive finite number")
+            raise InvalidInput(f"mean is {quoted(self.mean)}; it must be a positive finite number")
 
     @property
     def in_words(self) -> str:
@@ -130,7 +130,8 @@ class FixedMinusLaplace:
         check_epsilon(self.epsilon)
         if not is_number(self.discard_delta) or not 0 < self.discard_delta < 1:
             raise InvalidInput(
-                f"discard_delta is {self.discard_delta!r}; it must be a number above 0 and below 1"
+                f"discard_delta is {quoted(self.discard_delta)}; it must be a number above 0 and "
+                "below 1"
             )
 
     @property

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.families import finite_laws
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -73,7 +73,9 @@ class StableFunction:
     def delta(self, epsilon: float = 0.0) -> float:
         """A delta that is kept at `epsilon`, rounded up; of draws, alpha included."""
         if not is_number(epsilon) or not 0 <= epsilon < 700:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number from 0 to below 700")
+            raise InvalidInput(
+                f"epsilon is {quoted(epsilon)}; it must be a number from 0 to below 700"
+            )
         if self.real is None or self.simulated is None:
             return min(1.0, self.changed + self.alpha)
         return min(
@@ -126,7 +128,7 @@ def stable_promise(changed: float, least: float) -> float:
     """
     for name, value in (("changed", changed), ("least", least)):
         if not is_number(value) or not 0 <= value <= 1:
-            raise InvalidInput(f"{name} is {value!r}; it must be a probability, from 0 to 1")
+            raise InvalidInput(f"{name} is {quoted(value)}; it must be a probability, from 0 to 1")
     return -math.log1p(-changed / least) * (1 + 2.0**-48) if changed < least else math.inf
 
 
@@ -167,7 +169,7 @@ def stable_function(
     n = check_at_least_one("n", n)
     known = check_known_records(known_records, n)
     if not is_number(alpha) or not 0 < alpha < 1:
-        raise InvalidInput(f"alpha is {alpha!r}; it must be a number above 0 and below 1")
+        raise InvalidInput(f"alpha is {quoted(alpha)}; it must be a number above 0 and below 1")
     k, unknown = values.size, n - 1 - known
     contexts = _number(known, k) * k * len(names)
     work = contexts * (_number(unknown, k) if draws is None else check_at_least_one("draws", draws))

@@ -39,7 +39,7 @@ import numpy as np
 from scipy import optimize
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import Definition, check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
 from bayesdp.privacy.distributional.sums_mixture import below, largest_cut, mixture_delta
@@ -86,12 +86,13 @@ class SumProfile:
         check_known_records(self.known_records, n)
         if not hasattr(self.law, "parts"):
             raise InvalidInput(
-                f"law is {self.law!r}; it must be a Uniform, TopCodedNormal or BoundedLaw of "
+                f"law is {quoted(self.law)}; it must be a Uniform, TopCodedNormal or BoundedLaw of "
                 "bdp.distributional"
             )
         if self.definition not in _FRACTION:
             raise InvalidInput(
-                f"definition is {self.definition!r}; a sum's profile is distributional or noiseless"
+                f"definition is {quoted(self.definition)}; a sum's profile is distributional or "
+                "noiseless"
             )
         object.__setattr__(self, "definition", Definition(self.definition))
 
@@ -111,7 +112,7 @@ class SumProfile:
     def delta(self, epsilon: float) -> float:
         """delta at epsilon >= 0."""
         if not epsilon >= 0:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number from 0 to inf")
+            raise InvalidInput(f"epsilon is {quoted(epsilon)}; it must be a number from 0 to inf")
         if self.others == 0:
             return 1.0
         if self.cells is not None:
