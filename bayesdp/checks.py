@@ -1,7 +1,12 @@
-"""Checks of numbers that arguments of every room share."""
+"""Checks of numbers that arguments of every room share.
+
+Each returns the plain Python number that it checked, and that alone is used from there on: a
+`numpy.int8` of 64 is a good number of copies, but four times it is 0.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -10,17 +15,39 @@ from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
 
+LARGEST = 2**63 - 1
+"""The largest whole number that an argument may be: larger ones fit in no array's type."""
+
 
 def is_number(value: Any) -> bool:
     """Whether `value` is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def as_float(value: Any) -> float:
+    """`value` as a float: NaN where it isn't a real number, infinite where no float is as large."""
+    if not is_number(value):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a whole number or a fraction
+        return math.copysign(math.inf, value > 0 or -1)
+
+
+def keep(made: Any, **checked: Any) -> None:
+    """Set fields of a frozen dataclass to what their checks returned."""
+    for name, value in checked.items():
+        object.__setattr__(made, name, value)
+
+
 def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= LARGEST:
+        most = f" and at most {LARGEST}" if whole and value > LARGEST else ""
         raise InvalidInput(
-            f"{name} is {quoted(value)}; it must be a whole number, at least 1{also and ' ' + also}"
+            f"{name} is {quoted(value)}; it must be a whole number, at least 1{most}"
+            f"{also and ' ' + also}"
         )
     return int(value)
 
@@ -60,9 +87,10 @@ def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> No
 
 def check_delta(delta: Any) -> float:
     """Return `delta` as a float if it is in [0, 1), else raise InvalidInput."""
-    if not is_number(delta) or not 0 <= delta < 1:
+    checked = as_float(delta)
+    if not 0 <= checked < 1:
         raise InvalidInput(
             f"delta is {quoted(delta)}; it must be a number from 0 to below 1 "
             "(0 asks for pure epsilon; 1 would promise nothing; try 1e-6)"
         )
-    return float(delta)
+    return checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,17 +43,19 @@ class Draws:
 def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
     """Return the seed and numbers of draws, chains and so on, or raise InvalidInput."""
     found = {name: check_at_least_one(name, value) for name, value in counts.items()}
-    check_seed(seed)
-    return {**found, "seed": seed}
+    return {**found, "seed": check_seed(seed)}
 
 
-def check_seed(seed: int | None) -> None:
-    """Raise InvalidInput unless `seed` is None or an integer from 0 to 2**31 - 1."""
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if seed is not None and not (whole and 0 <= seed < 2**31):
+def check_seed(seed: int | None) -> int | None:
+    """Return None, or an integer from 0 to 2**31 - 1 as an int; else raise InvalidInput."""
+    if seed is None:
+        return None
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < 2**31:
         raise InvalidInput(
             f"seed is {quoted(seed)}; it must be None or an integer from 0 to 2**31 - 1"
         )
+    return int(seed)
 
 
 def import_arviz() -> Any:

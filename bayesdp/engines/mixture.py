@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bayesdp.checks import is_number
+from bayesdp.checks import as_float
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
@@ -29,7 +29,7 @@ class Mixture:
         InvalidInput
             If `level` is not strictly between 0 and 1.
         """
-        tail = check_level(level) / 2
+        tail = (1 - check_level(level)) / 2
         return self._quantile(tail), self._quantile(1 - tail)
 
     def _quantile(self, q: float) -> float:
@@ -141,9 +141,10 @@ class BetaMixture(Mixture):
 
 
 def check_level(level: float) -> float:
-    """The mass outside an interval of this level, or InvalidInput if it isn't in (0, 1)."""
-    if not is_number(level) or not 0 < level < 1:
+    """Return an interval's level as a float if it is in (0, 1), else raise InvalidInput."""
+    checked = as_float(level)
+    if not 0 < checked < 1:
         raise InvalidInput(
             f"level is {quoted(level)}; it must lie strictly between 0 and 1, for example 0.95"
         )
-    return 1 - level
+    return checked

@@ -110,7 +110,7 @@ def combine_all(
     """
     import pandas as pd
 
-    check_level(level)
+    level = check_level(level)
     check_size_ratio(size_ratio)
     q, v, names = analyses(estimates, variances)
     if scalar := q.ndim == 1:

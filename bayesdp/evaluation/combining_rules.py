@@ -132,7 +132,7 @@ def check_size_ratio(size_ratio: float) -> None:
 
 def half_widths(variance: Floats, df: Floats, level: float) -> Floats:
     """t sqrt(variance), infinite where df is next to 0 and NaN where variance is negative."""
-    tail = check_level(level) / 2
+    tail = (1 - check_level(level)) / 2
     informed = df >= NO_INFORMATION
     quantile = np.where(informed, stats.t.ppf(1 - tail, np.where(informed, df, 1.0)), math.inf)
     root = np.sqrt(np.where(variance > 0, variance, 1.0))

@@ -106,8 +106,8 @@ def check_columns(argument: str, columns: Any, frame: pd.DataFrame, name: str) -
 
 def check_same_columns(confidential: pd.DataFrame, copies: Sequence[pd.DataFrame]) -> None:
     """InvalidInput unless every copy has the columns of the confidential table, in any order."""
-    for k, copy in enumerate(copies):
-        check_frame(f"released[{k}]", copy)
+    for k, table in enumerate(copies):
+        copy = check_frame(f"released[{k}]", table)
         if set(copy.columns) != set(confidential.columns):
             raise InvalidInput(
                 f"released[{k}] has columns {list(copy.columns)} and confidential "

@@ -109,7 +109,7 @@ def identification_risk(
     """
     import pandas as pd
 
-    check_frame("confidential", confidential)
+    confidential = check_frame("confidential", confidential)
     copies = _aligned(confidential, released)
     listed = check_columns("known", known, confidential, "confidential")
     synthesized = check_columns("synthetic", synthetic, confidential, "confidential")
@@ -123,8 +123,8 @@ def identification_risk(
     frames = [confidential[used]]
     for k, copy in enumerate(copies):
         name = f"released[{k}]"
-        check_columns("known and synthetic", used, check_frame(name, copy), name)
-        frames.append(copy[used])
+        frame = check_frame(name, copy)
+        frames.append(frame[check_columns("known and synthetic", used, frame, name)])
     names = ["confidential", *(f"released[{k}]" for k in range(len(copies)))]
     for name, frame in zip(names, frames, strict=True):
         check_complete(name, frame)

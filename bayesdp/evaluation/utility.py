@@ -114,11 +114,11 @@ def utility(
     """
     import pandas as pd
 
-    check_frame("confidential", confidential)
+    confidential = check_frame("confidential", confidential)
     copies = copies_of(released)
     categories = check_columns("categorical", categorical, confidential, "confidential")
     levels = _check_quantiles(quantiles)
-    check_at_least_one("bins", bins)
+    bins = check_at_least_one("bins", bins)
     check_flag("interactions", interactions)
     check_called("analysis", analysis, "a function of a table of records")
     whole = [confidential, *copies]

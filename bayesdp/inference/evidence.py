@@ -110,7 +110,9 @@ HierarchicalGaussianModel, LinearRegression or LogLinearModel
     >>> round(bdp.log_evidence(bdp.BinomialModel(), release).log_value, 3)
     -4.36
     """
-    check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+    draws, chains, warmup, seed = check_sampling(
+        seed, draws=draws, chains=chains, warmup=warmup
+    ).values()
     releases_of(release)
     family = getattr(model, "family", None)
     if family in REFUSED:

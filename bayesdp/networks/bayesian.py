@@ -100,8 +100,8 @@ class BayesianERGM:
             half of the moves: the coefficients then lie where the model is degenerate.
         """
         bound = bind(self.formula, network)
-        for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
-            check_at_least_one(name, value)
+        counts = (("draws", draws), ("tune", tune), ("chains", chains))
+        draws, tune, chains = (check_at_least_one(*count) for count in counts)
         steps = default_steps(network, auxiliary, "auxiliary")
         mean, sd = self.prior.of(len(bound.names))
         dyads = dyads_of(bound, network, offset)

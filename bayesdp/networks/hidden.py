@@ -118,8 +118,7 @@ def sample_hidden(
     """
     seen, bound, terms = seen_of(evidence, formula, nodes)
     counts = {"draws": draws, "tune": tune, "chains": chains, "keep_networks": keep_networks}
-    for name, value in counts.items():
-        check_at_least_one(name, value)
+    draws, tune, chains, keep_networks = (check_at_least_one(*each) for each in counts.items())
     if keep_networks > draws:
         raise InvalidInput(f"keep_networks is {keep_networks}, more than the {draws} draws")
     most = _LEVELS if levels is None else check_at_least_one("levels", levels)

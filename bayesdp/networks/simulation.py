@@ -90,8 +90,8 @@ def simulate(
     network = network_or_n if isinstance(network_or_n, Network) else Network(network_or_n)
     bound = bind(formula, network)
     theta = check_coefficients(coef, bound)
-    check_at_least_one("draws", draws)
-    check_at_least_one("chains", chains)
+    draws = check_at_least_one("draws", draws)
+    chains = check_at_least_one("chains", chains)
     first, between = default_steps(network, burn_in), between_steps(network, interval)
     start = Start.of(bound, network, offset)
 

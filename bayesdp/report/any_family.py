@@ -80,7 +80,7 @@ def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) ->
         If `idata` isn't a posterior of this release, has no numbers or more than 1,000 in a
         variable, or `level` is out of range.
     """
-    check_level(level)
+    level = check_level(level)
     check_fit(idata, release)
     variables = tuple(_variable(idata, name, level) for name in idata.posterior.data_vars)
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}

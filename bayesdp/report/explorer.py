@@ -108,7 +108,7 @@ def render_explorer(
     title: str | None = None,
 ) -> str:
     """The page of `write_explorer` as text."""
-    check_level(level)
+    level = check_level(level)
     model = BinomialModel() if model is None else model
     for name, given, kind in (("release", release, Release), ("model", model, BinomialModel)):
         if not isinstance(given, kind):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.inputs import check_records, check_some
@@ -96,7 +96,7 @@ class CensoredBetaSynthesizer:
     grid: tuple[int, int] = (30, 30)
 
     def __post_init__(self) -> None:
-        check_at_least_one("copies", self.copies)
+        keep(self, copies=check_at_least_one("copies", self.copies))
         if self.engine not in ("grid", *_CHAINS):
             raise InvalidInput(
                 f"engine is {quoted(self.engine)}; it must be 'grid', whose draws are exact, "
@@ -167,7 +167,7 @@ class CensoredBetaSynthesizer:
                 variable=variable,
                 ledger=ledger,
             )
-        check_at_least_one("size", size)
+        size = check_at_least_one("size", size)
         if self.engine == "pymc" and variable in ("phi", "lambda"):
             raise InvalidInput(
                 f"variable is {quoted(variable)}, a parameter's name; choose another"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bayesdp.checks import keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
@@ -110,9 +111,9 @@ class DPERGM:
         from bayesdp.networks.formula import parse
 
         parse(self.formula)
-        check_epsilon(self.epsilon)
+        keep(self, epsilon=check_epsilon(self.epsilon))
         check_method(self.method, self.calibration)
-        check_correlation(self.correlation)
+        keep(self, correlation=check_correlation(self.correlation))
         if not (self.prior is None or isinstance(self.prior, Normal)):
             raise InvalidInput(
                 f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd), or None"

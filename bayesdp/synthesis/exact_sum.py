@@ -163,7 +163,7 @@ def exact_line(
     promises, sums = [], []
     for table, law in tables:
         records = _records(table, law)
-        check_known_records(known_records, len(records))
+        known_records = check_known_records(known_records, len(records))
         promises.append(
             sum_guarantee(
                 len(records), law, known_records=known_records, delta=delta, epsilon=epsilon

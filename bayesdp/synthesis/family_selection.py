@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_flag
+from bayesdp.checks import check_flag, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.evidence import check_criterion
@@ -42,7 +42,7 @@ class FamilySelection:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         check_flag("each_copy", self.each_copy)
-        check_criterion(self.criterion)
+        keep(self, criterion=check_criterion(self.criterion))
 
     def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
         """The choice and the copies, from how a copy is made with the first of the families."""

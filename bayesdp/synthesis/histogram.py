@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
@@ -98,8 +98,8 @@ class PerturbedHistogramSynthesizer:
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_at_least_one("copies", self.copies)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_neighbours(self.neighbours)
         if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
             raise InvalidInput(
@@ -108,7 +108,7 @@ class PerturbedHistogramSynthesizer:
             )
         check_outside(self.outside)
         if self.n is not None:
-            check_at_least_one("n", self.n)
+            keep(self, n=check_at_least_one("n", self.n))
         pairs = check_bounds(self.bounds)[1]
         named = isinstance(self.bounds, Mapping)
         self._axes(list(self.bounds) if named else [f"{k}" for k in range(len(pairs))], self.n or 2)

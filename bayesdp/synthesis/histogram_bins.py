@@ -90,8 +90,7 @@ def make_axes(
         raise InvalidInput(
             f"bins make {math.prod(sizes):,} cells; at most {_MOST_CELLS:,} are allowed: take fewer"
         )
-    check_axes(axes, math.prod(sizes))
-    return tuple(axes)
+    return check_axes(axes, math.prod(sizes)) or ()
 
 
 def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.inputs import check_some
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
@@ -143,7 +143,7 @@ class HuComparators:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", check_some(self.records))
-        check_at_least_one("count", self.count)
+        keep(self, count=check_at_least_one("count", self.count))
         # A wrong method, scale or shift fails here, not after minutes.
         fitted_weights(np.ones(1), method=self.method, scale=self.scale, shift=self.shift)
 

@@ -91,7 +91,7 @@ def pseudo_draws(
         From a grid over the box that carries the posterior, uniform within a cell.
     """
     y, alpha = check_some(records), check_weights(weights, np.size(records))
-    check_at_least_one("count", count)
+    count = check_at_least_one("count", count)
     bounds = None if interval is None else check_interval(interval)
     density = prior or BetaPrior()
     logs = np.stack([np.log(y), np.log1p(-y), np.ones(y.size)]) * alpha

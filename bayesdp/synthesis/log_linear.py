@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, points_in, shape_of
@@ -96,9 +96,9 @@ class LogLinearSynthesizer:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_at_least_one("copies", self.copies)
-        check_delta(self.delta)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, delta=check_delta(self.delta))
         check_outside(self.outside)
         self._mechanism()
 

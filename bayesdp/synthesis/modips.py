@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_of
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -129,11 +129,11 @@ class Modips:
         else:
             object.__setattr__(self, "family", check_family(self.family))
         check_one_of("method", self.method, list(METHODS))
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_at_least_one("copies", self.copies)
-        check_at_least_one("draws", self.draws)
-        check_size(self.size, self.public_n)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, delta=check_delta(self.delta))
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, draws=check_at_least_one("draws", self.draws))
+        keep(self, size=check_size(self.size, self.public_n))
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
     _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
-    check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
+    weights = check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
     made = ModipsSBS.calibrate(
         epsilon=modips.epsilon,
         delta=modips.delta,
         copies=modips.copies,
         allocation=modips.allocation,
-        weights=modips.weights,
+        weights=None if modips.weights is None else weights,
         family=modips.first,
         size=modips.size or n,
         n=n,

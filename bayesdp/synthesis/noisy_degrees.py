@@ -178,7 +178,7 @@ class NoisyDegrees:
                 "release is of a directed network's degrees; the beta-model is of undirected "
                 "networks: release the degrees of the ties without their direction"
             )
-        check_at_least_one("size", size)
+        size = check_at_least_one("size", size)
         drawn: list[Network] = []
         for output, random in zip(release.outputs, generators(seed, release.copies), strict=True):
             fit = fit_beta_model(project_to_graphical(output), nodes=mechanism.labels, prior=prior)

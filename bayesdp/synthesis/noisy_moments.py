@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis
@@ -81,7 +81,7 @@ class NoisyMoments:
                 f"neighbours is {quoted(relation.value)}; moments of records have 'replace_one' (n "
                 "public) and 'add_remove' (n confidential)"
             )
-        check_at_least_one("copies", self.copies)
+        keep(self, copies=check_at_least_one("copies", self.copies))
         self._mechanism(_ANY_N if self._public_n else None)  # whose own checks raise
 
     def release(

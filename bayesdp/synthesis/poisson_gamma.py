@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
@@ -82,17 +82,18 @@ class PoissonGammaSynthesizer:
     public_n: bool = True
 
     def __post_init__(self) -> None:
-        check_cost(self.epsilon, self.prior)
+        keep(self, epsilon=check_cost(self.epsilon, self.prior))
         check_flag("fixed", self.fixed)
         check_flag("public_n", self.public_n)
         if self.expected is None:
             raise InvalidInput("expected is missing; give each area's expected number of events")
-        check_at_least_one("copies", self.copies)
-        check_delta(self.delta)
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, delta=check_delta(self.delta))
         if self.total is not None:
-            totals = self.total.values() if isinstance(self.total, Mapping) else [self.total]
-            for total in totals:
-                check_at_least_one("total", total)
+            if isinstance(given := self.total, Mapping):
+                keep(self, total={k: check_at_least_one("total", given[k]) for k in given})
+            else:
+                keep(self, total=check_at_least_one("total", given))
             if not self.fixed:
                 raise InvalidInput(f"total is {quoted(self.total)}, but fixed is False; choose one")
         elif self.fixed and not self.public_n:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
@@ -114,11 +114,11 @@ class PosteriorSynthesizer:
     grid_size: int | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_at_least_one("copies", self.copies)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_relation(self.neighbours)
         if self.size is not None:
-            check_at_least_one("size", self.size)
+            keep(self, size=check_at_least_one("size", self.size))
         elif relation is Neighbours.ADD_REMOVE:
             raise InvalidInput(
                 "size is missing; under add/remove-one the number of records is confidential, so "

@@ -79,7 +79,7 @@ def publish_groups(
     ledger: DatasetLedger | None = None,
 ) -> Release:
     """The same for disjoint groups of records, from each label's mechanism and statistic."""
-    check_at_least_one("copies", copies)
+    copies = check_at_least_one("copies", copies)
     checked = {
         label: (mechanism, mechanism.check_statistic(statistic))
         for label, (mechanism, statistic) in parts.items()

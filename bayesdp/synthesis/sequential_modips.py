@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import keep
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.modips.sequential_counts import (
@@ -104,7 +105,7 @@ class SequentialModips:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_steps(self.steps))
-        check_size(self.size, self.public_n)
+        keep(self, size=check_size(self.size, self.public_n))
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(

@@ -50,7 +50,7 @@ def checked_journal(
         if check_at_least_one(name, value) < least:
             raise InvalidInput(f"{name} is {value}; it must be at least {least}")
     if workers is not None:
-        check_at_least_one("workers", workers)
+        workers = check_at_least_one("workers", workers)
     with reproducible(seed):  # refuses a bad seed
         check_target(out, MARKER, force=force)
     return out.parent / f"{out.name}.{called}.jsonl"

@@ -163,7 +163,7 @@ def regressions(
             f"{quoted(model.response)}; the synthesizer bounds {list(bounds)}"
         )
     p, size = len(names), sizes_of(n)
-    check_prior(design, p)
+    design = check_prior(design, p)
     check_prior(model.prior, p)
     around = check_predictors_prior(model.predictors_prior, p)
     ends = np.array([bounds[name] for name in (*names, model.response)], dtype=np.float64)

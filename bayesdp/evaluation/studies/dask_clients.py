@@ -32,7 +32,7 @@ _WORKER_PATIENCE = 20.0  # and for it to have a worker
 def check_client(client: Client | str | None, workers: int | None) -> None:
     """Raise InvalidInput unless these are what `run_tasks` takes."""
     if workers is not None:
-        check_at_least_one("workers", workers)
+        workers = check_at_least_one("workers", workers)
         if client != LOCAL:
             raise InvalidInput(f"workers is {workers}; it goes with client='local' alone")
     if client is None or client == LOCAL:

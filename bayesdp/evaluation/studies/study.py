@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one, check_called, check_flag, check_path
+from bayesdp.checks import check_at_least_one, check_called, check_flag, check_path, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
@@ -108,7 +108,7 @@ class Study:
     _grid: dict[str, list[Any]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_at_least_one("replicates", self.replicates)
+        keep(self, replicates=check_at_least_one("replicates", self.replicates))
         check_data(self.data)
         if self.public is not None:
             check_flag("public", self.public)

@@ -207,7 +207,9 @@ class BinomialModel:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
         reason = "asked for"
@@ -250,7 +252,7 @@ class BinomialModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; shaped as `fit`'s."""
-        check_seed(seed)
+        seed = check_seed(seed)
         drawn = exact.sample(
             self._naive_posteriors(release),
             draws=draws,

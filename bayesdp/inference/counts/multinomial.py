@@ -191,7 +191,9 @@ class MultinomialModel:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         parts = [(each, self.sizes_of(each)) for each in parts_of(release)]
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         run, reason = engines.chosen(engine, parts, self.prior)
@@ -223,7 +225,7 @@ class MultinomialModel:
         InvalidInput
             If what was released are no counts.
         """
-        check_seed(seed)
+        seed = check_seed(seed)
         found = [np.array([self._naive_counts(part)]) for part in release.parts]
         drawn = engines.sample_dirichlet(found, self.prior, draws=draws, chains=chains, seed=seed)
         return self._result(drawn, release, "naive: takes the copies for real data")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts import poisson_release
@@ -85,7 +85,7 @@ class PoissonModel:
                 )
             object.__setattr__(self, "expected", tuple(map(float, given)))
         if self.n is not None:
-            check_at_least_one("n", self.n, "or None if the release says it")
+            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def fit(
         self,

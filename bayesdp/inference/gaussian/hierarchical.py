@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.pooled_means import given_means
 from bayesdp.errors import InvalidInput, quoted
@@ -104,7 +104,7 @@ class HierarchicalGaussianModel:
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
-            check_at_least_one("n", self.n, "or None if the release says it")
+            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def fit(
         self,

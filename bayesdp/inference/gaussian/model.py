@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines import exact
 from bayesdp.engines.draws import Draws, check_sampling, check_seed
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
@@ -109,7 +109,7 @@ class GaussianModel:
         if self.statistic not in ("mean", "sum"):
             raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
-            check_at_least_one("n", self.n, "or None if the release says it")
+            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def posterior(self, release: Releases) -> Posterior:
         """The exact posterior of mu, or of mu and sigma.
@@ -245,7 +245,9 @@ class GaussianModel:
         UserWarning
             If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         reason = "asked for"
         if engine in ("auto", "exact"):
@@ -274,7 +276,7 @@ class GaussianModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
-        check_seed(seed)
+        seed = check_seed(seed)
         drawn = exact.sample_mixtures(
             self._naive_posteriors(release),
             draws=draws,

@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
@@ -194,9 +193,7 @@ class BetaModel:
         reason: str,
         **options: Any,
     ) -> az.InferenceData:
-        for name in ("draws", "chains", "warmup"):
-            check_at_least_one(name, options[name])
-        check_seed(options["seed"])
+        options |= check_sampling(**{n: options[n] for n in ("seed", "draws", "chains", "warmup")})
         if engine == "stan":
             from bayesdp.engines import stan
 

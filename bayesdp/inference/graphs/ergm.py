@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.engines.draws import Draws, check_seed
+from bayesdp.engines.draws import Draws, check_sampling, check_seed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
@@ -129,9 +128,9 @@ class ErgmModel:
         UserWarning
             If the chains haven't mixed, or ran to graphs without ties or with all.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         nodes, evidence = self._hidden(release)
         closed = ergm_dyads.is_closed(bind(self.formula, nodes), evidence)
         reason = "asked for"
@@ -183,7 +182,7 @@ class ErgmModel:
         """
         from bayesdp.networks.bayesian import BayesianERGM
 
-        check_seed(seed)
+        seed = check_seed(seed)
         graphs = graphs_in(release)
         if not 0 <= copy < release.copies:
             raise InvalidInput(f"copy is {copy}; the release has {release.copies}, from 0")

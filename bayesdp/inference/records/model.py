@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_response import Responses
@@ -126,7 +126,7 @@ class RecordModel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", checked_shapes(self.parameters))
-        check_at_least_one("record_size", self.record_size)
+        keep(self, record_size=check_at_least_one("record_size", self.record_size))
         check_compiled("start", self.start, "rng", "theta")
         counted = self.support is not None
         check_compiled(
@@ -202,7 +202,9 @@ class RecordModel:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         if engine not in ("auto", "augmentation"):
             raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'augmentation'")
         mechanism = release.mechanism

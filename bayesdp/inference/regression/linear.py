@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numba
 import numpy as np
 
+from bayesdp.checks import keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.chain import sample_moments
@@ -121,8 +122,9 @@ class LinearRegression:
                 f"n is {quoted(sizes)}; it must be a range of whole numbers from 1, as range(500, "
                 "1501), or None"
             )
-        check_prior(self.prior, self._count(self.prior, 1))
-        check_predictors_prior(self.predictors_prior, self._count(self.predictors_prior or (), 0))
+        keep(self, prior=check_prior(self.prior, self._count(self.prior, 1)))
+        if (given := self.predictors_prior) is not None:
+            keep(self, predictors_prior=check_predictors_prior(given, self._count(given, 0)))
 
     def _count(self, prior: Any, more: int) -> int:
         """Predictors: as listed, or else as a prior has numbers for each."""
@@ -182,7 +184,9 @@ class LinearRegression:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         if engine not in ("auto", "hmc"):
             raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'hmc'")
         given = self.read(release)
@@ -212,7 +216,7 @@ class LinearRegression:
             As `fit`; or if the noisy moments are those of no records, which is common, or
             coefficients alone were released.
         """
-        check_sampling(seed, draws=draws, chains=chains)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         given = self.read(release)
         moments = known_moments(given.hidden)
         n, mean, rows = (np.broadcast_to(x, (chains, draws, *x.shape)) for x in moments)

@@ -219,7 +219,7 @@ class CensoredBetaMechanism:
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        check_delta(delta)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else neighbours
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),

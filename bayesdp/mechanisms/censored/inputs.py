@@ -35,14 +35,13 @@ def check_records(data: Any) -> NDArray[np.float64]:
     return values
 
 
-def check_number(n: int) -> int:
-    """Return the number of records if it is not too large, else raise; none is as good as one."""
+def check_number(n: int) -> None:
+    """Raise InvalidInput if there are too many records; none is as good as one."""
     if n > _MOST_RECORDS:
         raise InvalidInput(
             f"data has more than {_MOST_RECORDS} records, up to which sums are exact; release "
             "parts that were chosen without looking at the records"
         )
-    return n
 
 
 def check_some(data: Any) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -116,8 +116,8 @@ class CensoredPosterior:
 
     def __post_init__(self) -> None:
         if self.n is not None:
-            check_at_least_one("n", self.n, "(or None where it is confidential)")
-        check_at_least_one("size", self.size)
+            keep(self, n=check_at_least_one("n", self.n, "(or None where it is confidential)"))
+        keep(self, size=check_at_least_one("size", self.size))
         bounds = (self.lower, self.upper)
         if not all(is_number(v) and math.isfinite(v) for v in bounds) or not bounds[0] < bounds[1]:
             raise InvalidInput(
@@ -157,8 +157,8 @@ class CensoredPosterior:
             If `neighbours` is a relation under which nothing is promised: any but replace-one,
             and where n is confidential, add/remove-one.
         """
-        check_at_least_one("copies", copies)
-        check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else neighbours
         allowed = {self.neighbours, Neighbours.REPLACE_ONE}
         if relation not in allowed:
@@ -265,27 +265,28 @@ class CensoredPosterior:
 
 def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
     """Return a grid's axes, each parameter's name, bounds and cells, or raise InvalidInput."""
-    made = tuple(tuple(axis) for axis in grid)
-    if not made or any(len(axis) != 4 for axis in made):
+    given = tuple(tuple(axis) for axis in grid)
+    if not given or any(len(axis) != 4 for axis in given):
         raise InvalidInput(
             f"grid is {quoted(grid)}; it must have a name, two bounds and a number of cells for "
             "each parameter"
         )
-    for name, low, high, cells in made:
-        if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or not (
-            low < high and math.isfinite(high - low)
-        ):
+    made = []
+    for name, *ends, number in given:
+        low, high = map(as_float, ends)
+        if not (low < high and math.isfinite(high - low)):
             raise InvalidInput(
                 f"bounds of {quoted(name)} are {(low, high)}; they must be finite numbers, the "
                 "lower first, chosen without the data"
             )
-        check_at_least_one(f"number of cells of {quoted(name)}", cells)
+        cells = check_at_least_one(f"number of cells of {quoted(name)}", number)
+        made.append((str(name), low, high, cells))
     if not 2 <= math.prod(axis[3] for axis in made) <= MOST_CELLS:
         raise InvalidInput(
             f"grid has {math.prod(axis[3] for axis in made):,} cells; it must have from 2 to "
             f"{MOST_CELLS:,}: choose another grid_size"
         )
-    return tuple((str(a[0]), float(a[1]), float(a[2]), int(a[3])) for a in made)
+    return tuple(made)
 
 
 def _is_whole(value: Any) -> bool:

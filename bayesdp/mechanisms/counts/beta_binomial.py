@@ -123,7 +123,7 @@ class BetaBinomialMechanism:
         rounded up, is at most `epsilon`.
         """
         share = check_epsilon(epsilon) / copies
-        check_at_least_one("size", size)
+        size = check_at_least_one("size", size)
         # exp(-t) / (1 - exp(-t)): the same number, without overflow; and never so small
         # that size / a overflows, which no epsilon below 690 asks for.
         a = size * max(math.exp(-share) / -math.expm1(-share), 1e-300)
@@ -153,7 +153,7 @@ class BetaBinomialMechanism:
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        check_delta(delta)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),
@@ -192,7 +192,7 @@ class BetaBinomialMechanism:
             Synthetic numbers of ones, each in 0..size.
         """
         copies = check_at_least_one("copies", copies)
-        check_count(statistic, self.n)
+        statistic = check_count(statistic, self.n)
         ones, zeros = np.broadcast_arrays(statistic.successes, statistic.failures)
         shape = (copies, *ones.shape)
         return polya_urn(
@@ -201,7 +201,7 @@ class BetaBinomialMechanism:
 
     def logp(self, output: Any, statistic: Count) -> NDArray[np.float64]:
         """log Pr[output | statistic], vectorised over both; -inf outside 0..size."""
-        check_count(statistic, self.n)
+        statistic = check_count(statistic, self.n)
         a, b = self.prior
         return beta_binomial_logpmf(
             output, self.size, a + statistic.successes, b + statistic.failures

@@ -113,8 +113,8 @@ class ExactStatistic:
         InvalidInput
             If a neighbouring relation is asked for: there is no promise under any.
         """
-        check_at_least_one("copies", copies)
-        check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
         if neighbours is not None:
             self._no_relation(f"neighbours is {quoted(neighbours)}")
         return self.promise

@@ -91,9 +91,8 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
             raise InvalidInput(
                 f"axes is {quoted(self.axes)}; it must be a sequence of Axis, one or more"
             )
-        check_axes(axes, math.prod(shape_of(axes)))
         relation = check_neighbours(self.neighbours)
-        object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "axes", check_axes(axes, math.prod(shape_of(axes))))
         object.__setattr__(self, "marginals", check_marginals(self.marginals, axes))
         object.__setattr__(self, "neighbours", relation)
         object.__setattr__(self, "zeros", check_zeros(self.zeros, math.prod(shape_of(axes))))

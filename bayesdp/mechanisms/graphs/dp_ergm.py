@@ -169,8 +169,8 @@ class DPERGMMechanism:
             If `neighbours` isn't of graphs, or is NODE for what is as published: that claims
             nothing there.
         """
-        check_at_least_one("copies", copies)
-        check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(

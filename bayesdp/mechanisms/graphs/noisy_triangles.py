@@ -285,8 +285,9 @@ class NoisyTrianglesMechanism:
 
 
 def _check_nodes(nodes: Any) -> int:
-    if not 3 <= check_at_least_one("nodes", nodes) <= _MOST_NODES:
+    checked = check_at_least_one("nodes", nodes)
+    if not 3 <= checked <= _MOST_NODES:
         raise InvalidInput(
             f"nodes is {quoted(nodes)}; triangles are counted among 3 to {_MOST_NODES:,} nodes"
         )
-    return int(nodes)
+    return checked

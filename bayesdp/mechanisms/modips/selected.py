@@ -41,7 +41,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.evidence import (
@@ -113,7 +113,7 @@ class SelectedModips(SymmetricPromise):
         object.__setattr__(self, "modips", _check_modips(self.modips, families[0]))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "each", check_at_least_one("each", self.each))
-        check_criterion(self.criterion)
+        keep(self, criterion=check_criterion(self.criterion))
         _ = self.choice, self.candidates  # whose own checks raise
 
     @property

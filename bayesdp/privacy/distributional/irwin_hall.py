@@ -151,7 +151,7 @@ def check_n(n: Any) -> int:
 
 
 def _each(y: ArrayLike, n: int, function: Any) -> NDArray[np.float64]:
-    check_n(n)
+    n = check_n(n)
     places = np.asarray(y, dtype=float)
     if np.isnan(places).any():
         raise InvalidInput("y has values that are NaN; give numbers")

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
@@ -127,7 +127,7 @@ class FixedMinusLaplace:
     def __post_init__(self) -> None:
         if check_at_least_one("n", self.n) < 2:
             raise InvalidInput(f"n is {self.n}; it must be at least 2")
-        check_epsilon(self.epsilon)
+        keep(self, epsilon=check_epsilon(self.epsilon))
         if not is_number(self.discard_delta) or not 0 < self.discard_delta < 1:
             raise InvalidInput(
                 f"discard_delta is {quoted(self.discard_delta)}; it must be a number above 0 and "

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import Definition, check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
@@ -83,7 +83,7 @@ class SumProfile:
     def __post_init__(self) -> None:
         n = check_at_least_one("n", self.n)
         object.__setattr__(self, "n", n)
-        check_known_records(self.known_records, n)
+        keep(self, known_records=check_known_records(self.known_records, n))
         if not hasattr(self.law, "parts"):
             raise InvalidInput(
                 f"law is {quoted(self.law)}; it must be a Uniform, TopCodedNormal or BoundedLaw of "
