@@ -6,6 +6,7 @@ Each returns the plain Python number that it checked, and that alone is used fro
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Sequence
@@ -34,6 +35,28 @@ def as_float(value: Any) -> float:
         return math.copysign(math.inf, value > 0 or -1)
 
 
+def plain(made: Any) -> None:
+    """Make the numbers among a frozen dataclass's fields Python's own, before they are checked.
+
+    Also those in tuples, lists and mappings. What is no number stays as it is, for the checks.
+    """
+    for field in dataclasses.fields(made):
+        if field.init:
+            object.__setattr__(made, field.name, _plain(getattr(made, field.name)))
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in (int, float, bool, str):
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(map(_plain, value))
+    if type(value) is dict:
+        return {key: _plain(each) for key, each in value.items()}
+    if not is_number(value):
+        return value
+    return int(value) if isinstance(value, Integral) else as_float(value)
+
+
 def keep(made: Any, **checked: Any) -> None:
     """Set fields of a frozen dataclass to what their checks returned."""
     for name, value in checked.items():
@@ -42,11 +65,16 @@ def keep(made: Any, **checked: Any) -> None:
 
 def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
+    return check_at_least(name, value, 1, also)
+
+
+def check_at_least(name: str, value: Any, least: int, also: str = "") -> int:
+    """Return `value` as an int if it is a whole number from `least`, else raise InvalidInput."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= LARGEST:
+    if not whole or not least <= value <= LARGEST:
         most = f" and at most {LARGEST}" if whole and value > LARGEST else ""
         raise InvalidInput(
-            f"{name} is {quoted(value)}; it must be a whole number, at least 1{most}"
+            f"{name} is {quoted(value)}; it must be a whole number, at least {least}{most}"
             f"{also and ' ' + also}"
         )
     return int(value)
@@ -93,4 +121,22 @@ def check_delta(delta: Any) -> float:
             f"delta is {quoted(delta)}; it must be a number from 0 to below 1 "
             "(0 asks for pure epsilon; 1 would promise nothing; try 1e-6)"
         )
+    return checked
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return `value` as a float if it lies strictly between 0 and 1, else raise InvalidInput."""
+    checked = as_float(value)
+    if not 0 < checked < 1:
+        raise InvalidInput(
+            f"{name} is {quoted(value)}; it must be a number above 0 and below 1, as 0.05"
+        )
+    return checked
+
+
+def check_below(name: str, value: Any, most: float) -> float:
+    """Return `value` as a float if it is from 0 to below `most`, else raise InvalidInput."""
+    checked = as_float(value)
+    if not 0 <= checked < most:
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a number from 0 to below {most}")
     return checked

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from bayesdp.checks import as_float
 from bayesdp.engines.mixture import check_level
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats
@@ -113,7 +114,7 @@ def weights(rule: str, copies: int, size_ratio: float) -> Weights:
         raise InvalidInput(
             f"rule is {quoted(rule)}; it must be one of {', '.join(map(repr, RULES))}"
         )
-    check_size_ratio(size_ratio)
+    size_ratio = check_size_ratio(size_ratio)
     row = RULES[rule]
     if copies < row.needs():
         raise InvalidInput(
@@ -124,10 +125,12 @@ def weights(rule: str, copies: int, size_ratio: float) -> Weights:
     return Weights(rule, copies, row.within(copies, size_ratio), row.between(copies), fallback)
 
 
-def check_size_ratio(size_ratio: float) -> None:
-    """Refuse an n_syn / n that isn't positive and finite."""
-    if not (size_ratio > 0 and math.isfinite(size_ratio)):
+def check_size_ratio(size_ratio: float) -> float:
+    """Return an n_syn / n as a float if it is positive and finite, else raise InvalidInput."""
+    checked = as_float(size_ratio)
+    if not 0 < checked < math.inf:
         raise InvalidInput(f"size_ratio is {quoted(size_ratio)}; it must be positive and finite")
+    return checked
 
 
 def half_widths(variance: Floats, df: Floats, level: float) -> Floats:

@@ -172,7 +172,8 @@ def likelihood_ratio_test(
             f"null {theta_0.shape}; give each copy one function and one row of each"
         )
     copies, parameters = theta.shape
-    if check_at_least_one("constraints", constraints) > parameters:
+    constraints = check_at_least_one("constraints", constraints)
+    if constraints > parameters:
         raise InvalidInput(
             f"constraints is {quoted(constraints)}; {parameters} parameters allow {parameters} at "
             "most"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import plain
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -35,6 +36,7 @@ class Normal:
     sd: Any = 5.0
 
     def __post_init__(self) -> None:
+        plain(self)
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value)
             if numbers.ndim > 1 or numbers.dtype.kind not in "iuf":

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesdp.checks import check_delta, is_number
+from bayesdp.checks import as_float, check_delta, is_number
 from bayesdp.errors import InvalidInput, quoted
 
 SMALLEST = math.nextafter(0.0, 1.0)
@@ -290,9 +290,10 @@ def round_up(delta: float) -> float:
 
 def check_profile_epsilon(epsilon: Any) -> float:
     """Return `epsilon` as a float if it is in [0, inf], else raise InvalidInput."""
-    if not is_number(epsilon) or not epsilon >= 0:
+    checked = as_float(epsilon)
+    if not checked >= 0:
         raise InvalidInput(
             f"epsilon is {quoted(epsilon)}; it must be a number from 0 to inf "
             "(at 0, delta is the total variation between the worst neighbours)"
         )
-    return float(epsilon)
+    return checked

@@ -43,7 +43,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from bayesdp.checks import check_one_of, is_number
+from bayesdp.checks import as_float, check_one_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
@@ -89,7 +89,8 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
     refuse_distributional(guarantee, "amplification by subsampling")
     if not isinstance(guarantee, Guarantee):
         raise InvalidInput(f"guarantee is {quoted(guarantee)}; it must be a Guarantee")
-    if not is_number(rate) or not 0 < rate <= 1:
+    share = as_float(rate)
+    if not 0 < share <= 1:
         raise InvalidInput(f"rate is {quoted(rate)}; it must be a number above 0, at most 1")
     check_one_of("scheme", scheme, sorted(SCHEMES))
     if guarantee.neighbours is not SCHEMES[scheme]:
@@ -98,7 +99,7 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
             f"amplifies under {quoted(SCHEMES[scheme].value)} alone; ask the mechanism for its "
             "promise under that"
         )
-    epsilon, delta, rate = float(guarantee.epsilon), float(guarantee.delta), float(rate)
+    epsilon, delta, rate = guarantee.epsilon, guarantee.delta, share
     amplified = _amplified(epsilon, rate)
     return dataclasses.replace(
         guarantee,

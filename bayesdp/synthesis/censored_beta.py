@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.inputs import check_records, check_some
@@ -96,6 +96,7 @@ class CensoredBetaSynthesizer:
     grid: tuple[int, int] = (30, 30)
 
     def __post_init__(self) -> None:
+        plain(self)
         keep(self, copies=check_at_least_one("copies", self.copies))
         if self.engine not in ("grid", *_CHAINS):
             raise InvalidInput(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import keep
+from bayesdp.checks import keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
@@ -108,6 +108,7 @@ class DPERGM:
     burn_in: int | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         from bayesdp.networks.formula import parse
 
         parse(self.formula)

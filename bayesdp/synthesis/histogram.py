@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
@@ -98,6 +98,7 @@ class PerturbedHistogramSynthesizer:
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
+        plain(self)
         keep(self, epsilon=check_epsilon(self.epsilon))
         keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_neighbours(self.neighbours)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, plain
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -122,6 +122,7 @@ class Modips:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         check_selection(self.family, self.selection)
         if isinstance(self.family, Sequence) and self.selection is not None:
             object.__setattr__(self, "family", tuple(check_family(each) for each in self.family))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis
@@ -75,6 +75,7 @@ class NoisyMoments:
     missing: str = "refuse"
 
     def __post_init__(self) -> None:
+        plain(self)
         relation = check_neighbours(self.neighbours)
         if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
@@ -82,6 +82,7 @@ class PoissonGammaSynthesizer:
     public_n: bool = True
 
     def __post_init__(self) -> None:
+        plain(self)
         keep(self, epsilon=check_cost(self.epsilon, self.prior))
         check_flag("fixed", self.fixed)
         check_flag("public_n", self.public_n)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, keep
+from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
@@ -114,6 +114,7 @@ class PosteriorSynthesizer:
     grid_size: int | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         keep(self, epsilon=check_epsilon(self.epsilon))
         keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_relation(self.neighbours)

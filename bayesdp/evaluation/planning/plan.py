@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_called, check_delta, is_number
+from bayesdp.checks import (
+    as_float,
+    check_at_least,
+    check_at_least_one,
+    check_called,
+    check_delta,
+    check_share,
+)
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning.bare import criterion_of, needed_n, without_privacy
 from bayesdp.evaluation.planning.designs import designs_of
@@ -144,7 +151,10 @@ def plan(
             f"fit_options is {quoted(fit_options)}; give a mapping, as {{'draws': 500}}"
         )
     ends = _check_ends(epsilon)
-    _check_numbers(target, level, assurance, attacker_prior, seed, replicates)
+    target, level, assurance, attacker_prior, replicates = _checked_numbers(
+        target, level, assurance, attacker_prior, replicates
+    )
+    seed = check_at_least("seed", seed, 0)
     n = _check_model(model, n, design_prior, simulate, reference)
     designs = designs_of(model, n, mechanisms, copies, check_delta(delta))
     question = Question(
@@ -175,7 +185,7 @@ def plan(
         best,
         bare,
         n=n,
-        target=float(target),
+        target=target,
         level=level,
         assurance=assurance,
         attacker_prior=attacker_prior,
@@ -193,30 +203,27 @@ def _check_ends(epsilon: Any) -> tuple[float, float]:
         ) from error
     if not low < high:
         raise InvalidInput(f"epsilon is {quoted(epsilon)}; the first must be smaller, as (0.1, 10)")
-    return float(low), float(high)
+    return low, high
 
 
-def _check_numbers(
-    target: Any, level: Any, assurance: Any, attacker_prior: Any, seed: Any, replicates: Any
-) -> None:
-    if not is_number(target) or not 0 < target < math.inf:
+def _checked_numbers(
+    target: Any, level: Any, assurance: Any, attacker_prior: Any, replicates: Any
+) -> tuple[float, float, float | None, float, int | None]:
+    length = as_float(target)
+    if not 0 < length < math.inf:
         raise InvalidInput(
             f"target is {quoted(target)}; it must be a positive number, the length that the "
             "interval may have, as 0.05"
         )
-    shares = {"level": level, "attacker_prior": attacker_prior}
-    shares |= {} if assurance is None else {"assurance": assurance}
-    for name, value in shares.items():
-        if not is_number(value) or not 0 < value < 1:
-            raise InvalidInput(
-                f"{name} is {quoted(value)}; it must lie strictly between 0 and 1, as 0.9"
-            )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInput(f"seed is {quoted(seed)}; it must be a non-negative integer")
-    if replicates is not None and check_at_least_one("replicates", replicates) < 20:
-        raise InvalidInput(
-            f"replicates is {quoted(replicates)}; fewer than 20 give no standard error to rely on"
-        )
+    return (
+        length,
+        check_share("level", level),
+        None if assurance is None else check_share("assurance", assurance),
+        check_share("attacker_prior", attacker_prior),
+        None
+        if replicates is None
+        else check_at_least("replicates", replicates, 20, "for a standard error to rely on"),
+    )
 
 
 def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference: Any) -> Any:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one, check_called, check_flag, check_path, keep
+from bayesdp.checks import (
+    check_at_least,
+    check_at_least_one,
+    check_called,
+    check_flag,
+    check_path,
+    keep,
+)
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
@@ -36,7 +43,6 @@ from bayesdp.evaluation.studies.progress import Progress, told
 from bayesdp.evaluation.studies.results import StudyResults, results_of
 from bayesdp.evaluation.studies.runner import WorkerDied, packed, run_tasks
 from bayesdp.evaluation.studies.store import Row, opened
-from bayesdp.mechanisms.randomness import reproducible
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -112,8 +118,7 @@ class Study:
         check_data(self.data)
         if self.public is not None:
             check_flag("public", self.public)
-        with reproducible(self.seed):  # refuses a bad seed
-            pass
+        keep(self, seed=check_at_least("seed", self.seed, 0))
         grid = checked_grid(self.grid)
         synthesizers = named("synthesizers", self.synthesizers)
         analyses = {

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear import fit as fits
@@ -91,6 +91,7 @@ class LogLinearModel:
     family: ClassVar[str] = "log_linear"
 
     def __post_init__(self) -> None:
+        plain(self)
         terms_of(self.formula)
         given = self.prior
         if isinstance(given, Mapping):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.logistic_design import split
@@ -108,6 +108,7 @@ class LogisticRegression:
     family: ClassVar[str] = "logistic_regression"
 
     def __post_init__(self) -> None:
+        plain(self)
         split(self.formula)
         object.__setattr__(self, "prior", _check_prior(self.prior))
         pair = self.rate

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep
+from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -115,6 +115,7 @@ class CensoredPosterior:
     engine: str = "pymc"
 
     def __post_init__(self) -> None:
+        plain(self)
         if self.n is not None:
             keep(self, n=check_at_least_one("n", self.n, "(or None where it is confidential)"))
         keep(self, size=check_at_least_one("size", self.size))

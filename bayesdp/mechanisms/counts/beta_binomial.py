@@ -122,7 +122,8 @@ class BetaBinomialMechanism:
         size / (exp(epsilon / copies) - 1), rounded up until the guarantee, which is itself
         rounded up, is at most `epsilon`.
         """
-        share = check_epsilon(epsilon) / copies
+        epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
+        share = epsilon / copies
         size = check_at_least_one("size", size)
         # exp(-t) / (1 - exp(-t)): the same number, without overflow; and never so small
         # that size / a overflows, which no epsilon below 690 asks for.
@@ -172,6 +173,7 @@ class BetaBinomialMechanism:
 
         copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
         """
+        copies = check_at_least_one("copies", copies)
         added = self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
         epsilon = copies * math.log1p(self.size / sum(self.prior)) * _SAFE
         return dataclasses.replace(added, epsilon=epsilon)

@@ -16,9 +16,10 @@ from bayesdp.mechanisms.draws.beta_binomial import LARGEST_SIZE
 
 def check_size(size: Any, name: str = "size") -> int:
     """Return a copy's number of records if exact draws can be made of it, else raise."""
-    if check_at_least_one(name, size) > LARGEST_SIZE:
-        raise InvalidInput(f"{name} is {size}; a copy has at most {LARGEST_SIZE:,} records")
-    return int(size)
+    checked = check_at_least_one(name, size)
+    if checked > LARGEST_SIZE:
+        raise InvalidInput(f"{name} is {checked}; a copy has at most {LARGEST_SIZE:,} records")
+    return checked
 
 
 def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ class Number:
     high: float | None
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        plain(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -58,6 +61,9 @@ class Sums:
 
     n: int
     totals: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        plain(self)
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(

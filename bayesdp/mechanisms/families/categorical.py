@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least, is_number, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
@@ -60,9 +60,8 @@ class Categorical:
     kind: str = field(default="categorical", init=False)
 
     def __post_init__(self) -> None:
-        if check_at_least_one("k", self.k) < 2:
-            raise InvalidInput(f"k is {quoted(self.k)}; there must be at least 2 categories")
-        object.__setattr__(self, "k", int(self.k))
+        plain(self)
+        keep(self, k=check_at_least("k", self.k, 2, "categories"))
         prior: Any = (1.0,) * self.k if self.prior is None else self.prior
         good = isinstance(prior, Sequence) and len(prior) == self.k
         if not good or not all(is_number(a) and 0 < a < math.inf for a in prior):

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, check_share
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, check_coupled
 from bayesdp.privacy.distributional.worlds import hockey_sticks
@@ -114,10 +114,9 @@ def attack(
         raise InvalidInput(
             f"values is {quoted(list(values))}; an adversary chooses between two or more"
         )
-    if check_at_least_one("trials", trials) < 100:
+    trials, alpha = check_at_least_one("trials", trials), check_share("alpha", alpha)
+    if trials < 100:
         raise InvalidInput(f"trials is {trials}; it must be at least 100")
-    if not is_number(alpha) or not 0 < alpha < 1:
-        raise InvalidInput(f"alpha is {quoted(alpha)}; it must be a number above 0 and below 1")
     before = np.ones(len(values)) if prior is None else np.asarray(prior, dtype=np.float64)
     if before.shape != (len(values),) or not np.all(before > 0):
         raise InvalidInput(f"prior is {quoted(prior)}; it must be {len(values)} positive numbers")

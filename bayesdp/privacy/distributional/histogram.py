@@ -43,8 +43,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.checks import check_at_least_one, check_below, check_delta
+from bayesdp.errors import InvalidInput
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
     LawClass,
@@ -118,10 +118,7 @@ class TruncatedHistogram:
 
     def delta(self, epsilon: float, *, known_records: int = 0) -> float:
         """The smallest delta at `epsilon` over all bins, rounded up."""
-        if not is_number(epsilon) or not 0 <= epsilon < 700:
-            raise InvalidInput(
-                f"epsilon is {quoted(epsilon)}; it must be a number from 0 to below 700"
-            )
+        epsilon = check_below("epsilon", epsilon, 700)
         known = check_known_records(known_records)
         size, least = self.size, self.threshold - known
         if isinstance(size, FixedMinusLaplace):

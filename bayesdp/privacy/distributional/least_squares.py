@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart
@@ -48,6 +48,7 @@ class UniformProducts:
     h_bound: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         for name in ("g_bound", "h_bound"):
             value = getattr(self, name)
             if not is_number(value) or not 0 < value < math.inf:

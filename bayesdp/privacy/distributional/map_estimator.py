@@ -48,7 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.families import Family, family_of
 from bayesdp.privacy.distributional.guarantee import (
@@ -90,6 +90,7 @@ class MAPEstimator:
     ratio: float | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         family = family_of(self.laws, self.ratio)
         object.__setattr__(self, "_family", family)
         weights = np.ones(family.k) if self.weights is None else np.asarray(self.weights, float)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart, check_intervals
@@ -65,6 +65,7 @@ class Uniform:
     upper: Any = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         lows, highs = _numbers("lower", self.lower), _numbers("upper", self.upper)
         if len(lows) != len(highs):
             raise InvalidInput(f"lower has {len(lows)} numbers and upper {len(highs)}")
@@ -118,6 +119,7 @@ class TopCodedNormal:
     upper: float
 
     def __post_init__(self) -> None:
+        plain(self)
         if not is_number(self.mean) or not math.isfinite(self.mean):
             raise InvalidInput(f"mean is {quoted(self.mean)}; it must be a finite number")
         if not is_number(self.sd) or not 0 < self.sd < math.inf:

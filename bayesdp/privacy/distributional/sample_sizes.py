@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number, keep
+from bayesdp.checks import as_float, check_at_least, is_number, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
@@ -49,8 +49,8 @@ class BinomialSize:
     rate: float
 
     def __post_init__(self) -> None:
-        if check_at_least_one("population", self.population) < 2:
-            raise InvalidInput(f"population is {self.population}; it must be at least 2")
+        plain(self)
+        keep(self, population=check_at_least("population", self.population, 2))
         if not is_number(self.rate) or not 0 < self.rate < 1:
             raise InvalidInput(
                 f"rate is {quoted(self.rate)}; it must be a number above 0 and below 1 (with 1 all "
@@ -89,6 +89,7 @@ class PoissonSize:
     mean: float
 
     def __post_init__(self) -> None:
+        plain(self)
         if not is_number(self.mean) or not 0 < self.mean < math.inf:
             raise InvalidInput(f"mean is {quoted(self.mean)}; it must be a positive finite number")
 
@@ -125,9 +126,8 @@ class FixedMinusLaplace:
     discard_delta: float
 
     def __post_init__(self) -> None:
-        if check_at_least_one("n", self.n) < 2:
-            raise InvalidInput(f"n is {self.n}; it must be at least 2")
-        keep(self, epsilon=check_epsilon(self.epsilon))
+        plain(self)
+        keep(self, n=check_at_least("n", self.n, 2), epsilon=check_epsilon(self.epsilon))
         if not is_number(self.discard_delta) or not 0 < self.discard_delta < 1:
             raise InvalidInput(
                 f"discard_delta is {quoted(self.discard_delta)}; it must be a number above 0 and "
@@ -196,7 +196,10 @@ class FixedMinusLaplace:
         """The delta of a bin with that proportion of the population, in (0, 1]; rounded up."""
         from scipy import special, stats
 
-        q, n, p = self.discarded(), self.n, proportion
+        q, n = self.discarded(), self.n
+        p = as_float(proportion)
+        if not 0 < p <= 1:
+            raise InvalidInput(f"proportion is {quoted(proportion)}; it must be above 0, at most 1")
         s = np.arange(n - q.size, n + 1)  # left over in either world
         s = s[s >= 0]
         real = np.where(n - s < q.size, q[np.minimum(n - s, q.size - 1)], 0.0)

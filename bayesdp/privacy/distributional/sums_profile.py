@@ -46,7 +46,7 @@ from bayesdp.privacy.distributional.sums_mixture import below, largest_cut, mixt
 from bayesdp.privacy.distributional.sums_shift import gaussian_guess, shift_delta, shifts_delta
 from bayesdp.privacy.distributional.sums_steps import steps_delta
 from bayesdp.privacy.distributional.uniform_part import UniformPart
-from bayesdp.privacy.profile import gaussian_profile, smallest_satisfying
+from bayesdp.privacy.profile import check_profile_epsilon, gaussian_profile, smallest_satisfying
 
 _CELLS = ((20_000, 256), (200_000, 128), (1_500_000, 64), (10_000_000, 32))
 _SHARE = 1 / 20  # of delta, for too few records of a uniform part in several coordinates
@@ -111,8 +111,7 @@ class SumProfile:
 
     def delta(self, epsilon: float) -> float:
         """delta at epsilon >= 0."""
-        if not epsilon >= 0:
-            raise InvalidInput(f"epsilon is {quoted(epsilon)}; it must be a number from 0 to inf")
+        epsilon = check_profile_epsilon(epsilon)
         if self.others == 0:
             return 1.0
         if self.cells is not None:
