@@ -21,18 +21,19 @@ LARGEST = 2**63 - 1
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether `value` is a real number, and not beyond all floats; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # a whole number or a fraction
+        return False
+    return True
 
 
 def as_float(value: Any) -> float:
-    """`value` as a float: NaN where it isn't a real number, infinite where no float is as large."""
-    if not is_number(value):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:  # a whole number or a fraction
-        return math.copysign(math.inf, value > 0 or -1)
+    """`value` as a float, or NaN where it isn't a number."""
+    return float(value) if is_number(value) else math.nan
 
 
 def plain(made: Any) -> None:
@@ -73,8 +74,9 @@ def check_at_least(name: str, value: Any, least: int, also: str = "") -> int:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= LARGEST:
         most = f" and at most {LARGEST}" if whole and value > LARGEST else ""
+        given = quoted(type(value) if isinstance(value, str) else value)  # no name of an option
         raise InvalidInput(
-            f"{name} is {quoted(value)}; it must be a whole number, at least {least}{most}"
+            f"{name} is {given}; it must be a whole number, at least {least}{most}"
             f"{also and ' ' + also}"
         )
     return int(value)

@@ -19,8 +19,8 @@ def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
     """Numbers, from text such as 0,0.01,2,1."""
     try:
         return tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise InvalidInput(f"{name} is {quoted(text)}; it must be numbers, as {example}") from error
+    except ValueError:
+        raise InvalidInput(f"{name} is {quoted(text)}; it must be numbers, as {example}") from None
 
 
 def sizes(text: str) -> range | int:

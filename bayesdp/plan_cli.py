@@ -143,10 +143,10 @@ def _mechanisms(names: str | None, declared: list[str]) -> Any:
 def _whole(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
-    except ValueError as error:
+    except ValueError:
         raise InvalidInput(
             f"copies is {quoted(text)}; it must be whole numbers, as 1,5,20"
-        ) from error
+        ) from None
 
 
 def _estimand(text: str | None) -> Any:

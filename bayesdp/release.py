@@ -18,6 +18,7 @@ from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import Guarantee, Strength
 
 if TYPE_CHECKING:
@@ -125,8 +126,9 @@ class Release:
         if isinstance(mechanism, Declared):
             if not len(outputs):
                 raise InvalidInput("outputs is empty; give one output per copy")
-            mechanism = mechanism.mechanism_like(outputs[0])
-        return cls.of_groups({None: (mechanism, outputs)}, by=None, variable=variable, delta=delta)
+            mechanism = one_of(mechanism, len(outputs)).mechanism_like(outputs[0])
+        part: Any = mechanism, outputs
+        return cls.of_groups({None: part}, by=None, variable=variable, delta=delta)
 
     @classmethod
     def of_groups(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bayesdp.checks import as_float
+from bayesdp.checks import as_float, check_at_least
+from bayesdp.engines.draws import check_seed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
@@ -131,8 +132,9 @@ class BetaMixture(Mixture):
 
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
         """`k` independent draws, shape (k,)."""
-        rng = np.random.default_rng(seed)
-        component = self.sample_components(k, rng)
+        own = seed if isinstance(seed, np.random.Generator) else check_seed(seed)
+        rng = np.random.default_rng(own)
+        component = self.sample_components(check_at_least("k", k, 0), rng)
         return rng.beta(self.a[component], self.b[component])
 
     def _average(self, values: NDArray[Any]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesdp.checks import as_float
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats, finite
 from bayesdp.evaluation.combining_rules import (
@@ -66,7 +67,9 @@ class Combined:
         InvalidInput
             If the variance isn't positive, or `null` isn't finite.
         """
-        value = float(finite("null", null, "a finite number", 0))
+        value = as_float(null)
+        if not math.isfinite(value):
+            raise InvalidInput(f"null is {quoted(null)}; it must be a finite number")
         return wald_scalar(self.estimate - value, self.variance, self.df, self.rule)
 
 

@@ -115,10 +115,10 @@ def observe(
 def _model(pymc: Any) -> pm.Model:
     try:
         found: pm.Model = pymc.modelcontext(None)
-    except TypeError as error:
+    except TypeError:
         raise InvalidInput(
             "there is no model to observe in; call bdp.observe inside `with pm.Model():`"
-        ) from error
+        ) from None
     return found
 
 

@@ -119,10 +119,10 @@ class Network:
             return self
         try:
             return self.in_order(sorted(self.nodes))
-        except TypeError as error:
+        except TypeError:
             raise InvalidInput(
                 "the nodes' labels can't be sorted: make them all text, or all numbers"
-            ) from error
+            ) from None
 
     def in_order(self, nodes: Iterable[Hashable]) -> Network:
         """The same network with its nodes in the order of these labels, which must be its own.

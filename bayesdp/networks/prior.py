@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import plain
+from bayesdp.checks import check_at_least, plain
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -49,7 +49,7 @@ class Normal:
 
     def of(self, terms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and sd of each term, shapes (terms,)."""
-        both = []
+        terms, both = check_at_least("terms", terms, 0), []
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value, dtype=np.float64)
             if numbers.ndim and numbers.shape != (terms,):

@@ -98,10 +98,10 @@ def check_strength(strength: str) -> Strength:
     """Return the strength of that name, or raise InvalidInput."""
     try:
         return Strength(strength)
-    except ValueError as error:
+    except ValueError:
         raise InvalidInput(
             f"strength is {quoted(strength)}; it must be one of {[each.value for each in Strength]}"
-        ) from error
+        ) from None
 
 
 def shown_up(value: float, digits: int = 6) -> str:

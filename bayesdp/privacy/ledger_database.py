@@ -128,8 +128,8 @@ def _parse(url: str) -> URL:
     allowed = "it must look like sqlite:///budget.db or postgresql+psycopg://user@host/database"
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as error:  # its text may hold a password: not repeated
-        raise InvalidInput(f"url can't be read as a database's address; {allowed}") from error
+    except (ArgumentError, ValueError):  # its text may hold a password: not repeated
+        raise InvalidInput(f"url can't be read as a database's address; {allowed}") from None
     kind = parsed.get_backend_name()
     if kind == "sqlite":
         plain = parsed.database and parsed.database != ":memory:"

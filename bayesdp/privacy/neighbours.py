@@ -27,8 +27,8 @@ def check_neighbours(neighbours: str) -> Neighbours:
     """Return the relation of that name, or raise InvalidInput."""
     try:
         return Neighbours(neighbours)
-    except ValueError as error:
+    except ValueError:
         raise InvalidInput(
             f"neighbours is {quoted(neighbours)}; it must be one of "
             f"{[each.value for each in Neighbours]}"
-        ) from error
+        ) from None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import keep, plain
+from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
 from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -33,7 +35,7 @@ class DPERGM:
         As "edges + nodematch('grade') + gwesp(0.5)". Attributes in it must be named in
         `attributes`.
     epsilon : float
-        What one copy costs at most, so that four copies cost four times it.
+        Total privacy cost of the copies.
     method : {"sdd", "sphc", "sdd_mc"}
         The exponential mechanism on the posterior of a public grid; a perturbed histogram of
         draws; a perturbed log histogram, as published only. Where the statistics' sensitivities
@@ -81,7 +83,7 @@ class DPERGM:
     --------
     >>> import bayesdp as bdp
     >>> graph = bdp.networks.Network(40, [[i, (i * i + 1) % 40] for i in range(2, 36)])
-    >>> declared = bdp.DPERGM("edges", epsilon=1.0, centre=-2.0, scale=0.5)
+    >>> declared = bdp.DPERGM("edges", epsilon=4.0, centre=-2.0, scale=0.5)
     >>> with bdp.reproducible(1):
     ...     release = declared.release(graph, copies=4)
     >>> release.mechanism.guarantee(copies=4).epsilon
@@ -114,6 +116,10 @@ class DPERGM:
         parse(self.formula)
         keep(self, epsilon=check_epsilon(self.epsilon))
         check_method(self.method, self.calibration)
+        for name in ("bins", "draws", "burn_in"):
+            if (given := getattr(self, name)) is not None:
+                keep(self, **{name: check_at_least_one(name, given)})
+        keep(self, reach=check_positive("reach", self.reach))
         keep(self, correlation=check_correlation(self.correlation))
         if not (self.prior is None or isinstance(self.prior, Normal)):
             raise InvalidInput(
@@ -185,7 +191,7 @@ class DPERGM:
         graph : Network or networkx graph
             Confidential ties between public nodes.
         copies : int
-            Independent networks. Each costs.
+            Independent networks. Each has a share of epsilon.
         ledger : DatasetLedger, optional
             The graph's budget, under "edge" or "node". What is spent stays spent.
 
@@ -202,7 +208,7 @@ class DPERGM:
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         network = confidential(graph)
-        mechanism = self.mechanism_like(network)
+        mechanism = one_of(self, copies).mechanism_like(network)
         return publish(mechanism, network, copies=copies, variable="tie", ledger=ledger)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_flag, keep
+from bayesdp.checks import check_at_least_one, check_flag, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.evidence import check_criterion
@@ -46,13 +46,14 @@ class FamilySelection:
 
     def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
         """The choice and the copies, from how a copy is made with the first of the families."""
+        copies = check_at_least_one("copies", copies)
         times = self.times(copies)
         each, share = copies // times, shared(self.epsilon, times)
         return SelectedModips(modips, tuple(families), share, each, self.criterion)
 
     def times(self, copies: int) -> int:
         """How many choices there are."""
-        return copies if self.each_copy else 1
+        return check_at_least_one("copies", copies) if self.each_copy else 1
 
 
 def check_selection(family: Any, selection: Any) -> None:

@@ -39,9 +39,7 @@ def _check_pair(pair: Any) -> tuple[float, float]:
     except (TypeError, ValueError, OverflowError):  # not a pair
         low = high = math.nan
     if not (low < high and math.isfinite(high - low)):
-        raise InvalidInput(
-            f"bounds has {quoted(pair)}; a column's are two finite numbers, the lower first"
-        )
+        raise InvalidInput("bounds must have two finite numbers for each column, the lower first")
     return low, high
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.checks import as_float, check_at_least_one, keep, plain
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
@@ -118,6 +118,8 @@ class PosteriorSynthesizer:
         keep(self, epsilon=check_epsilon(self.epsilon))
         keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_relation(self.neighbours)
+        if self.center is not None and not math.isfinite(as_float(self.center)):
+            raise InvalidInput(f"center is {quoted(self.center)}; it must be a finite number")
         if self.size is not None:
             keep(self, size=check_at_least_one("size", self.size))
         elif relation is Neighbours.ADD_REMOVE:

@@ -236,8 +236,8 @@ class PosteriorGrid:
         try:
             with np.errstate(all="ignore"):
                 found = np.asarray(self._one_record(*parameters, *own), dtype=np.float64)
-        except (ValueError, TypeError, IndexError, NotImplementedError) as error:
-            raise not_alone("a shape in it is fixed") from error
+        except (ValueError, TypeError, IndexError, NotImplementedError):
+            raise not_alone("a shape in it is fixed") from None
         if found.shape not in ((cells, 1), (1,)):
             raise not_alone("its shape is another")
         values = np.broadcast_to(found[..., 0], (cells,))

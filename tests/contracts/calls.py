@@ -347,7 +347,6 @@ def _models(call: Any) -> None:
     call(mixture.quantile, 0.9)
     call(mixture.pdf, 0.4)
     call(mixture.cdf, 0.4)
-    call(bdp.Evidence, -4.4, 0.0, "exactly", "outputs")
     call(bdp.write_explorer, COUNTED, "page.html", level=0.9)
     call(bdp.write_report, idata, COUNTED, "report", level=0.9, reference=0.4)
 

@@ -151,9 +151,8 @@ def plan(
             f"fit_options is {quoted(fit_options)}; give a mapping, as {{'draws': 500}}"
         )
     ends = _check_ends(epsilon)
-    target, level, assurance, attacker_prior, replicates = _checked_numbers(
-        target, level, assurance, attacker_prior, replicates
-    )
+    numbers = target, level, assurance, attacker_prior, replicates
+    target, level, assurance, attacker_prior, replicates = _checked_numbers(*numbers)
     seed = check_at_least("seed", seed, 0)
     n = _check_model(model, n, design_prior, simulate, reference)
     designs = designs_of(model, n, mechanisms, copies, check_delta(delta))
@@ -196,11 +195,11 @@ def plan(
 def _check_ends(epsilon: Any) -> tuple[float, float]:
     try:
         low, high = (check_epsilon(each) for each in epsilon)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise InvalidInput(
             f"epsilon is {quoted(epsilon)}; it must be the smallest and the largest to consider, "
             "as (0.1, 10), both positive"
-        ) from error
+        ) from None
     if not low < high:
         raise InvalidInput(f"epsilon is {quoted(epsilon)}; the first must be smaller, as (0.1, 10)")
     return low, high
@@ -220,9 +219,7 @@ def _checked_numbers(
         check_share("level", level),
         None if assurance is None else check_share("assurance", assurance),
         check_share("attacker_prior", attacker_prior),
-        None
-        if replicates is None
-        else check_at_least("replicates", replicates, 20, "for a standard error to rely on"),
+        None if replicates is None else check_at_least("replicates", replicates, 20),
     )
 
 

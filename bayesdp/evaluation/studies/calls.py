@@ -60,10 +60,10 @@ def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable
         raise InvalidInput(f"{what} is a {type(function).__name__}, which can't be called")
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise InvalidInput(
             f"{what} has no signature to read; wrap it in a function of your own"
-        ) from error
+        ) from None
     kinds = [parameter.kind for parameter in parameters]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < given and inspect.Parameter.VAR_POSITIONAL not in kinds:

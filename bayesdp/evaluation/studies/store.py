@@ -196,8 +196,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{quoted(folder)} has no readable {MANIFEST}: no study's") from error
+    except (OSError, ValueError):
+        raise InvalidInput(f"{quoted(folder)} has no readable {MANIFEST}: no study's") from None
     if not isinstance(found, dict) or found.get("kind") != _KIND:
         raise InvalidInput(f"{quoted(path)} is not of a study")
     if found.get("version") != _VERSION:
@@ -269,10 +269,10 @@ def _read(path: Path, columns: list[str] | None) -> pa.Table:
         names = pq.read_schema(path).names
         return pq.read_table(path, columns=None if columns is None else
                              [name for name in columns if name in names])  # fmt: skip
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError):
         raise InvalidInput(
             f"{quoted(path)} can't be read; if you delete it, its replicates are computed again"
-        ) from error
+        ) from None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bayesdp.engines import exact
-from bayesdp.engines.draws import check_sampling, check_seed
+from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
@@ -252,7 +252,7 @@ class BinomialModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; shaped as `fit`'s."""
-        seed = check_seed(seed)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         drawn = exact.sample(
             self._naive_posteriors(release),
             draws=draws,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.engines.count_vectors import CountPosterior
-from bayesdp.engines.draws import check_sampling, check_seed
+from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts import multinomial_engines as engines
@@ -225,7 +225,7 @@ class MultinomialModel:
         InvalidInput
             If what was released are no counts.
         """
-        seed = check_seed(seed)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         found = [np.array([self._naive_counts(part)]) for part in release.parts]
         drawn = engines.sample_dirichlet(found, self.prior, draws=draws, chains=chains, seed=seed)
         return self._result(drawn, release, "naive: takes the copies for real data")

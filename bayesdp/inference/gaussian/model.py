@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines import exact
-from bayesdp.engines.draws import Draws, check_sampling, check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput, quoted
@@ -245,9 +245,8 @@ class GaussianModel:
         UserWarning
             If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
         """
-        draws, chains, warmup, seed = check_sampling(
-            seed, draws=draws, chains=chains, warmup=warmup
-        ).values()
+        counts = {"draws": draws, "chains": chains, "warmup": warmup}
+        draws, chains, warmup, seed = check_sampling(seed, **counts).values()
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         reason = "asked for"
         if engine in ("auto", "exact"):
@@ -276,7 +275,7 @@ class GaussianModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
-        seed = check_seed(seed)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         drawn = exact.sample_mixtures(
             self._naive_posteriors(release),
             draws=draws,

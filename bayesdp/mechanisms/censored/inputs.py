@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,8 @@ def check_bits(grid: Any) -> tuple[int, int]:
     if (
         not isinstance(grid, Sequence)
         or len(grid) != 2
-        or any(isinstance(v, bool) or v not in allowed for v in grid)
+        or any(isinstance(v, bool) or not isinstance(v, Integral) for v in grid)
+        or any(v not in allowed for v in grid)
     ):
         raise InvalidInput(
             f"grid is {quoted(grid)}; it must be two whole numbers from 0 to {_LARGEST_BITS}, the "

@@ -119,11 +119,8 @@ class CensoredPosterior:
         if self.n is not None:
             keep(self, n=check_at_least_one("n", self.n, "(or None where it is confidential)"))
         keep(self, size=check_at_least_one("size", self.size))
-        bounds = (self.lower, self.upper)
-        if not all(is_number(v) and math.isfinite(v) for v in bounds) or not bounds[0] < bounds[1]:
-            raise InvalidInput(
-                f"lower and upper are {bounds}; they must be finite numbers, the lower one first"
-            )
+        if not -math.inf < as_float(self.lower) < as_float(self.upper) < math.inf:
+            raise InvalidInput("lower and upper must be finite numbers, the lower one first")
         columns = tuple(tuple(column) for column in self.columns)
         names = [column[0] for column in columns]
         good = all(len(c) == 2 and isinstance(c[0], str) and c[1] in _KINDS for c in columns)

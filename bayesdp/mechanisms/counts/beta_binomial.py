@@ -42,13 +42,12 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import as_float, check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import Count, check_count
 from bayesdp.mechanisms.draws.polya import polya_urn
@@ -261,7 +260,7 @@ class BetaBinomialMechanism:
 def check_prior(prior: Any, name: str = "prior", law: str = "beta") -> tuple[float, float]:
     """Return a beta (or other) prior as two floats if both are positive and finite, else raise."""
     try:
-        a, b = (float(v) if isinstance(v, Real) else math.nan for v in prior)
+        a, b = map(as_float, prior)
     except (TypeError, ValueError):  # not a pair
         a = b = math.nan
     if not (a > 0 and b > 0 and math.isfinite(a + b)):

@@ -90,9 +90,10 @@ def rho(
     mechanism: NoisyStatisticsMechanism, *, copies: int = 1, neighbours: Neighbours | None = None
 ) -> float | None:
     """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
+    copies = check_at_least_one("copies", copies)
     if mechanism.noise == "laplace":
         return None
-    return up(check_at_least_one("copies", copies) * cost(mechanism, neighbours) / 2)
+    return up(copies * cost(mechanism, neighbours) / 2)
 
 
 def profile(

@@ -78,11 +78,11 @@ class LawClass:
             )
         try:
             pairs = tuple((str(key), _plain(value)) for key, value in self.parameters)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
             raise InvalidInput(
                 f"parameters is {quoted(self.parameters)}; it must be pairs of a name and a value "
                 "made of texts, booleans, finite numbers, None and sequences of them"
-            ) from error
+            ) from None
         if len({key for key, _ in pairs}) < len(pairs):
             raise InvalidInput(f"parameters has the names {[k for k, _ in pairs]}; each once")
         object.__setattr__(self, "parameters", pairs)
@@ -253,6 +253,6 @@ def _law_class(given: Any) -> LawClass:
 def _member(kind: type[Any], name: str, value: Any) -> Any:
     try:
         return kind(value)
-    except ValueError as error:
+    except ValueError:
         allowed = ", ".join(repr(each.value) for each in kind)
-        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {allowed}") from error
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {allowed}") from None

@@ -150,9 +150,10 @@ class TruncatedHistogram:
         Release the counts with ``bdp.publish(ExactStatistic(promise, dimension=..., whole=True,
         threshold=...), counts)``; the bins must have been chosen without looking at the sample.
         """
+        epsilon = check_below("epsilon", epsilon, 700)
         searched = isinstance(self.size, FixedMinusLaplace)
         return DistributionalGuarantee(
-            float(epsilon),
+            epsilon,
             self.delta(epsilon, known_records=known_records),
             f"{self.size.in_words}; given that the individual is in it; the adversary knows of at "
             f"most {known_records} others whether they are",

@@ -48,7 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number, plain
+from bayesdp.checks import as_float, check_at_least_one, is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.families import Family, family_of
 from bayesdp.privacy.distributional.guarantee import (
@@ -93,7 +93,9 @@ class MAPEstimator:
         plain(self)
         family = family_of(self.laws, self.ratio)
         object.__setattr__(self, "_family", family)
-        weights = np.ones(family.k) if self.weights is None else np.asarray(self.weights, float)
+        weights = np.ones(family.k)
+        if self.weights is not None:
+            weights = np.array([as_float(weight) for weight in self.weights])
         if weights.shape != (family.k,) or not np.all((weights > 0) & np.isfinite(weights)):
             raise InvalidInput(
                 f"weights is {quoted(self.weights)}; it must be {family.k} positive numbers, one a "

@@ -120,8 +120,6 @@ class TopCodedNormal:
 
     def __post_init__(self) -> None:
         plain(self)
-        if not is_number(self.mean) or not math.isfinite(self.mean):
-            raise InvalidInput(f"mean is {quoted(self.mean)}; it must be a finite number")
         if not is_number(self.sd) or not 0 < self.sd < math.inf:
             raise InvalidInput(f"sd is {quoted(self.sd)}; it must be a positive finite number")
         ((low, high),) = check_intervals("the law", [(self.lower, self.upper)])

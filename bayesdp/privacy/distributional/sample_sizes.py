@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least, is_number, keep, plain
+from bayesdp.checks import as_float, check_at_least, check_below, is_number, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
@@ -179,6 +179,7 @@ class FixedMinusLaplace:
 
     def delta(self, threshold: int, epsilon: float) -> float:
         """The largest delta over a grid of proportions, and over finer ones near the worst."""
+        threshold = check_at_least("threshold", threshold, 0)
         counts = np.geomspace(min(max(threshold / 16, 0.05), self.n / 2), self.n, _PROPORTIONS)
         found = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
         for _ in range(2):
@@ -196,7 +197,8 @@ class FixedMinusLaplace:
         """The delta of a bin with that proportion of the population, in (0, 1]; rounded up."""
         from scipy import special, stats
 
-        q, n = self.discarded(), self.n
+        threshold = check_at_least("threshold", threshold, 0)
+        q, n, epsilon = self.discarded(), self.n, check_below("epsilon", epsilon, 700)
         p = as_float(proportion)
         if not 0 < p <= 1:
             raise InvalidInput(f"proportion is {quoted(proportion)}; it must be above 0, at most 1")
