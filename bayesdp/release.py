@@ -123,12 +123,12 @@ class Release:
         InvalidInput
             If there is no output, or the mechanism can't have released one of them.
         """
+        if isinstance(mechanism, Declared) and not len(outputs):
+            raise InvalidInput("outputs is empty; give one output per copy")
         if isinstance(mechanism, Declared):
-            if not len(outputs):
-                raise InvalidInput("outputs is empty; give one output per copy")
             mechanism = one_of(mechanism, len(outputs)).mechanism_like(outputs[0])
-        part: Any = mechanism, outputs
-        return cls.of_groups({None: part}, by=None, variable=variable, delta=delta)
+        one: Any = {None: (mechanism, outputs)}
+        return cls.of_groups(one, by=None, variable=variable, delta=delta)
 
     @classmethod
     def of_groups(

@@ -33,6 +33,15 @@ def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
     return table, [_check_pair(pair) for pair in (given if table else [given])]
 
 
+def check_categories(categories: Any) -> None:
+    """Raise InvalidInput unless each column's labels are given by its name, or none are."""
+    if categories is not None and not isinstance(categories, Mapping):
+        raise InvalidInput(
+            f"categories is {quoted(categories)}; it must be a mapping of each column's name to "
+            "its labels, as {'level': [1, 2, 3]}"
+        )
+
+
 def _check_pair(pair: Any) -> tuple[float, float]:
     try:
         low, high = (float(v) if is_number(v) else math.nan for v in pair)
@@ -74,6 +83,7 @@ def make_axes(
     InvalidInput
         If they don't fit together, or make more than a million cells.
     """
+    check_categories(categories)
     _, pairs = check_bounds(bounds)
     each = _bins_of_columns(bins, bounds, len(pairs), n)
     axes = [

@@ -17,7 +17,7 @@ from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomial
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
-from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
+from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
 
@@ -36,6 +36,7 @@ def declared_axes(
     bounds: Any, categories: Mapping[str, Any] | None, bins: Any, names: Sequence[str] | None = None
 ) -> tuple[Axis, ...] | None:
     """The axes of a table, from public things alone; None where nothing names its cells."""
+    check_categories(categories)
     if bounds is None and not categories:
         if bins is not None:
             raise InvalidInput(

@@ -100,8 +100,8 @@ def check_largest(largest: Any, smallest: float) -> float:
     """Return the end of the grid as a float if it is after its start, else raise."""
     if not (is_number(largest) and smallest < largest <= 1e6):
         raise InvalidInput(
-            f"largest is {quoted(largest)}; it must be a number above the smallest lambda, "
-            f"{smallest}, and at most 1e6"
+            f"largest is {quoted(largest)}; it must be a number above the smallest lambda, the "
+            "first of prior_lambda, and at most 1e6"
         )
     return float(largest)
 

@@ -185,8 +185,8 @@ def _check_categories(name: str, categories: Any) -> tuple[Any, ...]:
         if plain and labels and len(set(labels)) == len(labels):
             return labels
     raise InvalidInput(
-        f"categories of column {quoted(name)} are {quoted(categories)}; they must be different "
-        "labels (texts, numbers or booleans), one or more, that don't depend on the data"
+        f"categories of column {quoted(name)} must be different labels (texts, numbers or "
+        "booleans), one or more, that don't depend on the data"
     )
 
 

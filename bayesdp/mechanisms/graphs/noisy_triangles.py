@@ -184,8 +184,8 @@ class NoisyTrianglesMechanism:
                 "the network is directed; this counts the triangles of undirected ones: drop the "
                 "directions first, if that answers your question"
             )
-        _check_nodes(network.n)
-        if self.nodes not in (None, network.n):
+        n = _check_nodes(network.n)
+        if self.nodes not in (None, n):
             raise InvalidInput(
                 f"the network has {network.n} nodes; this mechanism is for nodes = {self.nodes}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one, is_number
@@ -38,6 +39,14 @@ def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
     if not whole:
         step = check_granularity(mechanism.granularity, scale, sensitivity)
         checked["granularity"] = step
+        if step >= sensitivity:
+            warnings.warn(
+                f"granularity is {quoted(step)}, no finer than the sensitivity, "
+                f"{quoted(sensitivity)}: the statistic is rounded to multiples of it, so that the "
+                "last digit of a sum may move it by a whole step; take a finer one, or none",
+                UserWarning,
+                stacklevel=4,
+            )
     else:
         step = 1.0
         any_length = mechanism.norm == "L2" and mechanism.dimension is not None

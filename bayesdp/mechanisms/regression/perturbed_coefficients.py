@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -266,11 +267,14 @@ def _family(bounds: tuple[tuple[str, tuple[float, float]], ...], response: str) 
 
 @functools.lru_cache(maxsize=64)
 def _part(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
-    return GaussianMechanism(
-        mechanism.scale,
-        mechanism.sensitivity,
-        Neighbours.REPLACE_ONE,
-        len(mechanism.bounds),
-        n=mechanism.n,
-        granularity=mechanism.granularity,
-    )
+    with warnings.catch_warnings():
+        # Of the lattice: these numbers are no sum of the caller's.
+        warnings.filterwarnings("ignore", message="granularity is")
+        return GaussianMechanism(
+            mechanism.scale,
+            mechanism.sensitivity,
+            Neighbours.REPLACE_ONE,
+            len(mechanism.bounds),
+            n=mechanism.n,
+            granularity=mechanism.granularity,
+        )
