@@ -74,7 +74,7 @@ def check_at_least(name: str, value: Any, least: int, also: str = "") -> int:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not least <= value <= LARGEST:
         most = f" and at most {LARGEST}" if whole and value > LARGEST else ""
-        given = quoted(type(value) if isinstance(value, str) else value)  # no name of an option
+        given = "a text" if isinstance(value, str) else quoted(value)  # no option's name
         raise InvalidInput(
             f"{name} is {given}; it must be a whole number, at least {least}{most}"
             f"{also and ' ' + also}"
@@ -130,9 +130,7 @@ def check_share(name: str, value: Any) -> float:
     """Return `value` as a float if it lies strictly between 0 and 1, else raise InvalidInput."""
     checked = as_float(value)
     if not 0 < checked < 1:
-        raise InvalidInput(
-            f"{name} is {quoted(value)}; it must be a number above 0 and below 1, as 0.05"
-        )
+        raise InvalidInput(f"{name} is {quoted(value)}; it must lie strictly between 0 and 1")
     return checked
 
 

@@ -29,7 +29,7 @@ def quoted(value: Any) -> str:
     """
     if isinstance(value, Enum):
         value = value.value
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool | range):
         return repr(value)
     if isinstance(value, PurePath):
         return repr(str(value))

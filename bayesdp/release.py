@@ -123,9 +123,9 @@ class Release:
         InvalidInput
             If there is no output, or the mechanism can't have released one of them.
         """
-        if isinstance(mechanism, Declared) and not len(outputs):
-            raise InvalidInput("outputs is empty; give one output per copy")
         if isinstance(mechanism, Declared):
+            if not len(outputs):
+                raise InvalidInput("outputs is empty; give one output per copy")
             mechanism = one_of(mechanism, len(outputs)).mechanism_like(outputs[0])
         one: Any = {None: (mechanism, outputs)}
         return cls.of_groups(one, by=None, variable=variable, delta=delta)
@@ -284,9 +284,8 @@ class Release:
         Raises
         ------
         InvalidRelease
-            If a file is missing or damaged, the outputs don't match their hash or can't
-            come from their mechanism, the version is newer, or the promise written down
-            isn't the one that the mechanisms give.
+            If a file is missing or damaged, the outputs don't match their hash or can't come from
+            their mechanism, the version is newer, or the promise isn't what the mechanisms give.
         """
         from bayesdp.release_folder import read
 
