@@ -121,7 +121,7 @@ def test_a_ledger_takes_the_corrected_and_refuses_the_published(tmp_path):
     with pytest.raises(bdp.InvalidInput, match="accept_unproved=True"):
         published.release(florentine(), 1, ledger=budget)
     assert budget.remaining().epsilon == 5.0
-    declared = bdp.DPERGM("edges", 1.0, centre=-1.5, scale=0.5)
+    declared = bdp.DPERGM("edges", 4.0, centre=-1.5, scale=0.5)
     declared.release(florentine(), 4, ledger=budget)
     assert budget.remaining().epsilon == 1.0
     with pytest.raises(bdp.BudgetExceeded):
