@@ -13,7 +13,6 @@ from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.graphs.edge_flip_promise import check_probability, symmetric
 from bayesdp.mechanisms.graphs.network_columns import check_attribute_names, confidential
 from bayesdp.networks.network import as_network
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish
 
@@ -36,8 +35,8 @@ class EdgeFlip:
     Parameters
     ----------
     epsilon : float, optional
-        Total privacy cost of the copies. With one, each dyad is flipped with probability
-        1 / (1 + exp(epsilon)), rounded up to a multiple of 2^-53.
+        Privacy cost of one copy: each dyad is flipped with probability 1 / (1 + exp(epsilon)),
+        rounded up to a multiple of 2^-53.
     tie, gap : float or (n, n) array_like, optional
         Instead of `epsilon`: the probability that a tie, and that a dyad without one, is released
         as a tie, strictly between 0 and 1. A matrix has one a dyad, is symmetric for an undirected
@@ -96,7 +95,7 @@ class EdgeFlip:
             The confidential graph. Its nodes and their labels are public; they are released in
             the labels' order.
         copies : int
-            Number of independent released graphs. Each has a share of epsilon.
+            Number of independent released graphs. Each costs.
         delta : float
             Where the promise is stated, in [0, 1).
         ledger : DatasetLedger, optional
@@ -118,7 +117,7 @@ class EdgeFlip:
         """
         network = confidential(graph)
         return publish(
-            one_of(self, copies).mechanism_like(graph),
+            self.mechanism_like(graph),
             network,
             copies=copies,
             delta=delta,

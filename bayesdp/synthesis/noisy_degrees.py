@@ -13,7 +13,6 @@ from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -27,8 +26,8 @@ class NoisyDegrees:
     Parameters
     ----------
     epsilon : float
-        Total cost of the copies if one dyad's tie changes, on nodes that are public. What it costs
-        if all ties of a node change, ``release.mechanism.guarantee(neighbours="node")`` says.
+        Cost of one copy if one dyad's tie changes, on nodes that are public. What it costs if all
+        ties of a node change, ``release.mechanism.guarantee(neighbours="node")`` says.
 
     Raises
     ------
@@ -94,7 +93,7 @@ class NoisyDegrees:
         graph : Network or networkx graph
             Its ties are confidential, its nodes and their labels public; attributes are left out.
         copies : int
-            Independent outputs; together they cost epsilon.
+            Independent outputs; each costs epsilon.
         delta : float
             Where the promise is stated, in [0, 1).
         ledger : DatasetLedger, optional
@@ -115,7 +114,7 @@ class NoisyDegrees:
         """
         network = confidential(graph)
         return publish(
-            one_of(self, copies).mechanism_like(network),
+            self.mechanism_like(network),
             network,
             copies=copies,
             delta=delta,

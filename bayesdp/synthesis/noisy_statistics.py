@@ -15,7 +15,6 @@ from bayesdp.mechanisms.graphs.statistics_frame import check_formula, columns_of
 from bayesdp.mechanisms.graphs.statistics_promise import check_relation
 from bayesdp.mechanisms.graphs.statistics_scales import calibrated, check_noise_delta, check_weights
 from bayesdp.networks.network import Network
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish
 
@@ -40,7 +39,7 @@ class NoisyStatistics:
         As "edges + kstar(2) + nodematch('grade')"; any terms but edgecov, whose dyad attribute
         would have to be public and cross with the release.
     epsilon : float
-        Total privacy cost of the copies.
+        Privacy cost of one copy.
     delta : float
         Gaussian noise only: with which `epsilon` is kept.
     attributes : sequence of str
@@ -92,8 +91,9 @@ class NoisyStatistics:
         check_formula(self.formula, names)
         if self.weights is not None:
             keep(self, weights=check_weights(self.formula, self.weights))
-        keep(self, noise=check_noise(self.noise), delta=check_delta(self.delta))
+        keep(self, noise=check_noise(self.noise))
         check_noise_delta(self.noise, self.delta)
+        keep(self, delta=check_delta(self.delta))
         if self.max_degree is not None:
             keep(
                 self,
@@ -118,7 +118,7 @@ class NoisyStatistics:
         graph : Network or networkx graph
             The confidential graph. Empty and complete ones are allowed.
         copies : int
-            Number of independent releases. Each has a share of epsilon.
+            Number of independent releases. Each costs.
         delta : float, optional
             Where the promise is stated, in [0, 1). Default: the declaration's own.
         ledger : DatasetLedger, optional
@@ -141,7 +141,7 @@ class NoisyStatistics:
         """
         network = confidential(graph)
         return publish(
-            one_of(self, copies).mechanism_like(network),
+            self.mechanism_like(network),
             network,
             copies=copies,
             delta=self.delta if delta is None else delta,

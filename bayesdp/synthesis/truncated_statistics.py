@@ -9,7 +9,6 @@ from typing import Any
 from bayesdp.checks import plain
 from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.networks.network import as_network
-from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
@@ -30,9 +29,9 @@ class TruncatedStatistics:
         Of edges, kstar, degree, gwdegree, isolates and concurrent, as "edges + kstar(2)". Others,
         as nodematch and triangle, depend on which ties are kept, of which one node may change all.
     epsilon : float
-        Total of the copies, under NODE: two graphs on the same public nodes that differ in any of
-        the dyads of one node. `guarantee(neighbours="edge")` of the mechanism has the smaller cost
-        of one tie.
+        Of each copy, under NODE: two graphs on the same public nodes that differ in any of the
+        dyads of one node. `guarantee(neighbours="edge")` of the mechanism has the smaller cost of
+        one tie.
     max_degree : int
         At least 1.
     weights : sequence of float, optional
@@ -84,7 +83,7 @@ class TruncatedStatistics:
         graph : Network or networkx graph
             Confidential but for its nodes and their labels; undirected.
         copies : int
-            Independent outputs. Together they cost epsilon.
+            Independent outputs. Each costs epsilon.
         delta : float
             Where the promise is stated; none is needed.
         ledger : DatasetLedger, optional
@@ -99,9 +98,5 @@ class TruncatedStatistics:
         """
         network = as_network(graph)
         return publish(
-            one_of(self, copies).mechanism_like(network),
-            network,
-            copies=copies,
-            delta=delta,
-            ledger=ledger,
+            self.mechanism_like(network), network, copies=copies, delta=delta, ledger=ledger
         )

@@ -20,7 +20,7 @@ def classes(n: int = 60) -> Network:
     return simulate(empty, FORMULA, [-3.2, 1.5], seed=7).networks[0][0]
 
 
-DECLARED = bdp.DPERGM(FORMULA, 1.0, centre=(-3, 1), scale=(0.5, 0.5), attributes=("g",))
+DECLARED = bdp.DPERGM(FORMULA, 3.0, centre=(-3, 1), scale=(0.5, 0.5), attributes=("g",))
 
 
 def test_a_release_holds_networks_with_public_attributes_alone(tmp_path):
@@ -58,7 +58,7 @@ def test_the_figures_of_the_documentation():
     network = simulate(empty, FORMULA, [-4.6, 1.2], seed=1).networks[0][0]
     assert len(network.edges) == 316
     assert fit_mple(network, FORMULA).standard_error == pytest.approx([0.08, 0.11], abs=0.006)
-    declared = bdp.DPERGM(FORMULA, 1.0, centre=(-4.5, 1), scale=0.5, attributes=("g",))
+    declared = bdp.DPERGM(FORMULA, 4.0, centre=(-4.5, 1), scale=0.5, attributes=("g",))
     mechanism = declared.mechanism_like(network)
     grid = public_grid(mechanism, empty)
     choice = grid.exponential(mechanism.cost)
@@ -99,7 +99,7 @@ def test_networkx_in_and_a_release_made_elsewhere():
 
 def test_a_directed_network():
     network = Network(12, [[0, 1], [1, 0], [2, 3], [5, 4]], directed=True)
-    copies = bdp.DPERGM("edges + mutual", 2.0, centre=(-2, 1), scale=0.5).release(network, 2)
+    copies = bdp.DPERGM("edges + mutual", 4.0, centre=(-2, 1), scale=0.5).release(network, 2)
     assert all(copy.directed for copy in copies.outputs)
 
 
