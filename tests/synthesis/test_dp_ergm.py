@@ -58,7 +58,7 @@ def test_the_figures_of_the_documentation():
     network = simulate(empty, FORMULA, [-4.6, 1.2], seed=1).networks[0][0]
     assert len(network.edges) == 316
     assert fit_mple(network, FORMULA).standard_error == pytest.approx([0.08, 0.11], abs=0.006)
-    declared = bdp.DPERGM(FORMULA, 4.0, centre=(-4.5, 1), scale=0.5, attributes=("g",))
+    declared = bdp.DPERGM(FORMULA, 1.0, centre=(-4.5, 1), scale=0.5, attributes=("g",))
     mechanism = declared.mechanism_like(network)
     grid = public_grid(mechanism, empty)
     choice = grid.exponential(mechanism.cost)
@@ -88,11 +88,11 @@ def test_under_a_seed_it_is_the_same_and_promises_nothing():
 
 def test_networkx_in_and_a_release_made_elsewhere():
     graph = nx.karate_club_graph()
-    declared = bdp.DPERGM("edges", 0.5, "sphc", prior=bdp.Normal(-2, 1), draws=100)
+    declared = bdp.DPERGM("edges", 2.0, "sphc", prior=bdp.Normal(-2, 1), draws=100)
     release = declared.release(graph)
     assert release.copies == 4
     assert release.guarantee.epsilon == 2.0
-    elsewhere = bdp.Release.of(declared, outputs=[graph])
+    elsewhere = bdp.Release.of(declared, outputs=[graph] * 4)
     assert elsewhere.mechanism == release.mechanism
     assert elsewhere.guarantee.strength is bdp.Strength.CONDITIONAL
 
