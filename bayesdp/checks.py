@@ -1,26 +1,83 @@
-"""Checks of numbers that arguments of every room share."""
+"""Checks of numbers that arguments of every room share.
+
+Each returns the plain Python number that it checked, and that alone is used from there on: a
+`numpy.int8` of 64 is a good number of copies, but four times it is 0.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
+
+LARGEST = 2**63 - 1
+"""The largest whole number that an argument may be: larger ones fit in no array's type."""
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether `value` is a real number, and not beyond all floats; True and False are none."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # a whole number or a fraction
+        return False
+    return True
+
+
+def as_float(value: Any) -> float:
+    """`value` as a float, or NaN where it isn't a number."""
+    return float(value) if is_number(value) else math.nan
+
+
+def plain(made: Any) -> None:
+    """Make the numbers among a frozen dataclass's fields Python's own, before they are checked.
+
+    Also those in tuples, lists and mappings. What is no number stays as it is, for the checks.
+    """
+    for field in dataclasses.fields(made):
+        if field.init:
+            object.__setattr__(made, field.name, _plain(getattr(made, field.name)))
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in (int, float, bool, str):
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(map(_plain, value))
+    if type(value) is dict:
+        return {key: _plain(each) for key, each in value.items()}
+    if not is_number(value):
+        return value
+    return int(value) if isinstance(value, Integral) else as_float(value)
+
+
+def keep(made: Any, **checked: Any) -> None:
+    """Set fields of a frozen dataclass to what their checks returned."""
+    for name, value in checked.items():
+        object.__setattr__(made, name, value)
 
 
 def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    return check_at_least(name, value, 1, also)
+
+
+def check_at_least(name: str, value: Any, least: int, also: str = "") -> int:
+    """Return `value` as an int if it is a whole number from `least`, else raise InvalidInput."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= LARGEST:
+        most = f" and at most {LARGEST}" if whole and value > LARGEST else ""
+        given = "a text" if isinstance(value, str) else quoted(value)  # no option's name
         raise InvalidInput(
-            f"{name} is {value!r}; it must be a whole number, at least 1{also and ' ' + also}"
+            f"{name} is {given}; it must be a whole number, at least {least}{most}"
+            f"{also and ' ' + also}"
         )
     return int(value)
 
@@ -28,13 +85,13 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
 def check_flag(name: str, value: Any) -> None:
     """Raise InvalidInput unless `value` is True or False."""
     if not isinstance(value, bool):
-        raise InvalidInput(f"{name} is {value!r}; it must be True or False")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be True or False")
 
 
 def check_path(name: str, value: Any) -> Path:
     """Return `value` as a Path if it is a path or a text, else raise InvalidInput."""
     if not isinstance(value, str | os.PathLike) or not str(value) or "\0" in str(value):
-        raise InvalidInput(f"{name} is {value!r}; it must be a path, as 'results/'")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a path, as 'results/'")
     return Path(value)
 
 
@@ -47,7 +104,7 @@ def check_called(name: str, value: Any, kind: str = "a function") -> None:
 def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Raise InvalidInput unless `value` is one of the texts that are allowed."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidInput(f"{name} is {value!r}; it must be one of {allowed}")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {allowed}")
 
 
 def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
@@ -60,9 +117,26 @@ def check_one_statistic(shape: tuple[int, ...], expected: tuple[int, ...]) -> No
 
 def check_delta(delta: Any) -> float:
     """Return `delta` as a float if it is in [0, 1), else raise InvalidInput."""
-    if not is_number(delta) or not 0 <= delta < 1:
+    checked = as_float(delta)
+    if not 0 <= checked < 1:
         raise InvalidInput(
-            f"delta is {delta!r}; it must be a number from 0 to below 1 "
+            f"delta is {quoted(delta)}; it must be a number from 0 to below 1 "
             "(0 asks for pure epsilon; 1 would promise nothing; try 1e-6)"
         )
-    return float(delta)
+    return checked
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return `value` as a float if it lies strictly between 0 and 1, else raise InvalidInput."""
+    checked = as_float(value)
+    if not 0 < checked < 1:
+        raise InvalidInput(f"{name} is {quoted(value)}; it must lie strictly between 0 and 1")
+    return checked
+
+
+def check_below(name: str, value: Any, most: float) -> float:
+    """Return `value` as a float if it is from 0 to below `most`, else raise InvalidInput."""
+    checked = as_float(value)
+    if not 0 <= checked < most:
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a number from 0 to below {most}")
+    return checked

@@ -19,7 +19,7 @@ from bayesdp import (
 )
 from bayesdp._version import __version__
 from bayesdp.cli_tables import print_table, progress_bar
-from bayesdp.errors import BayesDPError, InvalidInput
+from bayesdp.errors import BayesDPError, InvalidInput, quoted
 from bayesdp.evaluation.declarations import MODELS
 
 app = typer.Typer(
@@ -128,7 +128,7 @@ def report(
     from bayesdp.report.html import write_report
 
     if not posterior.is_file():
-        raise InvalidInput(f"posterior is {str(posterior)!r}, but there is no such file")
+        raise InvalidInput(f"posterior is {quoted(posterior)}, but there is no such file")
     released = Release.load(release)
     try:
         idata = import_arviz().from_netcdf(str(posterior))

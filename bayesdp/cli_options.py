@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
     """Two numbers, from text such as 1,1."""
     found = numbers(name, text, example)
     if len(found) != 2:
-        raise InvalidInput(f"{name} is {text!r}; it must be two numbers, as {example}")
+        raise InvalidInput(f"{name} is {quoted(text)}; it must be two numbers, as {example}")
     return found[0], found[1]
 
 
@@ -19,8 +19,8 @@ def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
     """Numbers, from text such as 0,0.01,2,1."""
     try:
         return tuple(float(part) for part in text.split(","))
-    except ValueError as error:
-        raise InvalidInput(f"{name} is {text!r}; it must be numbers, as {example}") from error
+    except ValueError:
+        raise InvalidInput(f"{name} is {quoted(text)}; it must be numbers, as {example}") from None
 
 
 def sizes(text: str) -> range | int:
@@ -30,7 +30,7 @@ def sizes(text: str) -> range | int:
     except ValueError:
         low, high = 0, [0, 0]
     if len(high) > 1:
-        raise InvalidInput(f"n is {text!r}; it must be one or two whole numbers, as 500:1500")
+        raise InvalidInput(f"n is {quoted(text)}; it must be one or two whole numbers, as 500:1500")
     return range(low, high[0] + 1) if high else low
 
 
@@ -41,7 +41,9 @@ def parameters(lines: list[str]) -> dict[str, Any]:
     try:
         return tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"set is {lines!r}; each must be a line of TOML: {error}") from error
+        raise InvalidInput(
+            f"set is {quoted(lines)}; each must be a line of TOML: {error}"
+        ) from error
 
 
 def groups(text: str) -> dict[str, Any]:

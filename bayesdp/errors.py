@@ -1,8 +1,56 @@
 """The exceptions of bayesdp: one small family, so that `except BayesDPError` catches them all.
 
 Each also derives from the built-in exception a Python user would expect, so that
-code that knows nothing of bayesdp still handles it.
+code that knows nothing of bayesdp still handles it. What their messages quote of an argument
+goes through `quoted`, since a message ends in logs and in mails.
 """
+
+import contextlib
+from enum import Enum
+from numbers import Integral, Real
+from pathlib import PurePath
+from typing import Any
+
+_LONGEST = 80  # characters of a text: enough for a formula or a web address, not for a file
+
+
+def quoted(value: Any) -> str:
+    """What a message may quote of an argument: a number, a name; of anything else its type.
+
+    A frame, series, array, sequence or mapping may hold confidential records, whatever argument
+    it was given as, and so may an object whose `repr` shows what it holds: of these, the type
+    alone. A path is quoted whole, and a text up to its first 80 characters if it is one line:
+    nearly all are names of columns and options.
+
+    Returns
+    -------
+    str
+        "3", "'gwesp'", "a DataFrame", "the class DataFrame".
+    """
+    if isinstance(value, Enum):
+        value = value.value
+    if value is None or isinstance(value, bool | range):
+        return repr(value)
+    if isinstance(value, PurePath):
+        return repr(str(value))
+    if isinstance(value, str):
+        return _text(str(value))
+    if isinstance(value, Integral):
+        whole = int(value)
+        return repr(whole) if abs(whole) < 10**40 else "a whole number of over 40 digits"
+    if isinstance(value, Real):
+        with contextlib.suppress(OverflowError):  # a Fraction may be beyond all floats
+            return repr(float(value))
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    kind = type(value).__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def _text(text: str) -> str:
+    if len(text.splitlines()) > 1:
+        return "a text of several lines"
+    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r} and so on"
 
 
 class BayesDPError(Exception):

@@ -9,7 +9,7 @@ import typer
 
 from bayesdp import cli_options
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 def explore(
@@ -37,7 +37,9 @@ def explore(
     if group is not None:
         labels = {str(label): label for label in released.groups if label is not None}
         if group not in labels:
-            raise InvalidInput(f"group is {group!r}; this release has {list(labels) or 'none'}")
+            raise InvalidInput(
+                f"group is {quoted(group)}; this release has {list(labels) or 'none'}"
+            )
         title = title or f"{released.variable}, {released.by} {group}"
         released = released[labels[group]]
     sizes = None if n is None else range(check_at_least_one("n", n), n + 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     from bayesdp.privacy.ledger import DatasetLedger
@@ -64,7 +64,9 @@ def show(
     ledger = Ledger.open(url)
     names = ledger.datasets() if dataset is None else [dataset]
     if not names:
-        raise InvalidInput(f"the ledger {url!r} is empty; give a dataset its budget with `create`")
+        raise InvalidInput(
+            f"the ledger {quoted(url)} is empty; give a dataset its budget with `create`"
+        )
     budgets: list[tuple[Any, ...]] = []
     for name in names:
         of = ledger.dataset(name)
@@ -191,7 +193,7 @@ def pair(cost: Any) -> str:
 def _head(text: str) -> tuple[str, str]:
     name, equals, value = text.rpartition("=")
     if not (name and equals and value):
-        raise InvalidInput(f"head is {text!r}; it must be DATASET=HASH")
+        raise InvalidInput(f"head is {quoted(text)}; it must be DATASET=HASH")
     return name, value
 
 
@@ -199,7 +201,7 @@ def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"parameters is {text!r}; it must be a JSON object") from error
+        raise InvalidInput(f"parameters is {quoted(text)}; it must be a JSON object") from error
     if not isinstance(value, dict):
-        raise InvalidInput(f"parameters is {text!r}; it must be a JSON object")
+        raise InvalidInput(f"parameters is {quoted(text)}; it must be a JSON object")
     return value

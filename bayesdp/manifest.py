@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.manifest_text import SEAL, check_seal, read_json, sealed
 from bayesdp.mechanisms.base import Mechanism, mechanism_named
 
@@ -61,13 +61,13 @@ class MechanismEntry(_Strict):
         expected = {field.name for field in dataclasses.fields(made)}
         if set(self.parameters) != expected:
             raise InvalidRelease(
-                f"mechanism {self.name!r} has parameters {sorted(self.parameters)}; "
+                f"mechanism {quoted(self.name)} has parameters {sorted(self.parameters)}; "
                 f"they must be {sorted(expected)}"
             )
         try:
             mechanism: Mechanism = made(**self.parameters)
         except STUMBLES as error:
-            raise InvalidRelease(f"mechanism {self.name!r}: {error}") from error
+            raise InvalidRelease(f"mechanism {quoted(self.name)}: {error}") from error
         return mechanism
 
 
@@ -163,7 +163,9 @@ def parse_manifest(text: str, where: str, key: bytes | None = None) -> Manifest:
     """
     raw = read_json(text, where)
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise InvalidRelease(f"{where} is not a bayesdp release: its format is not {FORMAT!r}")
+        raise InvalidRelease(
+            f"{where} is not a bayesdp release: its format is not {quoted(FORMAT)}"
+        )
     version = raw.get("version")
     if isinstance(version, int) and version > VERSION:
         raise InvalidRelease(

@@ -10,7 +10,7 @@ import typer
 
 from bayesdp import cli_options
 from bayesdp.cli_tables import print_table, progress_bar
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.declarations import MODELS
 
 if TYPE_CHECKING:
@@ -128,12 +128,12 @@ def _mechanisms(names: str | None, declared: list[str]) -> Any:
             table = tomllib.loads("it = {" + text + "}")["it"]
         except tomllib.TOMLDecodeError as error:
             raise InvalidInput(
-                f'synthesizer is {text!r}; it must be TOML, as \'name = "modips", family = '
+                f'synthesizer is {quoted(text)}; it must be TOML, as \'name = "modips", family = '
                 f'{{kind = "gaussian", bounds = [100, 240]}}\': {error}'
             ) from error
         name = table.pop("name", None)
         if not isinstance(name, str):
-            raise InvalidInput(f"synthesizer is {text!r}; it must have a name")
+            raise InvalidInput(f"synthesizer is {quoted(text)}; it must have a name")
         label = name if name not in found else f"{name} {len(found) + 1}"
         found[label] = synthesizer_of(name, {"epsilon": 1.0, **table})
     return found
@@ -142,8 +142,10 @@ def _mechanisms(names: str | None, declared: list[str]) -> Any:
 def _whole(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise InvalidInput(f"copies is {text!r}; it must be whole numbers, as 1,5,20") from error
+    except ValueError:
+        raise InvalidInput(
+            f"copies is {quoted(text)}; it must be whole numbers, as 1,5,20"
+        ) from None
 
 
 def _estimand(text: str | None) -> Any:

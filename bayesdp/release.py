@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import Guarantee, Strength
 
 if TYPE_CHECKING:
@@ -125,8 +126,9 @@ class Release:
         if isinstance(mechanism, Declared):
             if not len(outputs):
                 raise InvalidInput("outputs is empty; give one output per copy")
-            mechanism = mechanism.mechanism_like(outputs[0])
-        return cls.of_groups({None: (mechanism, outputs)}, by=None, variable=variable, delta=delta)
+            mechanism = one_of(mechanism, len(outputs)).mechanism_like(outputs[0])
+        one: Any = {None: (mechanism, outputs)}
+        return cls.of_groups(one, by=None, variable=variable, delta=delta)
 
     @classmethod
     def of_groups(
@@ -180,7 +182,7 @@ class Release:
         if len(self.parts) > 1:
             raise InvalidInput(
                 f"this release has {len(self.parts)} groups; take one, for example "
-                f"release[{self.groups[0]!r}], or loop over release.parts"
+                f"release[{quoted(self.groups[0])}], or loop over release.parts"
             )
         return self.parts[0]
 
@@ -190,7 +192,7 @@ class Release:
             if part.group == label:
                 alone = dataclasses.replace(part, group=None)
                 return dataclasses.replace(self, parts=(alone,), by=None)
-        raise InvalidInput(f"group is {label!r}; this release has {list(self.groups)}")
+        raise InvalidInput(f"group is {quoted(label)}; this release has {list(self.groups)}")
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self.parts)

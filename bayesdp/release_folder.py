@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bayesdp._version import __version__
-from bayesdp.errors import InvalidRelease
+from bayesdp.errors import InvalidRelease, quoted
 from bayesdp.manifest import (
     STUMBLES,
     DistributionalEntry,
@@ -138,16 +138,18 @@ def _short(entry: PromiseEntry | None) -> str:
 def _bytes_of(folder: Path, name: str) -> bytes:
     try:
         if not stat.S_ISREG((folder / name).stat().st_mode):  # a pipe would keep us waiting
-            raise InvalidRelease(f"{str(folder / name)!r} is not a file; a release folder has one")
+            raise InvalidRelease(
+                f"{quoted(str(folder / name))} is not a file; a release folder has one"
+            )
         return (folder / name).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidRelease(
-            f"{str(folder)!r} is not a release folder: it has no {name}"
+            f"{quoted(folder)} is not a release folder: it has no {name}"
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         if isinstance(error, InvalidRelease):
             raise
-        raise InvalidRelease(f"{str(folder / name)!r} can't be read: {error}") from error
+        raise InvalidRelease(f"{quoted(str(folder / name))} can't be read: {error}") from error
 
 
 def _parts(data: bytes, manifest: Manifest) -> Iterator[Part]:

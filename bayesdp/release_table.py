@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidRelease
+from bayesdp.errors import InvalidRelease, quoted
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.base import Mechanism
@@ -62,7 +62,7 @@ def read_table(data: bytes, where: str) -> Columns:
         raise InvalidRelease(f"{where} can't be read as Parquet: {error}") from error
     for name in table.column_names:
         if table.column(name).null_count:
-            raise InvalidRelease(f"{where} has missing values in column {name!r}")
+            raise InvalidRelease(f"{where} has missing values in column {quoted(name)}")
     return {name: _values(table.column(name).combine_chunks()) for name in table.column_names}
 
 
@@ -76,7 +76,7 @@ def split_table(columns: Columns, parts: int, copies: int, where: str) -> Iterat
     """
     for name in ("part", "copy"):
         if name not in columns or columns[name].dtype.kind not in "iu":
-            raise InvalidRelease(f"{where} has no column {name!r} of whole numbers")
+            raise InvalidRelease(f"{where} has no column {quoted(name)} of whole numbers")
     part = columns["part"]
     if part.size and not (part.min() >= 0 and part.max() < parts):
         raise InvalidRelease(f"{where} has rows that belong to no part of the manifest")
@@ -120,8 +120,8 @@ def _check_columns(schema: Any, where: str) -> None:
     for field in schema:
         if not _is_number(field.type) and not _is_text(field.type):
             raise InvalidRelease(
-                f"{where} has values of type {field.type} in column {field.name!r}; they must be "
-                "numbers, truth values or texts"
+                f"{where} has values of type {field.type} in column {quoted(field.name)}; they "
+                "must be numbers, truth values or texts"
             )
 
 

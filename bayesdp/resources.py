@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from bayesdp.errors import BayesDPError
+from bayesdp.errors import BayesDPError, quoted
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -31,6 +31,6 @@ def shipped(kind: Literal["stan", "models"]) -> Path:
     if (checkout / "pyproject.toml").is_file() and (checkout / kind).is_dir():
         return checkout / kind
     raise BayesDPError(
-        f"the shipped folder {kind!r} is neither at {installed} nor in a checkout at "
+        f"the shipped folder {quoted(kind)} is neither at {installed} nor in a checkout at "
         f"{checkout}; reinstall with: pip install --force-reinstall bayesdp"
     )

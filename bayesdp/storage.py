@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bayesdp.errors import InvalidInput, ReleaseExists
+from bayesdp.errors import InvalidInput, ReleaseExists, quoted
 
 
 def check_target(target: Path, marker: str, *, force: bool) -> None:
@@ -37,7 +37,7 @@ def check_target(target: Path, marker: str, *, force: bool) -> None:
         raise exists_already(target)
     if not target.is_dir() or (not (target / marker).is_file() and any(target.iterdir())):
         raise ReleaseExists(
-            f"{str(target)!r} exists and has no {marker}, so it isn't replaced, not even with "
+            f"{quoted(target)} exists and has no {marker}, so it isn't replaced, not even with "
             "force; choose another name"
         )
 
@@ -54,7 +54,7 @@ def check_file(target: Path, *, force: bool) -> None:
     """
     _check_parent(target)
     if target.is_dir():
-        raise ReleaseExists(f"{str(target)!r} is a folder; name the file to write")
+        raise ReleaseExists(f"{quoted(target)} is a folder; name the file to write")
     if target.exists() and not force:
         raise exists_already(target)
 
@@ -62,7 +62,7 @@ def check_file(target: Path, *, force: bool) -> None:
 def exists_already(target: Path) -> ReleaseExists:
     """The error where `force` isn't given."""
     return ReleaseExists(
-        f"{str(target)!r} exists already and nothing was written; choose another name, or "
+        f"{quoted(target)} exists already and nothing was written; choose another name, or "
         "replace it with force=True (--force)"
     )
 
@@ -108,12 +108,12 @@ def whole_file(target: Path) -> Iterator[Path]:
 def _check_parent(target: Path) -> None:
     """Refuse a place where nothing can be written, by writing and removing an empty file."""
     if not target.parent.is_dir():
-        raise InvalidInput(f"folder {str(target.parent)!r} doesn't exist; create it first")
+        raise InvalidInput(f"folder {quoted(target.parent)} doesn't exist; create it first")
     try:
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as error:
         raise InvalidInput(
-            f"nothing can be written in folder {str(target.parent)!r} ({error.strerror}); "
+            f"nothing can be written in folder {quoted(target.parent)} ({error.strerror}); "
             "choose another place"
         ) from error
 
@@ -125,7 +125,7 @@ def _replace(work: Path, target: Path, marker: str, *, force: bool) -> None:
             work.rename(target)
         except OSError as error:  # another process was faster
             raise ReleaseExists(
-                f"{str(target)!r} appeared meanwhile; nothing was written"
+                f"{quoted(target)} appeared meanwhile; nothing was written"
             ) from error
         return
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}-old-", dir=target.parent))

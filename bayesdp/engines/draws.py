@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import arviz as az
@@ -45,22 +46,24 @@ class Draws:
 def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
     """Return the seed and numbers of draws, chains and so on, or raise InvalidInput."""
     found = {name: check_at_least_one(name, value) for name, value in counts.items()}
-    check_seed(seed)
-    return {**found, "seed": seed}
+    return {**found, "seed": check_seed(seed)}
 
 
-def check_seed(seed: int | None) -> None:
-    """Raise InvalidInput unless `seed` is None or a non-negative integer."""
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if seed is not None and not (whole and seed >= 0):
-        raise InvalidInput(f"seed is {seed!r}; it must be None or a non-negative integer")
+def check_seed(seed: int | None) -> int | None:
+    """Return None, or a non-negative integer as an int; else raise InvalidInput."""
+    if seed is None:
+        return None
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not whole or seed < 0:
+        raise InvalidInput(f"seed is {quoted(seed)}; it must be None or a non-negative integer")
+    return int(seed)
 
 
 def seed_of(seed: int, bits: int) -> int:
     """A seed for an engine that takes `bits` bits: the same if it has no more, or else mixed."""
     if seed < 1 << bits:
-        return int(seed)
-    return int(np.random.SeedSequence(int(seed)).generate_state(1, np.uint64)[0]) >> (64 - bits)
+        return seed
+    return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) >> (64 - bits)
 
 
 def import_arviz() -> Any:

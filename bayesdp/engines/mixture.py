@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least
+from bayesdp.engines.draws import check_seed
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 
 _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
@@ -29,7 +30,7 @@ class Mixture:
         InvalidInput
             If `level` is not strictly between 0 and 1.
         """
-        tail = check_level(level) / 2
+        tail = (1 - check_level(level)) / 2
         return self._quantile(tail), self._quantile(1 - tail)
 
     def _quantile(self, q: float) -> float:
@@ -108,7 +109,7 @@ class BetaMixture(Mixture):
         """
         probabilities = np.asarray(q, dtype=np.float64)
         if not np.all((probabilities >= 0) & (probabilities <= 1)):
-            raise InvalidInput(f"q is {q!r}; probabilities lie between 0 and 1")
+            raise InvalidInput(f"q is {quoted(q)}; probabilities lie between 0 and 1")
         values = [self._quantile(float(x)) for x in probabilities.ravel()]
         return np.array(values).reshape(probabilities.shape)[()]
 
@@ -138,8 +139,9 @@ class BetaMixture(Mixture):
 
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
         """`k` independent draws, shape (k,)."""
-        rng = np.random.default_rng(seed)
-        component = self.sample_components(k, rng)
+        own = seed if isinstance(seed, np.random.Generator) else check_seed(seed)
+        rng = np.random.default_rng(own)
+        component = self.sample_components(check_at_least("k", k, 0), rng)
         return rng.beta(self.a[component], self.b[component])
 
     def _average(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -148,9 +150,10 @@ class BetaMixture(Mixture):
 
 
 def check_level(level: float) -> float:
-    """The mass outside an interval of this level, or InvalidInput if it isn't in (0, 1)."""
-    if not is_number(level) or not 0 < level < 1:
+    """Return an interval's level as a float if it is in (0, 1), else raise InvalidInput."""
+    checked = as_float(level)
+    if not 0 < checked < 1:
         raise InvalidInput(
-            f"level is {level!r}; it must lie strictly between 0 and 1, for example 0.95"
+            f"level is {quoted(level)}; it must lie strictly between 0 and 1, for example 0.95"
         )
-    return 1 - level
+    return checked

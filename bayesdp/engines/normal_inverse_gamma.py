@@ -120,7 +120,7 @@ def _equal_tailed(
     positive: bool = False,
 ) -> tuple[float, float]:
     """Both ends of an interval, by bracketing each between `low` and `high` or further out."""
-    tail = check_level(level) / 2
+    tail = (1 - check_level(level)) / 2
 
     def quantile(q: float) -> float:
         first, last = low, high

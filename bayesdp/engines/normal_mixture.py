@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 from bayesdp.engines.mixture import Mixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 
 Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -77,7 +77,7 @@ class NormalMixture(Mixture):
         """
         probabilities = np.asarray(q, dtype=np.float64)
         if not np.all((probabilities > 0) & (probabilities < 1)):
-            raise InvalidInput(f"q is {q!r}; probabilities lie strictly between 0 and 1")
+            raise InvalidInput(f"q is {quoted(q)}; probabilities lie strictly between 0 and 1")
         values = [self._quantile(float(x)) for x in probabilities.ravel()]
         return np.array(values).reshape(probabilities.shape)[()]
 

@@ -16,7 +16,7 @@ from bayesdp.engines.stan_backend import Backend, Run
 from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
 from bayesdp.engines.stan_programs import Program, compiled, read_program
 from bayesdp.engines.stan_pystan import PyStan, pystan_version
-from bayesdp.errors import InvalidInput, MissingDependency
+from bayesdp.errors import InvalidInput, MissingDependency, quoted
 from bayesdp.progress import wanted
 
 _logger = logging.getLogger(__name__)
@@ -89,10 +89,12 @@ def sample(
     """
     source = read_program(program)
     if isinstance(variables, str) or not variables:
-        raise InvalidInput(f"variables={variables!r} must be a sequence of names, such as ['p']")
-    check_seed(seed)
+        raise InvalidInput(
+            f"variables={quoted(variables)} must be a sequence of names, such as ['p']"
+        )
+    seed = check_seed(seed)
     if not 0 < adapt_delta < 1:
-        raise InvalidInput(f"adapt_delta={adapt_delta!r} must be above 0 and below 1")
+        raise InvalidInput(f"adapt_delta={quoted(adapt_delta)} must be above 0 and below 1")
     run = Run(
         data={name: _plain(name, value) for name, value in data.items()},
         variables=tuple(variables),
@@ -159,7 +161,7 @@ def _choose(backend: str) -> Backend:
     """The backend by name, its presence checked and the choice logged."""
     if backend not in ("auto", "cmdstanpy", "pystan"):
         raise InvalidInput(
-            f"backend={backend!r} is unknown; choose one of: auto, cmdstanpy, pystan"
+            f"backend={quoted(backend)} is unknown; choose one of: auto, cmdstanpy, pystan"
         )
     name = available_backend() if backend == "auto" else backend
     asked = "" if backend == "auto" else ", as asked"
@@ -186,7 +188,7 @@ def _integer(name: str, value: int) -> int:
     """Check that an argument is a positive integer."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < 1:
-        raise InvalidInput(f"{name}={value!r} must be an integer of at least 1")
+        raise InvalidInput(f"{name}={quoted(value)} must be an integer of at least 1")
     return int(value)
 
 
@@ -198,9 +200,9 @@ def _plain(name: str, value: Any) -> Any:
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "iuf":
         raise InvalidInput(
-            f"data[{name!r}] has dtype {array.dtype}; allowed are integers, floats and "
+            f"data[{quoted(name)}] has dtype {array.dtype}; allowed are integers, floats and "
             f"rectangular arrays of them"
         )
     if np.isnan(array).any():
-        raise InvalidInput(f"data[{name!r}] contains NaN; every value must be a number")
+        raise InvalidInput(f"data[{quoted(name)}] contains NaN; every value must be a number")
     return array.tolist()

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.private_folder import private_folder
 from bayesdp.resources import shipped
 
@@ -80,7 +80,8 @@ def read_program(name: str) -> Program:
     names = sorted(path.stem for path in folder.glob("*.stan"))
     if name not in names:
         raise InvalidInput(
-            f"program={name!r} is not a Stan program of bayesdp; choose one of: {', '.join(names)}"
+            f"program={quoted(name)} is not a Stan program of bayesdp; choose one of: "
+            f"{', '.join(names)}"
         )
     return Program(name, _resolved(folder / f"{name}.stan", folder / "include", ()))
 
@@ -92,7 +93,7 @@ def _resolved(path: Path, include: Path, outer: tuple[Path, ...]) -> str:
         inner = include / line[1]
         if inner in (*outer, path) or not inner.is_file():
             raise InvalidInput(
-                f"{path.name} has the line {line[0].strip()!r}: allowed are the files of "
+                f"{path.name} has the line {quoted(line[0].strip())}: allowed are the files of "
                 f"{include} that don't include {path.name} themselves"
             )
         return _resolved(inner, include, (*outer, path)).rstrip("\n")
@@ -152,8 +153,8 @@ def compiled(
                 _build(program, fingerprint, compile_into, folder)
     except OSError as error:
         raise EngineFailed(
-            f"cannot keep the compiled Stan program {program.name!r} in {cache} ({error}); set "
-            f"the environment variable BAYESDP_CACHE to a folder that can be written"
+            f"cannot keep the compiled Stan program {quoted(program.name)} in {cache} ({error}); "
+            "set the environment variable BAYESDP_CACHE to a folder that can be written"
         ) from error
     return folder
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bayesdp import resources
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.declarations import model_of, synthesizer_of
 from bayesdp.evaluation.declared_files import read_declared
 from bayesdp.release import Release
@@ -146,8 +146,8 @@ def find_analysis(name: str) -> Path:
         return candidate
     names = ", ".join(sorted(found.stem for found in shipped.glob("*.toml")))
     raise InvalidInput(
-        f"{name!r} is neither a release folder nor an analysis; give a folder, a .toml file or the "
-        f"name of a shipped analysis: {names}"
+        f"{quoted(name)} is neither a release folder nor an analysis; give a folder, a .toml file "
+        f"or the name of a shipped analysis: {names}"
     )
 
 

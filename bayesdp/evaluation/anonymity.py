@@ -96,9 +96,9 @@ def anonymity(
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for copy, frame in enumerate(copies_of(released)):
+    for copy, table in enumerate(copies_of(released)):
         name = f"released[{copy}]"
-        check_frame(name, frame)
+        frame = check_frame(name, table)
         given = check_columns("quasi_identifiers", quasi_identifiers, frame, name)
         hidden = check_columns("sensitive", sensitive, frame, name)
         categories = check_columns("categorical", categorical, frame, name)

@@ -110,8 +110,8 @@ def combine_all(
     """
     import pandas as pd
 
-    check_level(level)
-    check_size_ratio(size_ratio)
+    level = check_level(level)
+    size_ratio = check_size_ratio(size_ratio)
     q, v, names = analyses(estimates, variances)
     if scalar := q.ndim == 1:
         q, v = q[:, None], v[:, None]

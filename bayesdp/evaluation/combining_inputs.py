@@ -24,8 +24,8 @@ def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
     """`values` as an array of floats, or InvalidInput that says which form is wanted."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be {form} ({error})") from None
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be {form}") from None
     if array.ndim not in dimensions or array.size == 0 or not np.all(np.isfinite(array)):
         problem = "is not finite" if array.ndim in dimensions and array.size else "is wrong"
         raise InvalidInput(f"{name} must be {form}; its value of shape {array.shape} {problem}")

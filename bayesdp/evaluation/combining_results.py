@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats, finite
 from bayesdp.evaluation.combining_rules import (
     Weights,
@@ -66,7 +67,9 @@ class Combined:
         InvalidInput
             If the variance isn't positive, or `null` isn't finite.
         """
-        value = float(finite("null", null, "a finite number", 0))
+        value = as_float(null)
+        if not math.isfinite(value):
+            raise InvalidInput(f"null is {quoted(null)}; it must be a finite number")
         return wald_scalar(self.estimate - value, self.variance, self.df, self.rule)
 
 
@@ -111,7 +114,7 @@ class CombinedVector:
         half = half_widths(self.variance, self.df, level)
         for name, variance, width in zip(self.names, self.variance, half, strict=True):
             if math.isnan(width):
-                raise negative_variance(f"the variance of {name!r}", variance, self.rule)
+                raise negative_variance(f"the variance of {quoted(name)}", variance, self.rule)
         return self.estimate - half, self.estimate + half
 
     def wald_test(self, null: ArrayLike = 0.0, *, proportional: bool = True) -> FTest:

@@ -33,8 +33,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from bayesdp.checks import as_float
 from bayesdp.engines.mixture import check_level
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats
 
 # Below, the t quantile exceeds 10^100 and scipy's is no longer monotone in df.
@@ -110,27 +111,31 @@ def weights(rule: str, copies: int, size_ratio: float) -> Weights:
         needs two.
     """
     if rule not in RULES:
-        raise InvalidInput(f"rule is {rule!r}; it must be one of {', '.join(map(repr, RULES))}")
-    check_size_ratio(size_ratio)
+        raise InvalidInput(
+            f"rule is {quoted(rule)}; it must be one of {', '.join(map(repr, RULES))}"
+        )
+    size_ratio = check_size_ratio(size_ratio)
     row = RULES[rule]
     if copies < row.needs():
         raise InvalidInput(
-            f"there is 1 copy; rule {rule!r} needs at least 2, since it uses the variance between "
-            "copies (rule='raab' takes one)"
+            f"there is 1 copy; rule {quoted(rule)} needs at least 2, since it uses the variance "
+            "between copies (rule='raab' takes one)"
         )
     fallback = size_ratio if row.positive else None
     return Weights(rule, copies, row.within(copies, size_ratio), row.between(copies), fallback)
 
 
-def check_size_ratio(size_ratio: float) -> None:
-    """Refuse an n_syn / n that isn't positive and finite."""
-    if not (size_ratio > 0 and math.isfinite(size_ratio)):
-        raise InvalidInput(f"size_ratio is {size_ratio!r}; it must be positive and finite")
+def check_size_ratio(size_ratio: float) -> float:
+    """Return an n_syn / n as a float if it is positive and finite, else raise InvalidInput."""
+    checked = as_float(size_ratio)
+    if not 0 < checked < math.inf:
+        raise InvalidInput(f"size_ratio is {quoted(size_ratio)}; it must be positive and finite")
+    return checked
 
 
 def half_widths(variance: Floats, df: Floats, level: float) -> Floats:
     """t sqrt(variance), infinite where df is next to 0 and NaN where variance is negative."""
-    tail = check_level(level) / 2
+    tail = (1 - check_level(level)) / 2
     informed = df >= NO_INFORMATION
     quantile = np.where(informed, stats.t.ppf(1 - tail, np.where(informed, df, 1.0)), math.inf)
     root = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -140,6 +145,6 @@ def half_widths(variance: Floats, df: Floats, level: float) -> Floats:
 def negative_variance(what: str, variance: float, rule: str) -> InvalidInput:
     """The error of an interval or test whose variance is negative."""
     return InvalidInput(
-        f"{what} is {variance:.3g}: rule {rule!r} subtracts the variance "
+        f"{what} is {variance:.3g}: rule {quoted(rule)} subtracts the variance "
         "within copies and may end below zero; use rule='reiter_positive'"
     )

@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining_inputs import Floats, finite
 from bayesdp.evaluation.combining_rules import (
     NO_INFORMATION,
@@ -110,7 +110,7 @@ def wald_general(difference: Floats, between: Floats, total: Floats, w: Weights)
     multivariate Behrens-Fisher problem (Krishnamoorthy and Yu, 2004); nu is the rule's own df at
     p = 1. By Hotelling's law (nu - p + 1) / (nu p) (q - q_0)' T^-1 (q - q_0) is F(p, nu - p + 1).
     """
-    root = _cholesky(f"the covariance by rule {w.rule!r}", total)
+    root = _cholesky(f"the covariance by rule {quoted(w.rule)}", total)
     size = difference.size
     distance = float(np.sum(np.linalg.solve(root, difference) ** 2))
     share = _in_units(root, w.between * between)
@@ -172,9 +172,11 @@ def likelihood_ratio_test(
             f"null {theta_0.shape}; give each copy one function and one row of each"
         )
     copies, parameters = theta.shape
-    if check_at_least_one("constraints", constraints) > parameters:
+    constraints = check_at_least_one("constraints", constraints)
+    if constraints > parameters:
         raise InvalidInput(
-            f"constraints is {constraints!r}; {parameters} parameters allow {parameters} at most"
+            f"constraints is {quoted(constraints)}; {parameters} parameters allow {parameters} at "
+            "most"
         )
     w = weights(rule, copies, size_ratio)
     mean, mean_0 = theta.mean(axis=0), theta_0.mean(axis=0)
@@ -202,7 +204,9 @@ def _proportional(distance: float, rho: float, size: int, w: Weights) -> FTest:
     if scale < 0:
         raise negative_variance("the variance relative to that within copies", scale, w.rule)
     if scale == 0:
-        raise InvalidInput(f"the variance by rule {w.rule!r} is 0; use rule='reiter_positive'")
+        raise InvalidInput(
+            f"the variance by rule {quoted(w.rule)} is 0; use rule='reiter_positive'"
+        )
     return f_test(distance / (size * scale), size, _denominator_df(rho, size, w))
 
 
@@ -221,8 +225,8 @@ def _evaluate(log_likelihood: Callable[[Floats], Any], copy: int, point: Floats)
     value = np.asarray(log_likelihood(point.copy()), dtype=np.float64)
     if value.shape != () or not np.isfinite(value):
         raise InvalidInput(
-            f"log_likelihoods[{copy}] returned {value!r} at {point}; it must be one finite number "
-            "there"
+            f"log_likelihoods[{copy}] returned {quoted(value)} at {point}; it must be one finite "
+            "number there"
         )
     return float(value)
 

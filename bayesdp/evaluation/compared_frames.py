@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _check_records(release: Release) -> None:
         if name not in _RECORDS or (name == "conjugate" and mechanism.size is None):
             way = f"give {_DRAWN_BY[name]}" if name in _DRAWN_BY else "give DataFrames of records"
             raise InvalidInput(
-                f"released is a Release of {name!r}, which holds counts or other numbers, a row "
-                f"each, and no records; {way}"
+                f"released is a Release of {quoted(name)}, which holds counts or other numbers, a "
+                f"row each, and no records; {way}"
             )
 
 
@@ -94,20 +94,20 @@ def check_columns(argument: str, columns: Any, frame: pd.DataFrame, name: str) -
     """`columns` as a list, if each is a different column of `frame`."""
     listed = list(columns) if isinstance(columns, Iterable) else []
     if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
-        raise InvalidInput(f"{argument} is {columns!r}; give a list of names of columns")
+        raise InvalidInput(f"{argument} is {quoted(columns)}; give a list of names of columns")
     missing = [column for column in listed if column not in frame.columns]
     if missing or len(set(listed)) < len(listed):
         raise InvalidInput(
-            f"{argument} is {listed!r}; each must be a different column of {name}, whose columns "
-            f"are {list(frame.columns)}"
+            f"{argument} is {quoted(listed)}; each must be a different column of {name}, whose "
+            f"columns are {list(frame.columns)}"
         )
     return listed
 
 
 def check_same_columns(confidential: pd.DataFrame, copies: Sequence[pd.DataFrame]) -> None:
     """InvalidInput unless every copy has the columns of the confidential table, in any order."""
-    for k, copy in enumerate(copies):
-        check_frame(f"released[{k}]", copy)
+    for k, table in enumerate(copies):
+        copy = check_frame(f"released[{k}]", table)
         if set(copy.columns) != set(confidential.columns):
             raise InvalidInput(
                 f"released[{k}] has columns {list(copy.columns)} and confidential "
@@ -142,13 +142,14 @@ def is_numeric(frames: Sequence[pd.DataFrame], column: Any) -> bool:
             or dtype.name == "category"
         ):
             raise InvalidInput(
-                f"column {column!r} is of type {dtype}; convert it to numbers or to categories"
+                f"column {quoted(column)} is of type {dtype}; convert it to numbers or to "
+                "categories"
             )
         numeric.append(number)
     if any(numeric) != all(numeric):
         raise InvalidInput(
-            f"column {column!r} holds numbers in some tables and categories in others; convert "
-            "it, or name it in categorical="
+            f"column {quoted(column)} holds numbers in some tables and categories in others; "
+            "convert it, or name it in categorical="
         )
     return all(numeric)
 
@@ -157,7 +158,7 @@ def numbers(name: str, frame: pd.DataFrame, column: Any) -> Floats:
     """A numeric column as floats, or InvalidInput if one isn't finite."""
     values = frame[column].to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(values)):
-        raise InvalidInput(f"{name} has values in {column!r} that aren't finite; remove them")
+        raise InvalidInput(f"{name} has values in {quoted(column)} that aren't finite; remove them")
     return np.asarray(values)
 
 
@@ -171,14 +172,14 @@ def category_codes(frames: Sequence[pd.DataFrame], column: Any) -> list[Codes]:
     kinds = {"number" if kind in _NUMBERS else kind for kind in kinds}
     if len(kinds) > 1:
         raise InvalidInput(
-            f"labels of {column!r} are of types {sorted(kinds)} in different tables, and so are "
-            "never equal; convert them to one type"
+            f"labels of {quoted(column)} are of types {sorted(kinds)} in different tables, and so "
+            "are never equal; convert them to one type"
         )
     try:
         codes = pd.factorize(pd.concat(labels, ignore_index=True))[0]
     except TypeError:
         raise InvalidInput(
-            f"labels of {column!r} can't be compared; convert them to strings"
+            f"labels of {quoted(column)} can't be compared; convert them to strings"
         ) from None
     ends = np.cumsum([len(frame) for frame in frames])[:-1]
     return np.split(codes.astype(np.int64), ends)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 SYNTHESIZERS = {
     "beta_binomial": "beta_binomial.BetaBinomialSynthesizer",
@@ -96,7 +96,8 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
         whole = isinstance(ends, list | tuple) and [type(end) for end in ends] == [int, int]
         if not whole or "n" in made:
             raise InvalidInput(
-                f"n_range is {ends!r}; it must be two whole numbers, as [500, 1500], without n"
+                f"n_range is {quoted(ends)}; it must be two whole numbers, as [500, 1500], without "
+                "n"
             )
         made["n"] = range(ends[0], ends[1] + 1)
     if isinstance(made.get("prior"), Mapping):
@@ -108,7 +109,9 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
 
 def _found(what: str, name: str, room: str, registry: Mapping[str, str]) -> Any:
     if name not in registry:
-        raise InvalidInput(f"{what} is {name!r}; it must be one of {', '.join(sorted(registry))}")
+        raise InvalidInput(
+            f"{what} is {quoted(name)}; it must be one of {', '.join(sorted(registry))}"
+        )
     module, _, attribute = registry[name].rpartition(".")
     return getattr(import_module(f"bayesdp.{room}.{module}"), attribute)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -55,7 +55,7 @@ def _faults(error: ValidationError, kind: type[BaseModel], under: str) -> Iterat
         elif fault["type"] == "extra_forbidden":
             yield f"{name} isn't known; there are {', '.join(_known(kind, place[:-1]))}"
         else:
-            value = "" if isinstance(given, Mapping | list) else f" is {given!r}"
+            value = "" if isinstance(given, Mapping | list) else f" is {quoted(given)}"
             yield f"{name}{value}: {fault['msg'].removeprefix('Value error, ')}"
 
 

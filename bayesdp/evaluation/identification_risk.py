@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.compared_frames import (
     Codes,
     Floats,
@@ -109,7 +109,7 @@ def identification_risk(
     """
     import pandas as pd
 
-    check_frame("confidential", confidential)
+    confidential = check_frame("confidential", confidential)
     copies = _aligned(confidential, released)
     listed = check_columns("known", known, confidential, "confidential")
     synthesized = check_columns("synthetic", synthetic, confidential, "confidential")
@@ -123,8 +123,8 @@ def identification_risk(
     frames = [confidential[used]]
     for k, copy in enumerate(copies):
         name = f"released[{k}]"
-        check_columns("known and synthetic", used, check_frame(name, copy), name)
-        frames.append(copy[used])
+        frame = check_frame(name, copy)
+        frames.append(frame[check_columns("known and synthetic", used, frame, name)])
     names = ["confidential", *(f"released[{k}]" for k in range(len(copies)))]
     for name, frame in zip(names, frames, strict=True):
         check_complete(name, frame)
@@ -185,8 +185,8 @@ def _radii(radius: Any, numeric: Sequence[Any]) -> Floats:
         is_number(r) and 0 <= r < np.inf for r in given.values()
     ):
         raise InvalidInput(
-            f"radius is {radius!r}; give a number from 0 for each of {list(numeric)}, or name "
-            "them in categorical="
+            f"radius is {quoted(radius)}; give a number from 0 for each of {list(numeric)}, or "
+            "name them in categorical="
         )
     return np.array([float(given[column]) for column in numeric])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_called, check_flag, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.compared_frames import (
     Codes,
     Floats,
@@ -114,11 +114,11 @@ def utility(
     """
     import pandas as pd
 
-    check_frame("confidential", confidential)
+    confidential = check_frame("confidential", confidential)
     copies = copies_of(released)
     categories = check_columns("categorical", categorical, confidential, "confidential")
     levels = _check_quantiles(quantiles)
-    check_at_least_one("bins", bins)
+    bins = check_at_least_one("bins", bins)
     check_flag("interactions", interactions)
     check_called("analysis", analysis, "a function of a table of records")
     whole = [confidential, *copies]
@@ -227,6 +227,7 @@ def _check_quantiles(quantiles: Any) -> list[float]:
     listed = list(quantiles) if isinstance(quantiles, Iterable) else [quantiles]
     if not all(is_number(level) and 0 <= level <= 1 for level in listed):
         raise InvalidInput(
-            f"quantiles is {quantiles!r}; give levels from 0 to 1, for example (0.25, 0.5, 0.75)"
+            f"quantiles is {quoted(quantiles)}; give levels from 0 to 1, for example (0.25, 0.5, "
+            "0.75)"
         )
     return [float(level) for level in listed]

@@ -22,7 +22,7 @@ import numpy as np
 from bayesdp.checks import is_number
 from bayesdp.engines.bridge import warn_of
 from bayesdp.engines.draws import check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.evidence_ways import REFUSED, WAYS
 from bayesdp.inference.several import Releases, releases_of
 
@@ -110,7 +110,9 @@ HierarchicalGaussianModel, LinearRegression or LogLinearModel
     >>> round(bdp.log_evidence(bdp.BinomialModel(), release).log_value, 3)
     -4.36
     """
-    check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+    draws, chains, warmup, seed = check_sampling(
+        seed, draws=draws, chains=chains, warmup=warmup
+    ).values()
     releases_of(release)
     family = getattr(model, "family", None)
     if family in REFUSED:
@@ -216,6 +218,7 @@ def _prior(prior: Any, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     good = isinstance(prior, Sequence | np.ndarray) and len(prior) == count
     if not good or not all(is_number(p) and 0 < p < math.inf for p in prior):
         raise InvalidInput(
-            f"prior is {prior!r}; it must be a positive finite number for each of {count} models"
+            f"prior is {quoted(prior)}; it must be a positive finite number for each of {count} "
+            "models"
         )
     return np.log(np.asarray(prior, dtype=np.float64))

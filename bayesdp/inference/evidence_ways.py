@@ -17,7 +17,7 @@ from scipy import special
 
 from bayesdp.engines.bridge import Integral, average_of_logs, log_integral
 from bayesdp.engines.count_vectors import Factored
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
 
@@ -88,9 +88,9 @@ def multinomial(
             each.append(_of_mixture(law.mixed(parts, model.prior, sizes), child, options))
         else:
             raise InvalidInput(
-                f"mechanism {parts[0].mechanism.name!r} at this size has no law in products over "
-                "the categories, so that its latent counts don't sum out; compare the models by "
-                "bdp.posterior_predictive"
+                f"mechanism {quoted(parts[0].mechanism.name)} at this size has no law in products "
+                "over the categories, so that its latent counts don't sum out; compare the models "
+                "by bdp.posterior_predictive"
             )
     return _sum(each), how, ALL
 

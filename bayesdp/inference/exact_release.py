@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.engines.normal_mixture import normal_logpdf
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair
 from bayesdp.inference.readers import instead
@@ -111,8 +111,8 @@ def posterior_given(
         raise InvalidInput("the exact releases differ, but are to be of one statistic")
     if n is None or n < (1 if sd is not None else 2):
         raise InvalidInput(
-            f"n is {n!r}; give the number of records, as GaussianModel(sd=1, n=1000); with sd "
-            "unknown at least 2"
+            f"n is {quoted(n)}; give the number of records, as GaussianModel(sd=1, n=1000); with "
+            "sd unknown at least 2"
         )
     value = found.pop()
     if sd is not None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.engines.pymc import import_pymc
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, log_density_of
 from bayesdp.inference.observed_integers import log_sum_of, log_table_of
 from bayesdp.inference.observed_numbers import log_law_of
@@ -116,10 +116,10 @@ def observe(
 def _model(pymc: Any) -> pm.Model:
     try:
         found: pm.Model = pymc.modelcontext(None)
-    except TypeError as error:
+    except TypeError:
         raise InvalidInput(
             "there is no model to observe in; call bdp.observe inside `with pm.Model():`"
-        ) from error
+        ) from None
     return found
 
 
@@ -137,9 +137,9 @@ def _found(model: pm.Model, statistic: Any) -> Any:
         return pt.as_tensor_variable(statistic)
     if statistic not in model.named_vars:
         raise InvalidInput(
-            f"the model has no variable called {statistic!r}; give what the mechanism randomised, "
-            "as bdp.observe(release, pm.Binomial.dist(n=100, p=p)), or the name of a variable "
-            f"(there are {', '.join(model.named_vars) or 'none'})"
+            f"the model has no variable called {quoted(statistic)}; give what the mechanism "
+            "randomised, as bdp.observe(release, pm.Binomial.dist(n=100, p=p)), or the name of a "
+            f"variable (there are {', '.join(model.named_vars) or 'none'})"
         )
     return model.named_vars[statistic]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import exact_windows, hidden_counts
 from bayesdp.inference.noisy_cells import one_cell, range_of, reached
 from bayesdp.mechanisms.draws.negative_binomial import log_negative_binomial
@@ -140,6 +140,6 @@ def events_element(shape: float, chance: float, negligible: float) -> Element:
 def unlike(mechanism: Any) -> InvalidInput:
     """That there is no law of its statistic."""
     return InvalidInput(
-        f"the release's mechanism {mechanism.name!r} has no law here of a statistic of that kind; "
-        f"bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"
+        f"the release's mechanism {quoted(mechanism.name)} has no law here of a statistic of that "
+        f"kind; bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"
     )

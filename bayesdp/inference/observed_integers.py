@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact
 from bayesdp.inference.observed_elements import (
     Element,
@@ -148,8 +148,8 @@ def _count(part: Part, n: int | None) -> Element:
         raise unlike(mechanism) from error
     if size is None or (n is not None and n != size):
         raise InvalidInput(
-            f"n is {n!r}, but the law depends on the number of records; the release says "
-            f"{mechanism.n!r}, and n= must be given where it says None, and agree elsewhere"
+            f"n is {quoted(n)}, but the law depends on the number of records; the release says "
+            f"{quoted(mechanism.n)}, and n= must be given where it says None, and agree elsewhere"
         )
     z = np.array(part.outputs)[:, None]
     return Element(

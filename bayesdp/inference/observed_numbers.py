@@ -10,7 +10,7 @@ import numpy as np
 from bayesdp.engines.pymc import import_pymc
 from bayesdp.engines.pymc_gaussian import copies_logp
 from bayesdp.engines.pymc_noise import noise_logp
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed
 from bayesdp.inference.noisy_cells import one_cell, range_of
@@ -67,8 +67,8 @@ def _noisy(part: Part, s: Any) -> Any:
     cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
     if cell.whole and cell.bounding is not None:
         raise InvalidInput(
-            f"the noise of {mechanism.name!r} is of integers kept in a range, whose law has no "
-            "form in a real number; give the integers' distribution, as pm.Binomial.dist"
+            f"the noise of {quoted(mechanism.name)} is of integers kept in a range, whose law has "
+            "no form in a real number; give the integers' distribution, as pm.Binomial.dist"
         )
     law = noise_logp(cell, np.array(part.outputs, dtype=np.float64), s)
     if cell.bounding != "truncated":

@@ -77,7 +77,7 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
     ('chain', 'draw', 'copy')
     """
     draws = check_at_least_one("draws", draws)
-    check_seed(seed)
+    seed = check_seed(seed)
     family = getattr(model, "family", type(model).__name__)
     if family not in STATISTICS:
         raise InvalidInput(

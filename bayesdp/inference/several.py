@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Part, Release
 
 Releases = Release | Sequence[Release]
@@ -69,8 +69,8 @@ def only_one(given: Releases, engine: str) -> Release:
     found = releases_of(given)
     if len(found) > 1:
         raise InvalidInput(
-            f"engine is {engine!r}, which takes one release at a time, and there are {len(found)}; "
-            "use engine='exact', or bdp.observe in a PyMC model"
+            f"engine is {quoted(engine)}, which takes one release at a time, and there are "
+            f"{len(found)}; use engine='exact', or bdp.observe in a PyMC model"
         )
     return found[0]
 
@@ -80,6 +80,6 @@ def one_group(release: Release) -> Release:
     if len(release.parts) > 1:
         raise InvalidInput(
             f"this release has {len(release.parts)} groups; take one, for example "
-            f"release[{release.groups[0]!r}], or use fit(), which takes them all"
+            f"release[{quoted(release.groups[0])}], or use fit(), which takes them all"
         )
     return release

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.enumeration import is_noisy_count
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.binomial_weights import check_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
@@ -24,7 +24,7 @@ def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
     if isinstance(n, range):
         if len(n) == 0 or min(n) < 0:
             raise InvalidInput(
-                f"n is {n!r}; a range of sizes must be non-empty and start at 0 or more"
+                f"n is {quoted(n)}; a range of sizes must be non-empty and start at 0 or more"
             )
         return [(size, 1.0 / len(n)) for size in n]
     try:
@@ -63,8 +63,8 @@ def check_counts(mechanism: Any, n: int) -> None:
         mechanism.check_statistic(Count(0, n))
     except InvalidInput as error:
         raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise a count of ones among n "
-            f"records, so a proportion has no law for it; {instead(mechanism)}"
+            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a count of ones "
+            f"among n records, so a proportion has no law for it; {instead(mechanism)}"
         ) from error
 
 

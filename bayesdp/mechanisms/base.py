@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from bayesdp.errors import InvalidInput, InvalidRelease
+from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
@@ -243,7 +243,7 @@ def mechanism_named(name: str) -> type[Any]:
     """
     if name not in REGISTRY:
         raise InvalidRelease(
-            f"mechanism is {name!r}, which this version of bayesdp doesn't know; "
+            f"mechanism is {quoted(name)}, which this version of bayesdp doesn't know; "
             f"it knows {', '.join(sorted(REGISTRY))}"
         )
     return REGISTRY[name]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 _FARTHEST = 2.0**53  # steps: floats are exact up to there
 
@@ -83,14 +83,15 @@ def check_multiples(names: Sequence[str], steps: Sequence[float], output: Any) -
     values = output.tolist() if isinstance(output, np.ndarray) else output
     if not isinstance(values, Sequence) or len(values) != len(names):
         raise InvalidInput(
-            f"output is {output!r}; this mechanism releases {len(names)} numbers a copy: "
+            f"output is {quoted(output)}; this mechanism releases {len(names)} numbers a copy: "
             f"{', '.join(names)}"
         )
     for name, value, step in zip(names, values, steps, strict=True):
         number = is_number(value) and abs(value) <= sys.float_info.max
         if not (number and abs(value) / step <= _FARTHEST and value % step == 0):
             raise InvalidInput(
-                f"output has {value!r} for {name}; this mechanism releases multiples of {step!r}"
+                f"output has {quoted(value)} for {name}; this mechanism releases multiples of "
+                f"{quoted(step)}"
             )
     return values
 

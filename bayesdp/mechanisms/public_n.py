@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.neighbours import Neighbours
 
 PUBLIC_N = "The number of records is public and not protected."
@@ -18,8 +18,8 @@ def check_public_n(n: Any, neighbours: Neighbours) -> int | None:
         return None
     if neighbours is Neighbours.ADD_REMOVE:
         raise InvalidInput(
-            f"n is {n!r}, public, but neighbours is 'add_remove', where a record added or removed "
-            "shows in n; keep n confidential (n=None) or take neighbours='replace_one'"
+            f"n is {quoted(n)}, public, but neighbours is 'add_remove', where a record added or "
+            "removed shows in n; keep n confidential (n=None) or take neighbours='replace_one'"
         )
     return check_at_least_one("n", n, "or None if confidential")
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 COMPUTATIONAL = (
     "Computational (SIM-CDP): the promise holds against whoever can't tell the operating system's "
@@ -63,7 +63,7 @@ def reproducible(seed: int) -> Iterator[None]:
     True
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed is {seed!r}; it must be a non-negative integer")
+        raise InvalidInput(f"seed is {quoted(seed)}; it must be a non-negative integer")
     token = _seeded.set(np.random.default_rng(int(seed)))
     try:
         yield

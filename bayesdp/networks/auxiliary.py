@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.dyads import dyads_numbered
 from bayesdp.networks.formula import bind, bind_together
 from bayesdp.networks.listing import MOST_DYADS, listed
@@ -79,7 +79,7 @@ class Constant:
         steps = TEMPERING if steps is None else check_at_least_one("tempering", steps)
         if isinstance(given, str) and given not in ("exact", "tempered"):
             raise InvalidInput(
-                f"auxiliary is {given!r}; it must be a number, 'exact', 'tempered' or None"
+                f"auxiliary is {quoted(given)}; it must be a number, 'exact', 'tempered' or None"
             )
         if given == "exact" or (given is None and nodes.dyads <= MOST_DYADS):
             found = listed(formula, nodes, offset, most=most)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp._version import __version__
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.auxiliary import (
     UNRELIABLE,
     Auxiliary,
@@ -66,7 +66,7 @@ class BayesianERGM:
     def __post_init__(self) -> None:
         parse(self.formula)
         if not isinstance(self.prior, Normal):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd)")
 
     def fit(
         self,
@@ -130,8 +130,8 @@ class BayesianERGM:
             like the network.
         """
         bound = bind(self.formula, network)
-        for name, value in (("draws", draws), ("tune", tune), ("chains", chains)):
-            check_at_least_one(name, value)
+        counts = (("draws", draws), ("tune", tune), ("chains", chains))
+        draws, tune, chains = (check_at_least_one(*count) for count in counts)
         mean, sd = self.prior.of(len(bound.names))
         dyads = dyads_of(bound, network, offset)
         check_rank(bound, dyads)

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network
 
 Law = Literal["laplace", "gaussian"]
@@ -184,7 +184,7 @@ class Evidence:
 def check_constraint(constraint: Any) -> None:
     """Raise InvalidInput unless this is the name of a sample space."""
     if constraint not in get_args(Constraint):
-        raise InvalidInput(f"constraint is {constraint!r}; it must be 'max_degree' or 'none'")
+        raise InvalidInput(f"constraint is {quoted(constraint)}; it must be 'max_degree' or 'none'")
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.graph import Graph, empty_graph
 from bayesdp.networks.markov import Model, add_up
 from bayesdp.networks.network import Network
@@ -43,18 +43,20 @@ def parse(formula: str) -> tuple[Call, ...]:
         If it isn't of this form, or a term is unknown or there twice.
     """
     if not isinstance(formula, str) or not formula.strip(" ~"):
-        raise InvalidInput(f"formula is {formula!r}; it must be a string, as 'edges + gwesp(0.5)'")
+        raise InvalidInput(
+            f"formula is {quoted(formula)}; it must be a string, as 'edges + gwesp(0.5)'"
+        )
     try:
         tree = ast.parse(formula.strip().removeprefix("~").strip(), mode="eval").body
     except SyntaxError as error:
         raise InvalidInput(
-            f"formula is {formula!r}, which can't be read: {error.msg}; write terms joined by +, "
-            "as 'edges + gwesp(0.5)'"
+            f"formula is {quoted(formula)}, which can't be read: {error.msg}; write terms joined "
+            "by +, as 'edges + gwesp(0.5)'"
         ) from None
     calls = tuple(_call(node) for node in _summands(tree))
     for k, call in enumerate(calls):
         if call in calls[:k]:
-            raise InvalidInput(f"formula has {call.name!r} twice with the same arguments")
+            raise InvalidInput(f"formula has {quoted(call.name)} twice with the same arguments")
     return calls
 
 
@@ -68,11 +70,12 @@ def _call(node: ast.expr) -> Call:
     called = node.func if isinstance(node, ast.Call) else node
     if not isinstance(called, ast.Name):
         raise InvalidInput(
-            f"formula has {ast.unparse(node)!r}, which isn't a term; terms are joined by + alone"
+            f"formula has {quoted(ast.unparse(node))}, which isn't a term; terms are joined by + "
+            "alone"
         )
     if called.id not in TERMS:
         raise InvalidInput(
-            f"formula has the term {called.id!r}, which doesn't exist; "
+            f"formula has the term {quoted(called.id)}, which doesn't exist; "
             f"there are {', '.join(sorted(TERMS))}"
         )
     if not isinstance(node, ast.Call):
@@ -169,7 +172,7 @@ def _coordinates(formula: str, network: Network) -> list[Coordinate]:
     names = [coordinate.name for coordinate in found]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInput(f"formula has the statistic {twice!r} twice")
+        raise InvalidInput(f"formula has the statistic {quoted(twice)} twice")
     return found
 
 
@@ -196,7 +199,7 @@ def coordinates(call: Call, network: Network) -> list[Coordinate]:
     if not getattr(term, here):
         allowed = (name for name, row in TERMS.items() if getattr(row, here))
         raise InvalidInput(
-            f"the term {call.name!r} isn't defined for {here} networks; there are "
+            f"the term {quoted(call.name)} isn't defined for {here} networks; there are "
             f"{', '.join(sorted(allowed))}"
         )
     try:
@@ -204,7 +207,7 @@ def coordinates(call: Call, network: Network) -> list[Coordinate]:
     except TypeError as error:
         arguments = ", ".join(list(inspect.signature(term.build).parameters)[1:])
         raise InvalidInput(
-            f"the term {call.name!r} has wrong arguments ({error}); it is written "
+            f"the term {quoted(call.name)} has wrong arguments ({error}); it is written "
             f"{call.name}{arguments and f'({arguments})'}"
         ) from None
     return term.build(network, *call.arguments, **call.named)

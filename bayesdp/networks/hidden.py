@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.auxiliary import (
     UNRELIABLE,
     Auxiliary,
@@ -146,13 +146,12 @@ def sample_hidden(
     seen, bound, terms = seen_of(evidence, formula, nodes)
     bound = bound.within(evidence.max_degree if constraint == "max_degree" else None)
     counts = {"draws": draws, "tune": tune, "chains": chains, "keep_networks": keep_networks}
-    for name, value in counts.items():
-        check_at_least_one(name, value)
+    draws, tune, chains, keep_networks = (check_at_least_one(*each) for each in counts.items())
     if keep_networks > draws:
         raise InvalidInput(f"keep_networks is {keep_networks}, more than the {draws} draws")
     most = _LEVELS if levels is None else check_at_least_one("levels", levels)
     if not isinstance(prior, Normal):
-        raise InvalidInput(f"prior is {prior!r}; it must be a Normal(mean, sd)")
+        raise InvalidInput(f"prior is {quoted(prior)}; it must be a Normal(mean, sd)")
     mean, sd = prior.of(terms)
     constant = Constant.of(formula, nodes, auxiliary, tempering, most=bound.model.most)
     target = Target(

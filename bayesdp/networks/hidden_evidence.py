@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind_together
 from bayesdp.networks.hidden_triangles import triangles_among
@@ -146,7 +146,7 @@ def _numbers(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.
 def _positive(name: str, given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     values = _numbers(name, given, shape)
     if not (values > 0).all():
-        raise InvalidInput(f"the evidence's {name} is {given!r}; it must be above zero")
+        raise InvalidInput(f"the evidence's {name} is {quoted(given)}; it must be above zero")
     return values
 
 
@@ -155,11 +155,15 @@ def _steps(granularity: Any, size: int) -> NDArray[np.float64]:
         np.zeros(size) if granularity is None else _numbers("granularity", granularity, (size,))
     )
     if not (values >= 0).all():
-        raise InvalidInput(f"the evidence's granularity is {granularity!r}; it must be 0 or above")
+        raise InvalidInput(
+            f"the evidence's granularity is {quoted(granularity)}; it must be 0 or above"
+        )
     return values
 
 
 def _law(law: str) -> int:
     if law not in LAWS:
-        raise InvalidInput(f"the evidence's law is {law!r}; it must be one of {', '.join(LAWS)}")
+        raise InvalidInput(
+            f"the evidence's law is {quoted(law)}; it must be one of {', '.join(LAWS)}"
+        )
     return LAWS.index(law)

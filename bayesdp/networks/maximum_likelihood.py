@@ -69,7 +69,7 @@ def fit_mle(
     if bound.dyad_independent:
         return start_fit
     each = -(-check_at_least_one("draws", draws) // _CHAINS)
-    check_at_least_one("iterations", iterations)
+    iterations = check_at_least_one("iterations", iterations)
     first, between = default_steps(network, burn_in), between_steps(network, interval)
     start = Start.of(bound, network, offset)
     theta, observed = start_fit.coef, start.statistics

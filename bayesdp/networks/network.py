@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network_checks import (
     checked_attributes,
     checked_edges,
@@ -120,10 +120,10 @@ class Network:
             return self
         try:
             return self.in_order(sorted(self.nodes))
-        except TypeError as error:
+        except TypeError:
             raise InvalidInput(
                 "the nodes' labels can't be sorted: make them all text, or all numbers"
-            ) from error
+            ) from None
 
     def in_order(self, nodes: Iterable[Hashable]) -> Network:
         """The same network with its nodes in the order of these labels, which must be its own.
@@ -237,7 +237,8 @@ class Network:
         for column in (source, target):
             if column not in edges.columns:
                 raise InvalidInput(
-                    f"edges has no column {column!r}; it has {', '.join(map(str, edges.columns))}"
+                    f"edges has no column {quoted(column)}; it has "
+                    f"{', '.join(map(str, edges.columns))}"
                 )
         attributes = {} if nodes is None else {str(c): nodes[c].to_numpy() for c in nodes.columns}
         return cls.from_edges(

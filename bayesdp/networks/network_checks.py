@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,13 +19,15 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
         nodes = range(int(nodes))
     elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
-        raise InvalidInput(f"nodes is {nodes!r}; it must be a whole number or a list of labels")
+        raise InvalidInput(
+            f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"
+        )
     labels = nodes if isinstance(nodes, range) else tuple(nodes)
     if len(labels) < 2:
         raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
     if not isinstance(labels, range) and len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise InvalidInput(f"nodes has {twice!r} twice; each node needs its own label")
+        raise InvalidInput(f"nodes has {quoted(twice)} twice; each node needs its own label")
     return labels
 
 
@@ -63,7 +65,7 @@ def numbered_edges(
         if not {source, target} <= set(batch.columns):
             raise InvalidInput(
                 f"edges has columns {', '.join(map(str, batch.columns))}, but not both of "
-                f"{source!r} and {target!r}"
+                f"{quoted(source)} and {quoted(target)}"
             )
         pairs = np.column_stack(
             [labels.get_indexer(batch[name].array) for name in (source, target)]
@@ -107,7 +109,7 @@ def checked_attributes(
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
         if values.shape != (n,):
             raise InvalidInput(
-                f"attribute {name!r} has shape {values.shape}; it must be one value a node, "
+                f"attribute {quoted(name)} has shape {values.shape}; it must be one value a node, "
                 f"{(n,)}, or a mapping from node to value"
             )
         checked[name] = values
@@ -119,9 +121,9 @@ def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) ->
     lacking = sum(label not in given for label in nodes)
     if lacking or len(given) > len(nodes):
         raise InvalidInput(
-            f"attribute {name!r} is a mapping without a value for {lacking} of the {len(nodes)} "
-            f"nodes, and with values for {len(given) - len(nodes) + lacking} others; give one for "
-            "each node, None where it is missing, and none for others"
+            f"attribute {quoted(name)} is a mapping without a value for {lacking} of the "
+            f"{len(nodes)} nodes, and with values for {len(given) - len(nodes) + lacking} others; "
+            "give one for each node, None where it is missing, and none for others"
         )
     return [given[label] for label in nodes]
 
@@ -130,10 +132,12 @@ def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.
     """One finite number a dyad; the diagonal is zero."""
     matrix = np.array(given, dtype=np.float64)
     if matrix.shape != (n, n):
-        raise InvalidInput(f"dyad attribute {name!r} has shape {matrix.shape}; it must be {(n, n)}")
+        raise InvalidInput(
+            f"dyad attribute {quoted(name)} has shape {matrix.shape}; it must be {(n, n)}"
+        )
     np.fill_diagonal(matrix, 0.0)
     if not np.isfinite(matrix).all() or not (directed or np.array_equal(matrix, matrix.T)):
         raise InvalidInput(
-            f"dyad attribute {name!r} must be finite, and symmetric in an undirected network"
+            f"dyad attribute {quoted(name)} must be finite, and symmetric in an undirected network"
         )
     return matrix

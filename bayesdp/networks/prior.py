@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least, plain
+from bayesdp.errors import InvalidInput, quoted
 
 
 @dataclass(frozen=True)
@@ -35,18 +36,20 @@ class Normal:
     sd: Any = 5.0
 
     def __post_init__(self) -> None:
+        plain(self)
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value)
             if numbers.ndim > 1 or numbers.dtype.kind not in "iuf":
-                raise InvalidInput(f"{name} is {value!r}; it must be a number or one a term")
+                raise InvalidInput(f"{name} is {quoted(value)}; it must be a number or one a term")
             if not np.isfinite(numbers).all() or (name == "sd" and not (numbers > 0).all()):
                 raise InvalidInput(
-                    f"{name} is {value!r}; it must be finite{', and above zero' * (name == 'sd')}"
+                    f"{name} is {quoted(value)}; it must be "
+                    f"finite{', and above zero' * (name == 'sd')}"
                 )
 
     def of(self, terms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and sd of each term, shapes (terms,)."""
-        both = []
+        terms, both = check_at_least("terms", terms, 0), []
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value, dtype=np.float64)
             if numbers.ndim and numbers.shape != (terms,):

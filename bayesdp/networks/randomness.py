@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.compiling import inlined
 
 Seed = int | np.random.Generator | None
@@ -31,7 +31,7 @@ def generators(seed: Seed, count: int) -> list[np.random.Generator]:
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if not (seed is None or isinstance(seed, np.random.Generator) or (whole and seed >= 0)):
         raise InvalidInput(
-            f"seed is {seed!r}; it must be None, a non-negative integer or a numpy Generator"
+            f"seed is {quoted(seed)}; it must be None, a non-negative integer or a numpy Generator"
         )
     return list(np.random.default_rng(seed).spawn(count))
 

@@ -94,8 +94,8 @@ def simulate(
     bound = bind(formula, network).within(max_degree)
     check_within(network, bound.model.most)
     theta = check_coefficients(coef, bound)
-    check_at_least_one("draws", draws)
-    check_at_least_one("chains", chains)
+    draws = check_at_least_one("draws", draws)
+    chains = check_at_least_one("chains", chains)
     first, between = default_steps(network, burn_in), between_steps(network, interval)
     start = Start.of(bound, network, offset)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_flag, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks import change_statistics as change
 from bayesdp.networks.network import Network
 
@@ -76,20 +76,20 @@ def attribute_of(network: Network, name: Any) -> NDArray[Any]:
     if not isinstance(name, str) or name not in network.attributes:
         known = ", ".join(sorted(map(repr, network.attributes))) or "none"
         raise InvalidInput(
-            f"the network's nodes have no attribute {name!r}; they have: {known}. Give its values "
-            "in Network(attributes=...); a release keeps those public ones that are named in "
-            "EdgeFlip(attributes=...), and ErgmModel(attributes=...) takes those you know beside"
+            f"the network's nodes have no attribute {quoted(name)}; they have: {known}. Give its "
+            "values in Network(attributes=...); a release keeps those public ones that are named "
+            "in EdgeFlip(attributes=...), and ErgmModel(attributes=...) takes those you know beside"
         )
     values = network.attributes[name]
     missing = [v is None or (isinstance(v, float) and v != v) for v in values.tolist()]
     if any(missing):
         raise InvalidInput(
-            f"attribute {name!r} is missing for {sum(missing)} of {network.n} nodes; fill it in or "
-            "leave those nodes out"
+            f"attribute {quoted(name)} is missing for {sum(missing)} of {network.n} nodes; fill it "
+            "in or leave those nodes out"
         )
     if len(set(values.tolist())) == 1:
         raise InvalidInput(
-            f"attribute {name!r} is the same for all nodes; its terms would repeat edges"
+            f"attribute {quoted(name)} is the same for all nodes; its terms would repeat edges"
         )
     return np.asarray(values)
 
@@ -97,10 +97,14 @@ def attribute_of(network: Network, name: Any) -> NDArray[Any]:
 def _numbers(network: Network, name: Any) -> NDArray[np.float64]:
     values = attribute_of(network, name)
     if values.dtype.kind not in "biuf" and not all(is_number(v) for v in values.tolist()):
-        raise InvalidInput(f"attribute {name!r} isn't numeric; nodecov and absdiff need numbers")
+        raise InvalidInput(
+            f"attribute {quoted(name)} isn't numeric; nodecov and absdiff need numbers"
+        )
     numbers = values.astype(np.float64)
     if not np.isfinite(numbers).all():
-        raise InvalidInput(f"attribute {name!r} isn't finite; nodecov and absdiff need it to be")
+        raise InvalidInput(
+            f"attribute {quoted(name)} isn't finite; nodecov and absdiff need it to be"
+        )
     return numbers
 
 
@@ -158,7 +162,7 @@ def _edgecov(network: Network, attribute: str) -> list[Coordinate]:
     if attribute not in network.dyad_attributes:
         known = ", ".join(sorted(map(repr, network.dyad_attributes))) or "none"
         raise InvalidInput(
-            f"the network has no dyad attribute {attribute!r}; it has: {known}; give it as "
+            f"the network has no dyad attribute {quoted(attribute)}; it has: {known}; give it as "
             "Network(..., dyad_attributes={name: matrix})"
         )
     matrix = network.dyad_attributes[attribute]
@@ -170,7 +174,8 @@ def _counts(term: str, given: Any, least: int) -> list[int]:
     for k in each:
         if isinstance(k, bool) or not isinstance(k, int) or k < least:
             raise InvalidInput(
-                f"{term}'s k is {k!r}; it must be a whole number from {least}, or a list of them"
+                f"{term}'s k is {quoted(k)}; it must be a whole number from {least}, or a list of "
+                "them"
             )
     return each
 
@@ -205,9 +210,9 @@ def _triangle(network: Network) -> list[Coordinate]:
 def _powers(term: str, decay: Any, fixed: Any, n: int) -> NDArray[np.float64]:
     """(1 - exp(-decay))**m for m = 0, ..., n - 1."""
     if not is_number(decay) or not 0 <= decay < 700:
-        raise InvalidInput(f"{term}'s decay is {decay!r}; it must be a number from 0 to 700")
+        raise InvalidInput(f"{term}'s decay is {quoted(decay)}; it must be a number from 0 to 700")
     if fixed is not True:
-        raise InvalidInput(f"{term} with fixed = {fixed!r} isn't offered: the decay is fixed")
+        raise InvalidInput(f"{term} with fixed = {quoted(fixed)} isn't offered: the decay is fixed")
     powers = np.power(-np.expm1(-float(decay)), np.arange(n))
     return np.asarray(np.minimum.accumulate(powers), dtype=np.float64)  # whatever pow rounds
 

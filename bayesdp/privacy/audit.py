@@ -31,7 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_delta
+from bayesdp.checks import check_at_least, check_delta, check_share
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.audit_draws import bounds_from_draws, largest_bound, smallest_fault
 from bayesdp.privacy.audit_search import pair_epsilon, search_pair
@@ -211,14 +211,11 @@ def audit(
     >>> found.convicted, round(found.epsilon_exact, 4)
     (False, 0.9808)
     """
-    if isinstance(trials, bool) or not isinstance(trials, int | np.integer) or trials < 100:
-        raise InvalidInput(f"trials is {trials!r}; it must be a whole number, at least 100")
-    if isinstance(search, bool) or not isinstance(search, int | np.integer) or search < 0:
-        raise InvalidInput(f"search is {search!r}; it must be a whole number, at least 0")
-    if not 0 < alpha < 1:
-        raise InvalidInput(f"alpha is {alpha!r}; it must lie strictly between 0 and 1")
+    trials = check_at_least("trials", trials, 100)
+    search, alpha = check_at_least("search", search, 0), check_share("alpha", alpha)
+    delta = check_delta(delta)
     promise: Any = mechanism.guarantee  # one without a profile needn't take a delta
-    claim = promise(delta=delta) if check_delta(delta) else promise()
+    claim = promise(delta=delta) if delta else promise()
     refuse_distributional(claim, "an audit of neighbours")
     tried = list(mechanism.pairs() if pairs is None else pairs)
     if not tried:

@@ -29,7 +29,7 @@ distribution. The bootstrap only adds variance to it, and cost: it is best left 
 import math
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
 _SAFE = 1 + 2.0**-48  # covers the rounding below
@@ -68,7 +68,7 @@ def bootstrap_epsilon(epsilon: float, n: int) -> float:
     """
     epsilon, n = check_epsilon(epsilon), check_at_least_one("n", n)
     if epsilon > _LARGEST:
-        raise InvalidInput(f"epsilon is {epsilon!r}; it must be at most {_LARGEST:g}")
+        raise InvalidInput(f"epsilon is {quoted(epsilon)}; it must be at most {_LARGEST:g}")
     # (1 + u) / (1 + v) = 1 + (u - v) / (1 + v), without cancellation.
     gap = math.exp(epsilon) * math.expm1(epsilon) / n / (1 + math.expm1(epsilon) / n)
     return min(n * math.log1p(gap), n * epsilon) * _SAFE

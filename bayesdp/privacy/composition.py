@@ -1,8 +1,12 @@
 """What several releases cost together."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
+
+from bayesdp.checks import check_at_least_one
 
 
 def total(costs: Sequence[float]) -> float:
@@ -32,6 +36,20 @@ def shared(budget: float, times: int) -> float:
     while repeated(share, times) > budget:
         share = math.nextafter(share, 0)
     return share
+
+
+def one_of(declared: Any, copies: Any) -> Any:
+    """The declaration of one of `copies` independent outputs, at a share of the total cost.
+
+    Together they keep the declared epsilon and delta by basic composition. A declaration whose
+    `epsilon` is of one copy, and so has no `total`, stays as it is.
+    """
+    if not getattr(declared, "total", False):
+        return declared
+    times = check_at_least_one("copies", copies)
+    costs = {name: getattr(declared, name, None) for name in ("epsilon", "delta")}
+    shares = {name: shared(cost, times) for name, cost in costs.items() if cost}
+    return dataclasses.replace(declared, **shares) if shares and times > 1 else declared
 
 
 def left(budget: float, costs: Sequence[float]) -> float:

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from bayesdp.checks import check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy import composition
 
 _UP = 1 + 2.0**-49  # eight units in the last place: four operations, each correct to one
@@ -140,7 +140,7 @@ def zcdp_from_epsilon_delta(epsilon: float, delta: float) -> float:
 def renyi_to_epsilon(alpha: float, renyi_epsilon: float, delta: float) -> float:
     """Epsilon of a release whose Renyi divergence of order alpha > 1 is at most renyi_epsilon."""
     if not is_number(alpha) or not 1 < alpha < math.inf:
-        raise InvalidInput(f"alpha is {alpha!r}; it must be a finite number above 1")
+        raise InvalidInput(f"alpha is {quoted(alpha)}; it must be a finite number above 1")
     renyi_epsilon, delta = _at_least_zero("renyi_epsilon", renyi_epsilon), check_delta(delta)
     if delta == 0:
         return math.inf if renyi_epsilon else 0.0
@@ -273,5 +273,5 @@ def _least(function: Callable[[float], float]) -> float:
 
 def _at_least_zero(name: str, value: float) -> float:
     if not is_number(value) or not value >= 0:
-        raise InvalidInput(f"{name} is {value!r}; it must be a number, at least 0")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a number, at least 0")
     return float(value)

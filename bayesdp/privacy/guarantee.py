@@ -5,8 +5,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, keep
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 
@@ -73,17 +73,20 @@ class Guarantee:
         # Others compare them by identity, which a name alone would pass.
         object.__setattr__(self, "neighbours", check_neighbours(self.neighbours))
         object.__setattr__(self, "strength", check_strength(self.strength))
-        if not self.epsilon >= 0:
-            raise InvalidInput(f"epsilon is {self.epsilon}; it must be a number from 0 to inf")
-        if not 0 <= self.delta <= 1:
-            raise InvalidInput(f"delta is {self.delta}; it must be a number from 0 to 1")
-        if self.rho is not None and not (
-            is_number(self.rho) and self.rho >= 0 and math.isfinite(self.rho)
-        ):
+        epsilon, delta = as_float(self.epsilon), as_float(self.delta)
+        if not epsilon >= 0:
             raise InvalidInput(
-                f"rho is {self.rho!r}; it must be a finite number, at least 0, or None where no "
-                "zCDP parameter is known"
+                f"epsilon is {quoted(self.epsilon)}; it must be a number from 0 to inf"
             )
+        if not 0 <= delta <= 1:
+            raise InvalidInput(f"delta is {quoted(self.delta)}; it must be a number from 0 to 1")
+        rho = None if self.rho is None else as_float(self.rho)
+        if rho is not None and not 0 <= rho < math.inf:
+            raise InvalidInput(
+                f"rho is {quoted(self.rho)}; it must be a finite number, at least 0, or None where "
+                "no zCDP parameter is known"
+            )
+        keep(self, epsilon=epsilon, delta=delta, rho=rho)
 
     def __str__(self) -> str:
         delta = "" if self.delta == 0 else f", delta = {shown_up(self.delta, 3)}"
@@ -95,10 +98,10 @@ def check_strength(strength: str) -> Strength:
     """Return the strength of that name, or raise InvalidInput."""
     try:
         return Strength(strength)
-    except ValueError as error:
+    except ValueError:
         raise InvalidInput(
-            f"strength is {strength!r}; it must be one of {[each.value for each in Strength]}"
-        ) from error
+            f"strength is {quoted(strength)}; it must be one of {[each.value for each in Strength]}"
+        ) from None
 
 
 def shown_up(value: float, digits: int = 6) -> str:
@@ -112,9 +115,10 @@ def shown_up(value: float, digits: int = 6) -> str:
 
 def check_epsilon(epsilon: float, name: str = "epsilon") -> float:
     """Return `epsilon` as a float if it is positive and finite, else raise InvalidInput."""
-    if not (is_number(epsilon) and epsilon > 0 and math.isfinite(epsilon)):
+    checked = as_float(epsilon)
+    if not 0 < checked < math.inf:
         raise InvalidInput(
-            f"{name} is {epsilon!r}; it must be a positive finite number "
+            f"{name} is {quoted(epsilon)}; it must be a positive finite number "
             "(a smaller epsilon promises more privacy; 0 would release nothing but noise)"
         )
-    return float(epsilon)
+    return checked

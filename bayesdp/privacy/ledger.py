@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta, is_number
-from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.ledger_chain import Budget, Chain, Entry, now
@@ -106,7 +106,7 @@ class Ledger:
         kept = delta / 2 if conversion_delta is None else conversion_delta
         if not is_number(kept) or not 0 <= kept <= delta:
             raise InvalidInput(
-                f"conversion_delta is {kept!r}; it must be a number from 0 to delta = {delta}"
+                f"conversion_delta is {quoted(kept)}; it must be a number from 0 to delta = {delta}"
             )
         budget = Budget(
             check_epsilon(epsilon), delta, check_neighbours(neighbours), now(), float(kept)
@@ -174,8 +174,8 @@ class Ledger:
             dataset = given if given in chains else (*alike(chains, given), given)[0]
             if dataset not in chains or head not in chains[dataset].hashes:
                 raise LedgerCorrupted(
-                    f"dataset {dataset!r}: hash {head} isn't in its history any more, so that was "
-                    "rewritten or is an old copy; restore it",
+                    f"dataset {quoted(dataset)}: hash {head} isn't in its history any more, so "
+                    "that was rewritten or is an old copy; restore it",
                     dataset,
                     None,
                 )
@@ -267,11 +267,11 @@ class DatasetLedger:
         """
         refuse_distributional(guarantee, "a ledger")
         if not isinstance(guarantee, Guarantee):
-            raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
+            raise InvalidInput(f"guarantee is {quoted(guarantee)}; it must be a Guarantee")
         if self._instead != self.name:
             raise InvalidInput(
-                f"dataset {self.name!r} looks like {self._instead!r}, which was there first; "
-                "records have one budget: spend from ledger.dataset(...) with that name"
+                f"dataset {quoted(self.name)} looks like {quoted(self._instead)}, which was there "
+                "first; records have one budget: spend from ledger.dataset(...) with that name"
             )
         unproved = guarantee.strength is Strength.AS_PUBLISHED
         if unproved and not (accept_unproved or self._accept_unproved):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.conversions import pure_to_zcdp
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
@@ -203,7 +203,7 @@ class Chain:
         """The error to raise, naming the first bad entry."""
         where = "" if position is None else f", entry {position}"
         return LedgerCorrupted(
-            f"dataset {self.dataset!r}{where}: {what}; the ledger was changed by something "
+            f"dataset {quoted(self.dataset)}{where}: {what}; the ledger was changed by something "
             "other than bayesdp, or is a wrong or partial copy: stop releasing, and restore it "
             "from a backup that holds every spend",
             self.dataset,

@@ -27,7 +27,7 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from bayesdp.errors import InvalidInput, LedgerUnavailable, MissingDependency
+from bayesdp.errors import InvalidInput, LedgerUnavailable, MissingDependency, quoted
 
 _PATIENCE = 60.0  # seconds to wait for other processes' spends
 _LOCK = 0x6261796573  # PostgreSQL's advisory lock while tables are made
@@ -72,7 +72,7 @@ class Database:
             return False
         if not self._path.parent.is_dir():
             raise InvalidInput(
-                f"url is {self.name!r}, but folder {str(self._path.parent)!r} doesn't "
+                f"url is {quoted(self.name)}, but folder {quoted(self._path.parent)} doesn't "
                 "exist; create it first"
             )
         return True
@@ -128,8 +128,8 @@ def _parse(url: str) -> URL:
     allowed = "it must look like sqlite:///budget.db or postgresql+psycopg://user@host/database"
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError) as error:  # its text may hold a password: not repeated
-        raise InvalidInput(f"url can't be read as a database's address; {allowed}") from error
+    except (ArgumentError, ValueError):  # its text may hold a password: not repeated
+        raise InvalidInput(f"url can't be read as a database's address; {allowed}") from None
     kind = parsed.get_backend_name()
     if kind == "sqlite":
         plain = parsed.database and parsed.database != ":memory:"
@@ -141,7 +141,7 @@ def _parse(url: str) -> URL:
         return parsed.set(drivername="sqlite")
     if kind in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
-    raise InvalidInput(f"url names the database {kind!r}; {allowed}")
+    raise InvalidInput(f"url names the database {quoted(kind)}; {allowed}")
 
 
 def _open_file(path: Path) -> sqlite3.Connection:

@@ -68,7 +68,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from bayesdp.errors import BudgetExceeded, InvalidInput
+from bayesdp.errors import BudgetExceeded, InvalidInput, quoted
 from bayesdp.privacy import accounting, composition, conversions
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger_chain import Budget, Entry
@@ -150,7 +150,7 @@ def refusal(name: str, budget: Budget, events: Sequence[Entry], price: Charge) -
         else ""
     )
     return BudgetExceeded(
-        f"dataset {name!r} has epsilon = {rest.epsilon} and delta = {rest.delta} left "
+        f"dataset {quoted(name)} has epsilon = {rest.epsilon} and delta = {rest.delta} left "
         f"({budget.neighbours.value}){kept}, and the release costs epsilon = {price.epsilon} and "
         f"delta = {price.delta}; nothing was spent. Ask for no more than is left",
         *rest,

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 _LONGEST = 200
 
@@ -31,7 +31,8 @@ def check_name(dataset: Any) -> str:
     name = normal(dataset) if isinstance(dataset, str) else ""
     if not 0 < len(name) <= _LONGEST or not name.isprintable():
         raise InvalidInput(
-            f"dataset is {dataset!r}; it must be a text of 1 to {_LONGEST} printable characters"
+            f"dataset is {quoted(dataset)}; it must be a text of 1 to {_LONGEST} printable "
+            "characters"
         )
     return name
 
@@ -48,7 +49,7 @@ def find_name(names: Sequence[str], name: Any, ledger: str) -> tuple[str, str]:
     if not there:
         known = f"it has {', '.join(map(repr, names))}" if names else "it is empty"
         raise InvalidInput(
-            f"dataset is {name!r}, which isn't in the ledger {ledger}: {known}. "
+            f"dataset is {quoted(name)}, which isn't in the ledger {ledger}: {known}. "
             "Give a dataset its budget first: ledger.create(name, epsilon=..., ...)"
         )
     return name if name in there else there[0], there[0]

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from bayesdp.errors import InvalidInput, LedgerCorrupted
+from bayesdp.errors import InvalidInput, LedgerCorrupted, quoted
 from bayesdp.privacy.ledger_chain import GENESIS, Chain, Row, link, seal
 from bayesdp.privacy.ledger_database import Database
 from bayesdp.privacy.ledger_names import alike
@@ -130,8 +130,8 @@ class Store:
             names = connection.execute(sa.select(_dataset.c.name).order_by(_dataset.c.number))
             if there := alike(names.scalars(), name):
                 raise InvalidInput(
-                    f"dataset {there[0]!r} exists already in {self.name}, and a budget is never "
-                    "changed or started afresh; use ledger.dataset(...) with this name"
+                    f"dataset {quoted(there[0])} exists already in {self.name}, and a budget is "
+                    "never changed or started afresh; use ledger.dataset(...) with this name"
                 )
             first = link(GENESIS, body)
             connection.execute(
@@ -201,7 +201,7 @@ class Store:
                 None,
             )
         for stray in sorted(owners - {chain.dataset for chain in chains}):
-            raise LedgerCorrupted(f"dataset {stray!r} has entries but no budget", stray, 0)
+            raise LedgerCorrupted(f"dataset {quoted(stray)} has entries but no budget", stray, 0)
         return chains
 
     def _catch_up(self, connection: Connection, chain: Chain, *, lock: bool) -> None:
@@ -233,8 +233,8 @@ def _version(connection: Connection, where: str) -> int | None:
 def _check_version(version: Any, where: str) -> None:
     if not isinstance(version, int) or version < 1:
         raise LedgerCorrupted(
-            f"the ledger {where} has version {version!r}, which no bayesdp has written; restore it "
-            "from a backup that holds every spend",
+            f"the ledger {where} has version {quoted(version)}, which no bayesdp has written; "
+            "restore it from a backup that holds every spend",
             None,
             None,
         )

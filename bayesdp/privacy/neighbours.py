@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 class Neighbours(StrEnum):
@@ -27,7 +27,8 @@ def check_neighbours(neighbours: str) -> Neighbours:
     """Return the relation of that name, or raise InvalidInput."""
     try:
         return Neighbours(neighbours)
-    except ValueError as error:
+    except ValueError:
         raise InvalidInput(
-            f"neighbours is {neighbours!r}; it must be one of {[each.value for each in Neighbours]}"
-        ) from error
+            f"neighbours is {quoted(neighbours)}; it must be one of "
+            f"{[each.value for each in Neighbours]}"
+        ) from None

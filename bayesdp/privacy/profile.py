@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from bayesdp.checks import check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_delta, is_number
+from bayesdp.errors import InvalidInput, quoted
 
 SMALLEST = math.nextafter(0.0, 1.0)
 """What a positive delta too small for a float is rounded up to."""
@@ -99,7 +99,7 @@ class Profile:
         if interval is None:
             interval = last / _PLD_POINTS or 1.0
         elif not is_number(interval) or not 0 < interval < math.inf:
-            raise InvalidInput(f"interval is {interval!r}; it must be a positive number")
+            raise InvalidInput(f"interval is {quoted(interval)}; it must be a positive number")
         steps = max(1, math.ceil(last / interval))
         places = np.unique(np.linspace(0, steps, min(steps, _PLD_POINTS) + 1).astype(np.int64))
         # Raised once more, as differences of these numbers are taken.
@@ -290,9 +290,10 @@ def round_up(delta: float) -> float:
 
 def check_profile_epsilon(epsilon: Any) -> float:
     """Return `epsilon` as a float if it is in [0, inf], else raise InvalidInput."""
-    if not is_number(epsilon) or not epsilon >= 0:
+    checked = as_float(epsilon)
+    if not checked >= 0:
         raise InvalidInput(
-            f"epsilon is {epsilon!r}; it must be a number from 0 to inf "
+            f"epsilon is {quoted(epsilon)}; it must be a number from 0 to inf "
             "(at 0, delta is the total variation between the worst neighbours)"
         )
-    return float(epsilon)
+    return checked

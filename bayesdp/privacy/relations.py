@@ -28,7 +28,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -47,9 +47,9 @@ def convert(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
         return guarantee
     if (guarantee.neighbours, neighbours) != (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
         raise InvalidInput(
-            f"guarantee is under {guarantee.neighbours.value!r}, which says nothing about the "
-            f"other relation, {neighbours.value!r} (only add_remove converts, to replace_one). "
-            f"Ask the mechanism for its promise under {neighbours.value!r}"
+            f"guarantee is under {quoted(guarantee.neighbours.value)}, which says nothing about "
+            f"the other relation, {quoted(neighbours.value)} (only add_remove converts, to "
+            f"replace_one). Ask the mechanism for its promise under {quoted(neighbours.value)}"
         )
     epsilon, delta = float(guarantee.epsilon), float(guarantee.delta)
     if delta:

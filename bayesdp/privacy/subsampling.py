@@ -43,8 +43,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from bayesdp.checks import check_one_of, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_one_of
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -88,16 +88,18 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
     """
     refuse_distributional(guarantee, "amplification by subsampling")
     if not isinstance(guarantee, Guarantee):
-        raise InvalidInput(f"guarantee is {guarantee!r}; it must be a Guarantee")
-    if not is_number(rate) or not 0 < rate <= 1:
-        raise InvalidInput(f"rate is {rate!r}; it must be a number above 0, at most 1")
+        raise InvalidInput(f"guarantee is {quoted(guarantee)}; it must be a Guarantee")
+    share = as_float(rate)
+    if not 0 < share <= 1:
+        raise InvalidInput(f"rate is {quoted(rate)}; it must be a number above 0, at most 1")
     check_one_of("scheme", scheme, sorted(SCHEMES))
     if guarantee.neighbours is not SCHEMES[scheme]:
         raise InvalidInput(
-            f"guarantee is under {guarantee.neighbours.value!r}, but scheme {scheme!r} amplifies "
-            f"under {SCHEMES[scheme].value!r} alone; ask the mechanism for its promise under that"
+            f"guarantee is under {quoted(guarantee.neighbours.value)}, but scheme {quoted(scheme)} "
+            f"amplifies under {quoted(SCHEMES[scheme].value)} alone; ask the mechanism for its "
+            "promise under that"
         )
-    epsilon, delta, rate = float(guarantee.epsilon), float(guarantee.delta), float(rate)
+    epsilon, delta, rate = guarantee.epsilon, guarantee.delta, share
     amplified = _amplified(epsilon, rate)
     return dataclasses.replace(
         guarantee,

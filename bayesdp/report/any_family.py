@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.convergence import Sampling
 from bayesdp.engines.mixture import check_level
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Release
 from bayesdp.report.diagnostics import Computation, computation_of, sampling_of
 from bayesdp.report.inputs import attribute, check_fit, label_of
@@ -80,7 +80,7 @@ def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) ->
         If `idata` isn't a posterior of this release, has no numbers or more than 1,000 in a
         variable, or `level` is out of range.
     """
-    check_level(level)
+    level = check_level(level)
     check_fit(idata, release)
     variables = tuple(_variable(idata, name, level) for name in idata.posterior.data_vars)
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}
@@ -108,7 +108,7 @@ def _variable(idata: Any, name: Any, level: float) -> Variable:
     flat = draws.reshape(*draws.shape[:2], -1)
     if not 0 < flat.shape[2] <= _MOST or flat.shape[1] == 0:
         raise InvalidInput(
-            f"posterior variable {str(name)!r} has {flat.shape[2]:,} numbers of {flat.shape[1]} "
+            f"posterior variable {quoted(name)} has {flat.shape[2]:,} numbers of {flat.shape[1]} "
             f"draws; a report shows from 1 to {_MOST:,} numbers: leave it out, as with "
             "idata.posterior = idata.posterior.drop_vars(...)"
         )

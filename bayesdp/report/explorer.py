@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesdp.checks import check_path
 from bayesdp.engines.mixture import BetaMixture, check_level
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.counts.multinomial import MultinomialModel
@@ -108,7 +108,7 @@ def render_explorer(
     title: str | None = None,
 ) -> str:
     """The page of `write_explorer` as text."""
-    check_level(level)
+    level = check_level(level)
     model = BinomialModel() if model is None else model
     for name, given, kind in (("release", release, Release), ("model", model, BinomialModel)):
         if not isinstance(given, kind):
@@ -146,7 +146,7 @@ def _group(part: Part, release: Release, model: BinomialModel, level: float) -> 
     """What the page knows of a group: public parameters, outputs, and numbers to check it by."""
     reader = _READERS.get(type(part.mechanism))
     if reader is None:
-        raise InvalidInput(f"the release's mechanism is {part.mechanism.name!r}; {TAKES}")
+        raise InvalidInput(f"the release's mechanism is {quoted(part.mechanism.name)}; {TAKES}")
     alone = release if release.by is None else release[part.group]
     n = _records(part, model)
     described, posterior, naive = reader(alone, n, model.prior)

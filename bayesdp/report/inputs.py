@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Part, Release
 
 
@@ -22,7 +22,7 @@ def attribute(idata: Any, name: str) -> str:
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}
     if name not in attrs:
         raise InvalidInput(
-            f"idata has no attribute {name!r}; give the InferenceData that a model's fit "
+            f"idata has no attribute {quoted(name)}; give the InferenceData that a model's fit "
             "returned, or one that was written with to_netcdf and read with arviz.from_netcdf"
         )
     return str(attrs[name])
@@ -62,7 +62,9 @@ def check_draws(idata: Any, release: Release) -> NDArray[np.float64]:
     """
     check_fit(idata, release)
     if (family := attribute(idata, "family")) != "binomial":
-        raise InvalidInput(f"idata is of family {family!r}; these are the numbers of 'binomial'")
+        raise InvalidInput(
+            f"idata is of family {quoted(family)}; these are the numbers of 'binomial'"
+        )
     if "p" not in idata.posterior:
         raise InvalidInput(
             f"idata has the variables {sorted(map(str, idata.posterior.data_vars))}; a report "
@@ -109,13 +111,13 @@ def check_reference(reference: Any, release: Release) -> dict[Any, float]:
         truth = dict(reference.items())
     else:
         raise InvalidInput(
-            f"reference is {reference!r}, but the release has groups; map their labels to "
+            f"reference is {quoted(reference)}, but the release has groups; map their labels to "
             "proportions, for example {1: 0.25, 2: 0.4}"
         )
     for label in truth:
         if label not in release.groups:
             raise InvalidInput(
-                f"reference has the group {label!r}; this release has {list(release.groups)}"
+                f"reference has the group {quoted(label)}; this release has {list(release.groups)}"
             )
     return {label: _proportion(value) for label, value in truth.items()}
 
@@ -126,5 +128,5 @@ def _proportion(value: Any) -> float:
     except (TypeError, ValueError):
         proportion = math.nan
     if not 0 <= proportion <= 1:
-        raise InvalidInput(f"reference is {value!r}; it must be a proportion, from 0 to 1")
+        raise InvalidInput(f"reference is {quoted(value)}; it must be a proportion, from 0 to 1")
     return proportion

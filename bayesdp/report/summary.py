@@ -137,7 +137,7 @@ def summarize(
         If `idata` isn't the binomial posterior of this release, or `level` or `reference`
         is out of range.
     """
-    check_level(level)
+    level = check_level(level)
     draws = check_draws(idata, release)
     truth = check_reference(reference, release)
     prior: tuple[float, float] = tuple(json.loads(attribute(idata, "prior")))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
@@ -72,11 +72,11 @@ class BetaBinomialSynthesizer:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        check_cost(self.epsilon, self.prior)
+        keep(self, epsilon=check_cost(self.epsilon, self.prior))
         if self.prior is not None:
-            check_prior(self.prior)
-        check_at_least_one("copies", self.copies)
-        check_size(self.size, self.public_n)
+            keep(self, prior=check_prior(self.prior))
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, size=check_size(self.size, self.public_n))
 
     def release(
         self,

@@ -44,7 +44,7 @@ import numpy as np
 
 from bayesdp.checks import is_number
 from bayesdp.engines.pymc import import_pymc, without_notices
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
@@ -211,7 +211,7 @@ def check_relation(neighbours: str) -> Neighbours:
     relation = check_neighbours(neighbours)
     if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; for records it must be 'add_remove' or "
+            f"neighbours is {quoted(relation.value)}; for records it must be 'add_remove' or "
             "'replace_one'"
         )
     return relation
@@ -225,14 +225,14 @@ def clipping_interval(
     if center is None:
         return (-width, 0.0) if discrete else (-width / 2, width / 2)
     if not is_number(center) or not math.isfinite(center):
-        raise InvalidInput(f"center is {center!r}; it must be a finite number")
+        raise InvalidInput(f"center is {quoted(center)}; it must be a finite number")
     lower, upper = float(center) - width / 2, float(center) + width / 2
     while Fraction(upper) - Fraction(lower) > Fraction(width):
         upper = math.nextafter(upper, -math.inf)
     if not lower < upper:
         raise InvalidInput(
-            f"center is {center!r}, too large for an interval of width {width} around it; rescale "
-            "the data"
+            f"center is {quoted(center)}, too large for an interval of width {width} around it; "
+            "rescale the data"
         )
     return lower, upper
 

@@ -27,7 +27,7 @@ from pytensor.tensor.basic import Alloc, MakeVector, ScalarFromTensor
 from pytensor.tensor.math import All
 from pytensor.tensor.type import TensorType
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.censor_indexing import result_of
 from bayesdp.synthesis.censor_states import COUNT, PUBLIC, Kind, Setting, State, mixed, records
 
@@ -58,8 +58,8 @@ def record_axes(model: Any, record_dim: str | None) -> Axes:
         for rv in observed:
             if dims[rv].count(record_dim) != 1:
                 raise InvalidInput(
-                    f"record_dim is {record_dim!r}, but observed variable {rv.name!r} has dims "
-                    f"{dims[rv]}; every observed variable must have it once"
+                    f"record_dim is {quoted(record_dim)}, but observed variable {quoted(rv.name)} "
+                    f"has dims {dims[rv]}; every observed variable must have it once"
                 )
         of = {rv: dims[rv].index(record_dim) for rv in observed}
     else:
@@ -206,7 +206,7 @@ class Tracer:
             if state.kind is not Kind.RECORDS:
                 reason = state.reason or "isn't one number a record (is it multivariate over them?)"
                 raise InvalidInput(
-                    f"the likelihood of {rv.name!r} can't be censored record by record: what "
+                    f"the likelihood of {quoted(rv.name)} can't be censored record by record: what "
                     f"should be one record's term {reason}. Preprocess outside the model, with "
                     "public numbers; dependent records (time series, Gaussian processes) need "
                     "another mechanism"

@@ -15,7 +15,7 @@ from pytensor.graph.op import HasInnerGraph
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.synthesis.censor_graph import Axes, Tracer, contents, root_state
 from bayesdp.synthesis.censor_rules import hides, holds_length
 from bayesdp.synthesis.censor_states import Kind
@@ -26,11 +26,11 @@ POTENTIAL = "censored_log_likelihood"
 def check_form(model: Any) -> None:
     """Refuse models that can't be rewritten, or whose data aren't one whole set of records."""
     if model.parent is not None:
-        raise InvalidInput(f"model {model.name!r} is inside another; censor the outer model")
+        raise InvalidInput(f"model {quoted(model.name)} is inside another; censor the outer model")
     if any(value is not None for value in model.rvs_to_initial_values.values()):
         raise InvalidInput("model has variables with initval; leave it out, the engine finds one")
     if POTENTIAL in model.named_vars:
-        raise InvalidInput(f"model has a variable {POTENTIAL!r} already: is it censored?")
+        raise InvalidInput(f"model has a variable {quoted(POTENTIAL)} already: is it censored?")
     nodes = list(nodes_of([*model.basic_RVs, *model.rvs_to_values.values()]))
     # PyMC splits such a variable in two, by an operation of its own or by plain indexing.
     split = [f"{rv.name.removesuffix('_observed')}_unobserved" for rv in model.observed_RVs]
@@ -60,10 +60,10 @@ def _check_parents(model: Any, what: str, variable: Variable) -> None:
     for observed in model.observed_RVs:
         if observed in above:
             raise InvalidInput(
-                f"{what} {variable.name!r} depends on the observed variable {observed.name!r}; "
-                "a prior must not depend on data, and a record's likelihood not on other records' "
-                "(autoregressive models). Make it depend on parameters, or on pm.Data as long as "
-                "the records"
+                f"{what} {quoted(variable.name)} depends on the observed variable "
+                f"{quoted(observed.name)}; a prior must not depend on data, and a record's "
+                "likelihood not on other records' (autoregressive models). Make it depend on "
+                "parameters, or on pm.Data as long as the records"
             )
 
 
@@ -72,14 +72,14 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
     for rv in model.free_RVs:
         if any(isinstance(node.op, FlatRV | HalfFlatRV) for node in nodes_of([rv])):
             raise InvalidInput(
-                f"variable {rv.name!r} has an improper prior (pm.Flat or pm.HalfFlat); the "
+                f"variable {quoted(rv.name)} has an improper prior (pm.Flat or pm.HalfFlat); the "
                 "guarantee needs a proper one, such as a wide pm.Normal or pm.HalfNormal"
             )
         dims = model.named_vars_to_dims.get(rv.name) or ()
         if not public_n and axes.name is not None and axes.name in dims:
             raise InvalidInput(
-                f"variable {rv.name!r} has one entry a record, so a record more or less would "
-                "change the prior; integrate it out, or use neighbours='replace_one'"
+                f"variable {quoted(rv.name)} has one entry a record, so a record more or less "
+                "would change the prior; integrate it out, or use neighbours='replace_one'"
             )
         # Once as it is drawn, before PyMC may compute a number from data; once with what its
         # density alone has.
@@ -92,8 +92,8 @@ def check_prior(model: Any, axes: Axes, public_n: bool) -> None:
         for node in nodes_of([rv]):
             if holds_length(node.op, axes.n):
                 raise InvalidInput(
-                    f"variable {rv.name!r} holds data as long as the records inside {node.op}; "
-                    "give them as arguments of the distribution"
+                    f"variable {quoted(rv.name)} holds data as long as the records inside "
+                    f"{node.op}; give them as arguments of the distribution"
                 )
 
 
@@ -111,8 +111,8 @@ def _check_graph(
         node = variable.owner
         if node is not None and variable not in others and hides(node.op):
             raise InvalidInput(
-                f"the {what} {of.name!r} goes through {node.op}, whose Python code may hold data; "
-                "write it with pymc.math or pytensor.tensor"
+                f"the {what} {quoted(of.name)} goes through {node.op}, whose Python code may hold "
+                "data; write it with pymc.math or pytensor.tensor"
             )
         if node is None and variable not in values | sizes:
             state = root_state(variable, model, axes)
@@ -120,17 +120,17 @@ def _check_graph(
                 raise _data_in_prior(what, of, variable)
             if state.kind is Kind.COUNT and not public_n:
                 raise InvalidInput(
-                    f"the {what} {of.name!r} depends on the number of records, so a record more or "
-                    "less would change the prior; give a public number, or use "
+                    f"the {what} {quoted(of.name)} depends on the number of records, so a record "
+                    "more or less would change the prior; give a public number, or use "
                     "neighbours='replace_one'"
                 )
 
 
 def _data_in_prior(what: str, of: Variable, root: Variable) -> InvalidInput:
     return InvalidInput(
-        f"the {what} {of.name!r} depends on {root.name or 'a constant'}, which is as long as the "
-        "records, so may hold their data; a prior must be the same for any records. If it isn't "
-        "theirs, give it as pm.Data with a dimension of another name, and name the records' "
+        f"the {what} {quoted(of.name)} depends on {root.name or 'a constant'}, which is as long as "
+        "the records, so may hold their data; a prior must be the same for any records. If it "
+        "isn't theirs, give it as pm.Data with a dimension of another name, and name the records' "
         "dimension too"
     )
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.inputs import check_records, check_some
 from bayesdp.mechanisms.censored.records import stored, with_weights
@@ -96,11 +96,12 @@ class CensoredBetaSynthesizer:
     grid: tuple[int, int] = (30, 30)
 
     def __post_init__(self) -> None:
-        check_at_least_one("copies", self.copies)
+        plain(self)
+        keep(self, copies=check_at_least_one("copies", self.copies))
         if self.engine not in ("grid", *_CHAINS):
             raise InvalidInput(
-                f"engine is {self.engine!r}; it must be 'grid', whose draws are exact, 'stan' or "
-                "'pymc'"
+                f"engine is {quoted(self.engine)}; it must be 'grid', whose draws are exact, "
+                "'stan' or 'pymc'"
             )
         if self._weighting == ATTACHED and not callable(self.weights):
             check_weights(self.weights, np.size(self.weights))
@@ -167,9 +168,11 @@ class CensoredBetaSynthesizer:
                 variable=variable,
                 ledger=ledger,
             )
-        check_at_least_one("size", size)
+        size = check_at_least_one("size", size)
         if self.engine == "pymc" and variable in ("phi", "lambda"):
-            raise InvalidInput(f"variable is {variable!r}, a parameter's name; choose another")
+            raise InvalidInput(
+                f"variable is {quoted(variable)}, a parameter's name; choose another"
+            )
         records, weights = self._columns(statistic)
         return self._chains.release(records, weights, size, variable, ledger)
 

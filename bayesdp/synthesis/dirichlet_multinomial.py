@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.checks import check_at_least_one, check_delta, is_number, keep, plain
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
@@ -107,11 +107,12 @@ class DirichletMultinomialSynthesizer:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        check_cost(self.epsilon, self.prior)
-        check_at_least_one("copies", self.copies)
-        check_delta(self.delta)
+        plain(self)
+        keep(self, epsilon=check_cost(self.epsilon, self.prior))
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, delta=check_delta(self.delta))
         check_outside(self.outside)
-        check_size(self.size, self.public_n)
+        keep(self, size=check_size(self.size, self.public_n))
         self._axes()
 
     def release(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
 from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -32,7 +35,7 @@ class DPERGM:
         As "edges + nodematch('grade') + gwesp(0.5)". Attributes in it must be named in
         `attributes`.
     epsilon : float
-        What one copy costs at most, so that four copies cost four times it.
+        Total privacy cost of the copies.
     method : {"sdd", "sphc", "sdd_mc"}
         The exponential mechanism on the posterior of a public grid; a perturbed histogram of
         draws; a perturbed log histogram, as published only. Where the statistics' sensitivities
@@ -80,7 +83,7 @@ class DPERGM:
     --------
     >>> import bayesdp as bdp
     >>> graph = bdp.networks.Network(40, [[i, (i * i + 1) % 40] for i in range(2, 36)])
-    >>> declared = bdp.DPERGM("edges", epsilon=1.0, centre=-2.0, scale=0.5)
+    >>> declared = bdp.DPERGM("edges", epsilon=4.0, centre=-2.0, scale=0.5)
     >>> with bdp.reproducible(1):
     ...     release = declared.release(graph, copies=4)
     >>> release.mechanism.guarantee(copies=4).epsilon
@@ -106,19 +109,28 @@ class DPERGM:
     correlation: float = 0.8
     burn_in: int | None = None
 
+    total: ClassVar[bool] = True  # epsilon is of all copies together
+
     def __post_init__(self) -> None:
+        plain(self)
         from bayesdp.networks.formula import parse
 
         parse(self.formula)
-        check_epsilon(self.epsilon)
+        keep(self, epsilon=check_epsilon(self.epsilon))
         check_method(self.method, self.calibration)
-        check_correlation(self.correlation)
+        for name in ("bins", "draws", "burn_in"):
+            if (given := getattr(self, name)) is not None:
+                keep(self, **{name: check_at_least_one(name, given)})
+        keep(self, reach=check_positive("reach", self.reach))
+        keep(self, correlation=check_correlation(self.correlation))
         if not (self.prior is None or isinstance(self.prior, Normal)):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd), or None")
+            raise InvalidInput(
+                f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd), or None"
+            )
         if isinstance(self.attributes, str):
             raise InvalidInput(
-                f"attributes is {self.attributes!r}; it must be a sequence of names, as "
-                f"({self.attributes!r},)"
+                f"attributes is {quoted(self.attributes)}; it must be a sequence of names, as "
+                f"({quoted(self.attributes)},)"
             )
 
     def mechanism_like(self, network: Any) -> DPERGMMechanism:
@@ -160,14 +172,15 @@ class DPERGM:
             for value in (*call.arguments, *call.named.values()):
                 if isinstance(value, str) and value in network.dyad_attributes:
                     raise InvalidInput(
-                        f"formula has {call.name}({value!r}); dyad attributes never cross into a "
-                        "release: leave the term out"
+                        f"formula has {call.name}({quoted(value)}); dyad attributes never cross "
+                        "into a release: leave the term out"
                     )
                 missing = isinstance(value, str) and value not in self.attributes
                 if missing and value in network.attributes:
                     raise InvalidInput(
-                        f"formula has {call.name}({value!r}), and that attribute isn't declared "
-                        f"public; name it, attributes=({value!r},), if it is, or leave the term out"
+                        f"formula has {call.name}({quoted(value)}), and that attribute isn't "
+                        f"declared public; name it, attributes=({quoted(value)},), if it is, or "
+                        "leave the term out"
                     )
 
     def release(
@@ -180,7 +193,7 @@ class DPERGM:
         graph : Network or networkx graph
             Confidential ties between public nodes.
         copies : int
-            Independent networks. Each costs.
+            Independent networks. Each has a share of epsilon.
         ledger : DatasetLedger, optional
             The graph's budget, under "edge" or "node". What is spent stays spent.
 
@@ -197,7 +210,7 @@ class DPERGM:
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         network = confidential(graph)
-        mechanism = self.mechanism_like(network)
+        mechanism = one_of(self, copies).mechanism_like(network)
         return publish(mechanism, network, copies=copies, variable="tie", ledger=ledger)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesdp.checks import keep
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.graphs.edge_flip_promise import check_probability, symmetric
@@ -71,11 +72,12 @@ class EdgeFlip:
                 "gap, the probabilities that a tie, and a dyad without one, is released as a tie"
             )
         if self.epsilon is not None:
-            symmetric(check_epsilon(self.epsilon))
+            keep(self, epsilon=check_epsilon(self.epsilon))
+            symmetric(self.epsilon)
         else:
-            for side in ("tie", "gap"):
-                check_probability(side, getattr(self, side), None, directed=True)
-        check_attribute_names(self.attributes)
+            keep(self, tie=check_probability("tie", self.tie, None, directed=True))
+            keep(self, gap=check_probability("gap", self.gap, None, directed=True))
+        keep(self, attributes=check_attribute_names(self.attributes))
 
     def release(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
 from bayesdp.privacy.distributional.combining import split_samples
 from bayesdp.privacy.distributional.guarantee import check_known_records
@@ -163,7 +163,7 @@ def exact_line(
     promises, sums = [], []
     for table, law in tables:
         records = _records(table, law)
-        check_known_records(known_records, len(records))
+        known_records = check_known_records(known_records, len(records))
         promises.append(
             sum_guarantee(
                 len(records), law, known_records=known_records, delta=delta, epsilon=epsilon
@@ -184,7 +184,7 @@ def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
             "record a row"
         )
     if not hasattr(law, "support"):
-        raise InvalidInput(f"law is {law!r}; it must be a law of bdp.distributional")
+        raise InvalidInput(f"law is {quoted(law)}; it must be a law of bdp.distributional")
     records = given.astype(float).reshape(len(given), -1)
     if records.shape[1] != len(law.support):
         raise InvalidInput(
@@ -243,7 +243,9 @@ def _parts(
     one, other = np.asarray(first), np.asarray([] if second is None else second)
     for name, part in (("first", one), ("second", other)):
         if part.ndim != 1 or part.dtype.kind not in "iu" or len(part) == 0:
-            raise InvalidInput(f"{name} is {part!r}; it must be places of records, at least one")
+            raise InvalidInput(
+                f"{name} is {quoted(part)}; it must be places of records, at least one"
+            )
         if part.min() < 0 or part.max() >= n or len(np.unique(part)) < len(part):
             raise InvalidInput(f"{name} must have places from 0 to {n - 1}, each once")
     return one.astype(np.int64), other.astype(np.int64)

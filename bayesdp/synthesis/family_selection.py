@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, check_flag, keep
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.evidence import check_criterion
 from bayesdp.mechanisms.modips.selected import SelectedModips
@@ -42,34 +42,35 @@ class FamilySelection:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         check_flag("each_copy", self.each_copy)
-        check_criterion(self.criterion)
+        keep(self, criterion=check_criterion(self.criterion))
 
     def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
         """The choice and the copies, from how a copy is made with the first of the families."""
+        copies = check_at_least_one("copies", copies)
         times = self.times(copies)
         each, share = copies // times, shared(self.epsilon, times)
         return SelectedModips(modips, tuple(families), share, each, self.criterion)
 
     def times(self, copies: int) -> int:
         """How many choices there are."""
-        return copies if self.each_copy else 1
+        return check_at_least_one("copies", copies) if self.each_copy else 1
 
 
 def check_selection(family: Any, selection: Any) -> None:
     """Raise InvalidInput unless several families come with a choice, and one without."""
     if selection is not None and not isinstance(selection, FamilySelection):
         raise InvalidInput(
-            f"selection is {selection!r}; it must be a bdp.FamilySelection, for example "
+            f"selection is {quoted(selection)}; it must be a bdp.FamilySelection, for example "
             "bdp.FamilySelection(epsilon=0.5)"
         )
     several = isinstance(family, Sequence) and not isinstance(family, str)
     if several and selection is None:
         raise InvalidInput(
-            f"family is {family!r}, several, which one to take is a question to the data: give "
-            "what the answer may cost, for example selection=bdp.FamilySelection(epsilon=0.5)"
+            f"family is {quoted(family)}, several, which one to take is a question to the data: "
+            "give what the answer may cost, for example selection=bdp.FamilySelection(epsilon=0.5)"
         )
     if selection is not None and not several:
         raise InvalidInput(
-            f"selection is {selection!r}, but family is {family!r}, one; give a list of families "
-            "to choose from, or leave selection out"
+            f"selection is {quoted(selection)}, but family is {quoted(family)}, one; give a list "
+            "of families to choose from, or leave selection out"
         )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator_of
@@ -98,25 +98,27 @@ class PerturbedHistogramSynthesizer:
     outside: str = "refuse"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_at_least_one("copies", self.copies)
+        plain(self)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_neighbours(self.neighbours)
         if relation not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a histogram of records has 'add_remove' and "
-                "'replace_one'"
+                f"neighbours is {quoted(relation.value)}; a histogram of records has 'add_remove' "
+                "and 'replace_one'"
             )
         check_outside(self.outside)
         if self.n is not None:
-            check_at_least_one("n", self.n)
+            keep(self, n=check_at_least_one("n", self.n))
         pairs = check_bounds(self.bounds)[1]
         named = isinstance(self.bounds, Mapping)
         self._axes(list(self.bounds) if named else [f"{k}" for k in range(len(pairs))], self.n or 2)
         by_rule = isinstance(self.bins, str) and pairs
         if by_rule and self.n is None and relation is Neighbours.ADD_REMOVE:
             raise InvalidInput(
-                f"n is missing; bins is {self.bins!r}, a function of the number of records, which "
-                "is confidential under add/remove-one: give a public number near it, or the bins"
+                f"n is missing; bins is {quoted(self.bins)}, a function of the number of records, "
+                "which is confidential under add/remove-one: give a public number near it, or the "
+                "bins"
             )
 
     def release(
@@ -210,7 +212,8 @@ class PerturbedHistogramSynthesizer:
         mechanism = release.mechanism
         if not isinstance(mechanism, PerturbedHistogram):
             raise InvalidInput(
-                f"release is of mechanism {mechanism.name!r}; give one of a perturbed histogram"
+                f"release is of mechanism {quoted(mechanism.name)}; give one of a perturbed "
+                "histogram"
             )
         wanted = mechanism.n if size is None else size
         if wanted is None:

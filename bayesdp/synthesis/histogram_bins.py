@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, check_edges
 
 RULES = ("sqrt", "log")
@@ -26,10 +26,20 @@ def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
         given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
         if not isinstance(given, Sequence) or isinstance(given, str) or not given:
             raise InvalidInput(
-                f"bounds is {bounds!r}; it must be (low, high), or such a pair for each column"
+                f"bounds is {quoted(bounds)}; it must be (low, high), or such a pair for each "
+                "column"
             )
         table = not any(is_number(v) for v in given)
     return table, [_check_pair(pair) for pair in (given if table else [given])]
+
+
+def check_categories(categories: Any) -> None:
+    """Raise InvalidInput unless each column's labels are given by its name, or none are."""
+    if categories is not None and not isinstance(categories, Mapping):
+        raise InvalidInput(
+            f"categories is {quoted(categories)}; it must be a mapping of each column's name to "
+            "its labels, as {'level': [1, 2, 3]}"
+        )
 
 
 def _check_pair(pair: Any) -> tuple[float, float]:
@@ -38,9 +48,7 @@ def _check_pair(pair: Any) -> tuple[float, float]:
     except (TypeError, ValueError, OverflowError):  # not a pair
         low = high = math.nan
     if not (low < high and math.isfinite(high - low)):
-        raise InvalidInput(
-            f"bounds has {pair!r}; a column's are two finite numbers, the lower first"
-        )
+        raise InvalidInput("bounds must have two finite numbers for each column, the lower first")
     return low, high
 
 
@@ -75,6 +83,7 @@ def make_axes(
     InvalidInput
         If they don't fit together, or make more than a million cells.
     """
+    check_categories(categories)
     _, pairs = check_bounds(bounds)
     each = _bins_of_columns(bins, bounds, len(pairs), n)
     axes = [
@@ -89,8 +98,7 @@ def make_axes(
         raise InvalidInput(
             f"bins make {math.prod(sizes):,} cells; at most {_MOST_CELLS:,} are allowed: take fewer"
         )
-    check_axes(axes, math.prod(sizes))
-    return tuple(axes)
+    return check_axes(axes, math.prod(sizes)) or ()
 
 
 def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,8 +162,8 @@ def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
     if isinstance(bins, Sequence) and not isinstance(bins, str) and len(bins) == columns:
         return list(bins)
     raise InvalidInput(
-        f"bins is {bins!r}; {_ALLOWED}, or a number or edges for each of the {columns} columns "
-        "with bounds"
+        f"bins is {quoted(bins)}; {_ALLOWED}, or a number or edges for each of the {columns} "
+        "columns with bounds"
     )
 
 
@@ -164,13 +172,14 @@ def _edges(name: str, pair: tuple[float, float], bins: Any) -> tuple[float, ...]
         count = int(bins) if isinstance(bins, Integral) and not isinstance(bins, bool) else 0
         if not 1 <= count <= _MOST_CELLS:
             raise InvalidInput(
-                f"bins of column {name!r} is {bins!r}; {_ALLOWED}, and at most {_MOST_CELLS:,}"
+                f"bins of column {quoted(name)} is {quoted(bins)}; {_ALLOWED}, and at most "
+                f"{_MOST_CELLS:,}"
             )
         return check_edges(name, np.linspace(*pair, count + 1))
     edges = check_edges(name, bins)
     if (edges[0], edges[-1]) != pair:
         raise InvalidInput(
-            f"edges of column {name!r} are from {edges[0]} to {edges[-1]}, but its bounds are "
-            f"{pair}; begin and end at the bounds"
+            f"edges of column {quoted(name)} are from {edges[0]} to {edges[-1]}, but its bounds "
+            f"are {pair}; begin and end at the bounds"
         )
     return edges

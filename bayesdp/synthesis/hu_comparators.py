@@ -31,8 +31,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.inputs import check_some
 from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.randomness import generator
@@ -143,7 +143,8 @@ class HuComparators:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", check_some(self.records))
-        check_at_least_one("count", self.count)
+        plain(self)
+        keep(self, count=check_at_least_one("count", self.count))
         # A wrong method, scale or shift fails here, not after minutes.
         fitted_weights(np.ones(1), method=self.method, scale=self.scale, shift=self.shift)
 
@@ -169,9 +170,12 @@ class HuComparators:
         factor : float
             In (0, 1]; below 1 it scales all weights down.
         """
-        if not (is_number(factor) and 0 < factor <= 1):
-            raise InvalidInput(f"factor is {factor!r}; it must be a number above 0, at most 1")
-        target = factor * check_epsilon(epsilon) / 2
+        share = as_float(factor)
+        if not 0 < share <= 1:
+            raise InvalidInput(
+                f"factor is {quoted(factor)}; it must be a number above 0, at most 1"
+            )
+        target = share * check_epsilon(epsilon) / 2
         return self._fit("Weighted", reweighted(self._first.weights, self._first.bounds, target))
 
     def weighted_e(self, epsilon: float, factor: float = 1.0) -> FittedComparator:
@@ -184,7 +188,8 @@ class HuComparators:
 
     def truncated(self, fitted: FittedComparator, epsilon: float) -> FittedComparator:
         """`weighted_e` from weights fitted already."""
-        limit, removed = check_epsilon(epsilon) / 2, 0
+        epsilon, removed = check_epsilon(epsilon), 0
+        limit = epsilon / 2
         while True:
             above = int(np.count_nonzero(fitted.bounds > limit))
             if not above:
@@ -207,7 +212,7 @@ class HuComparators:
 
     def censor_uw(self, epsilon: float) -> FittedComparator:
         """Censor_uw: clipped without weights, drawn exactly. Its guarantee is of one draw."""
-        synthesizer = CensoredBetaSynthesizer(epsilon=epsilon)
+        synthesizer = CensoredBetaSynthesizer(epsilon=check_epsilon(epsilon))
         law = synthesizer.pseudo_posterior(self.records).law
         draws, weights = law.drawn(self.count), np.ones(self.records.size)
         interval = law.low, law.high

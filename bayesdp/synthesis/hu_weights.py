@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.censored.grid import Grid
 from bayesdp.mechanisms.censored.inputs import check_interval, check_some
 from bayesdp.mechanisms.randomness import generator
@@ -91,7 +91,7 @@ def pseudo_draws(
         From a grid over the box that carries the posterior, uniform within a cell.
     """
     y, alpha = check_some(records), check_weights(weights, np.size(records))
-    check_at_least_one("count", count)
+    count = check_at_least_one("count", count)
     bounds = None if interval is None else check_interval(interval)
     density = prior or BetaPrior()
     logs = np.stack([np.log(y), np.log1p(-y), np.ones(y.size)]) * alpha
@@ -149,7 +149,7 @@ def risks(bounds: Floats, method: str = "linear") -> Floats:
         return np.asarray(special.expit(1.69897 * (x - x.mean()) / sd if sd > 0 else 0 * x))
     if method == "logistic":
         return np.asarray(2 * special.expit(x / 2) - 1)
-    raise InvalidInput(f"method is {method!r}; it must be one of {', '.join(_RISKS)}")
+    raise InvalidInput(f"method is {quoted(method)}; it must be one of {', '.join(_RISKS)}")
 
 
 def fitted_weights(
@@ -158,7 +158,7 @@ def fitted_weights(
     """c (1 - risk) + g truncated to [0, 1], c the scale and g the shift; shape (n,)."""
     for name, value in (("scale", scale), ("shift", shift)):
         if not (is_number(value) and math.isfinite(value)):
-            raise InvalidInput(f"{name} is {value!r}; it must be a finite number")
+            raise InvalidInput(f"{name} is {quoted(value)}; it must be a finite number")
     return np.clip(scale * (1 - risks(bounds, method)) + shift, 0.0, 1.0)
 
 
@@ -169,7 +169,7 @@ def reweighted(weights: Floats, bounds: Floats, target: float) -> Floats:
     """
     alpha, reached = check_weights(weights, np.size(bounds)), np.asarray(bounds, np.float64)
     if not (is_number(target) and target > 0 and math.isfinite(target)):
-        raise InvalidInput(f"target is {target!r}; it must be a positive finite number")
+        raise InvalidInput(f"target is {quoted(target)}; it must be a positive finite number")
     if not np.all(reached >= 0):
         raise InvalidInput("bounds has values below 0 or missing")
     # alpha target >= Delta is where the ratio is cut off, also for a bound of 0.

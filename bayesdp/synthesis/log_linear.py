@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, points_in, shape_of
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
@@ -96,9 +96,9 @@ class LogLinearSynthesizer:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_at_least_one("copies", self.copies)
-        check_delta(self.delta)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, delta=check_delta(self.delta))
         check_outside(self.outside)
         self._mechanism()
 
@@ -250,7 +250,7 @@ class LogLinearSynthesizer:
 def _of_marginals(made: Any) -> NoisyMarginals:
     if not isinstance(made, NoisyMarginals):
         raise InvalidInput(
-            f"release is of mechanism {made.name!r}; give one of a log-linear synthesizer"
+            f"release is of mechanism {quoted(made.name)}; give one of a log-linear synthesizer"
         )
     return made
 
@@ -259,7 +259,9 @@ def _size_of(part: Part, size: int | Mapping[Any, int] | None) -> int:
     """Synthetic records of a copy of one group."""
     asked = size.get(part.group) if isinstance(size, Mapping) else size
     if asked is None and isinstance(size, Mapping):
-        raise InvalidInput(f"size has no number for the group {part.group!r}; give each group's")
+        raise InvalidInput(
+            f"size has no number for the group {quoted(part.group)}; give each group's"
+        )
     wanted = _of_marginals(part.mechanism).n if asked is None else asked
     if wanted is None:
         raise InvalidInput(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_of
+from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, plain
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
@@ -122,6 +122,7 @@ class Modips:
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         check_selection(self.family, self.selection)
         if isinstance(self.family, Sequence) and self.selection is not None:
             object.__setattr__(self, "family", tuple(check_family(each) for each in self.family))
@@ -129,11 +130,11 @@ class Modips:
         else:
             object.__setattr__(self, "family", check_family(self.family))
         check_one_of("method", self.method, list(METHODS))
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_at_least_one("copies", self.copies)
-        check_at_least_one("draws", self.draws)
-        check_size(self.size, self.public_n)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, delta=check_delta(self.delta))
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, draws=check_at_least_one("draws", self.draws))
+        keep(self, size=check_size(self.size, self.public_n))
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(

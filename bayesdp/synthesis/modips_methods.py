@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.grids import default_grid
 from bayesdp.mechanisms.modips.grid import ModipsGrid
 from bayesdp.mechanisms.modips.nested import NestedModips
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
     _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
-    check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
+    weights = check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
     made = ModipsSBS.calibrate(
         epsilon=modips.epsilon,
         delta=modips.delta,
         copies=modips.copies,
         allocation=modips.allocation,
-        weights=modips.weights,
+        weights=None if modips.weights is None else weights,
         family=modips.first,
         size=modips.size or n,
         n=n,
@@ -60,8 +60,8 @@ def _only_theirs(modips: Modips, names: Sequence[str], whose: str) -> None:
         given = getattr(modips, field.name)
         if field.name in names and given != field.default:
             raise InvalidInput(
-                f"{field.name} is {given!r}, but method is {modips.method!r}: {field.name} is of "
-                f"{whose}; leave it out"
+                f"{field.name} is {quoted(given)}, but method is {quoted(modips.method)}: "
+                f"{field.name} is of {whose}; leave it out"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
@@ -171,14 +171,14 @@ class NoisyDegrees:
         mechanism = release.mechanism
         if not isinstance(mechanism, NoisyDegreesMechanism):
             raise InvalidInput(
-                f"release is of mechanism {mechanism.name!r}; give one of bdp.NoisyDegrees"
+                f"release is of mechanism {quoted(mechanism.name)}; give one of bdp.NoisyDegrees"
             )
         if mechanism.directed:
             raise InvalidInput(
                 "release is of a directed network's degrees; the beta-model is of undirected "
                 "networks: release the degrees of the ties without their direction"
             )
-        check_at_least_one("size", size)
+        size = check_at_least_one("size", size)
         drawn: list[Network] = []
         for output, random in zip(release.outputs, generators(seed, release.copies), strict=True):
             fit = fit_beta_model(project_to_graphical(output), nodes=mechanism.labels, prior=prior)

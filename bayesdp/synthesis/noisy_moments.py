@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Sums, added_up
@@ -75,13 +75,14 @@ class NoisyMoments:
     missing: str = "refuse"
 
     def __post_init__(self) -> None:
+        plain(self)
         relation = check_neighbours(self.neighbours)
         if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; moments of records have 'replace_one' (n "
+                f"neighbours is {quoted(relation.value)}; moments of records have 'replace_one' (n "
                 "public) and 'add_remove' (n confidential)"
             )
-        check_at_least_one("copies", self.copies)
+        keep(self, copies=check_at_least_one("copies", self.copies))
         self._mechanism(_ANY_N if self._public_n else None)  # whose own checks raise
 
     def release(
@@ -144,8 +145,8 @@ class NoisyMoments:
         """
         if (n is None) == self._public_n:
             raise InvalidInput(
-                f"n is {n!r} and neighbours is {self.neighbours!r}; give n where it is public, "
-                "under 'replace_one', and only there"
+                f"n is {quoted(n)} and neighbours is {quoted(self.neighbours)}; give n where it is "
+                "public, under 'replace_one', and only there"
             )
         return joint_guarantee([self._mechanism(n)], self.copies, self.delta)
 

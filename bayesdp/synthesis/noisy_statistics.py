@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.graphs.statistics_fields import check_noise
@@ -82,18 +82,25 @@ class NoisyStatistics:
     neighbours: str = "edge"
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        keep(self, epsilon=check_epsilon(self.epsilon))
         names = self.attributes
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise InvalidInput(
-                f"attributes is {names!r}; it must be a list of names, as ('grade',)"
+                f"attributes is {quoted(names)}; it must be a list of names, as ('grade',)"
             )
         check_formula(self.formula, names)
-        check_weights(self.formula, self.weights)
-        check_noise(self.noise)
+        if self.weights is not None:
+            keep(self, weights=check_weights(self.formula, self.weights))
+        keep(self, noise=check_noise(self.noise))
         check_noise_delta(self.noise, self.delta)
+        keep(self, delta=check_delta(self.delta))
         if self.max_degree is not None:
-            check_at_least_one("max_degree", self.max_degree, "or None for any degrees")
+            keep(
+                self,
+                max_degree=check_at_least_one(
+                    "max_degree", self.max_degree, "or None for any degrees"
+                ),
+            )
         check_relation(self.neighbours)
 
     def release(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bayesdp.checks import plain
 from bayesdp.mechanisms.graphs.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.ledger import DatasetLedger
@@ -48,6 +49,7 @@ class NoisyTriangles:
     beta: float | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         self._mechanism(None)
 
     def mechanism_like(self, example: Any) -> NoisyTrianglesMechanism:

@@ -5,36 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
 
-def check_cost(epsilon: Any, prior: Any) -> None:
-    """Raise InvalidInput unless a total privacy cost or a prior says how a copy is drawn."""
+def check_cost(epsilon: Any, prior: Any) -> float | None:
+    """Return the total privacy cost, or None where a prior says how a copy is drawn instead."""
     if epsilon is None and prior is None:
         raise InvalidInput("epsilon is missing; give the total privacy cost, or else a prior")
-    if epsilon is not None:
-        check_epsilon(epsilon)
+    return None if epsilon is None else check_epsilon(epsilon)
 
 
-def check_size(size: Any, public_n: Any) -> None:
-    """Raise InvalidInput unless a copy's size is given, or can be a public n."""
+def check_size(size: Any, public_n: Any) -> int | None:
+    """Return a copy's size, or None where it is the public n; else raise InvalidInput."""
     check_flag("public_n", public_n)
     if size is not None:
-        check_at_least_one("size", size)
-    elif not public_n:
+        return check_at_least_one("size", size)
+    if not public_n:
         raise InvalidInput("size is missing; where n is confidential, choose a public size")
+    return None
 
 
 def check_known(n: Any, public_n: bool) -> None:
     """Raise InvalidInput unless n is given where it is public, and only there."""
     if (n is None) == public_n:
         raise InvalidInput(
-            f"n is {n!r} and public_n is {public_n}; give n where it is public, and only there"
+            f"n is {quoted(n)} and public_n is {public_n}; give n where it is public, and only "
+            "there"
         )
 
 
 def check_outside(outside: Any) -> None:
     """Raise InvalidInput unless it says what is done with records outside the bounds."""
     if outside not in ("refuse", "clamp"):
-        raise InvalidInput(f"outside is {outside!r}; it must be 'refuse' or 'clamp'")
+        raise InvalidInput(f"outside is {quoted(outside)}; it must be 'refuse' or 'clamp'")

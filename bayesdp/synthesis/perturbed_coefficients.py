@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
@@ -71,7 +71,8 @@ class PerturbedCoefficients:
     loss: str = "linear"
 
     def __post_init__(self) -> None:
-        check_at_least_one("copies", self.copies)
+        plain(self)
+        keep(self, copies=check_at_least_one("copies", self.copies))
         self._mechanism(_ANY_N)  # whose own checks raise
 
     def release(

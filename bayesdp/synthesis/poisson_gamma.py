@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
@@ -82,19 +82,21 @@ class PoissonGammaSynthesizer:
     public_n: bool = True
 
     def __post_init__(self) -> None:
-        check_cost(self.epsilon, self.prior)
+        plain(self)
+        keep(self, epsilon=check_cost(self.epsilon, self.prior))
         check_flag("fixed", self.fixed)
         check_flag("public_n", self.public_n)
         if self.expected is None:
             raise InvalidInput("expected is missing; give each area's expected number of events")
-        check_at_least_one("copies", self.copies)
-        check_delta(self.delta)
+        keep(self, copies=check_at_least_one("copies", self.copies))
+        keep(self, delta=check_delta(self.delta))
         if self.total is not None:
-            totals = self.total.values() if isinstance(self.total, Mapping) else [self.total]
-            for total in totals:
-                check_at_least_one("total", total)
+            if isinstance(given := self.total, Mapping):
+                keep(self, total={k: check_at_least_one("total", given[k]) for k in given})
+            else:
+                keep(self, total=check_at_least_one("total", given))
             if not self.fixed:
-                raise InvalidInput(f"total is {self.total!r}, but fixed is False; choose one")
+                raise InvalidInput(f"total is {quoted(self.total)}, but fixed is False; choose one")
         elif self.fixed and not self.public_n:
             raise InvalidInput("total is missing; where n is confidential, choose a public total")
         for label in (groups := expected_by_group(self.expected)):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import as_float, check_at_least_one, keep, plain
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.censored.posterior import CensoredPosterior
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy import composition
@@ -115,18 +115,21 @@ class PosteriorSynthesizer:
     grid_size: int | Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_at_least_one("copies", self.copies)
+        plain(self)
+        keep(self, epsilon=check_epsilon(self.epsilon))
+        keep(self, copies=check_at_least_one("copies", self.copies))
         relation = check_relation(self.neighbours)
+        if self.center is not None and not math.isfinite(as_float(self.center)):
+            raise InvalidInput(f"center is {quoted(self.center)}; it must be a finite number")
         if self.size is not None:
-            check_at_least_one("size", self.size)
+            keep(self, size=check_at_least_one("size", self.size))
         elif relation is Neighbours.ADD_REMOVE:
             raise InvalidInput(
                 "size is missing; under add/remove-one the number of records is confidential, so "
                 "choose a public number of synthetic ones"
             )
         if self.engine not in ("pymc", "grid"):
-            raise InvalidInput(f"engine is {self.engine!r}; it must be 'pymc' or 'grid'")
+            raise InvalidInput(f"engine is {quoted(self.engine)}; it must be 'pymc' or 'grid'")
         if self.engine == "pymc" and not (self.grid_bounds is None and self.grid_size is None):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
 

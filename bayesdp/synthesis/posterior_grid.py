@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from pymc.logprob.basic import logp
 from pytensor.graph.basic import Variable
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.posterior import GridAxis, check_grid
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
@@ -93,21 +93,23 @@ def grid_of(model: Any, bounds: Any, size: Any) -> tuple[GridAxis, ...]:
     names = [variable.name for variable in free]
     if not isinstance(bounds, Mapping) or set(bounds) != set(names):
         raise InvalidInput(
-            f"grid_bounds is {bounds!r}; give (low, high) for each of the free variables {names}, "
-            "chosen without the data: grid_bounds={'theta': (-5.0, 5.0)}"
+            f"grid_bounds is {quoted(bounds)}; give (low, high) for each of the free variables "
+            f"{names}, chosen without the data: grid_bounds={{'theta': (-5.0, 5.0)}}"
         )
     sizes = _DEFAULT_CELLS[len(free)] if size is None else size
     if not isinstance(sizes, Mapping):
         sizes = dict.fromkeys(names, sizes)
     if set(sizes) != set(names):
         raise InvalidInput(
-            f"grid_size is {size!r}; give a number of cells, or one for each of {names}"
+            f"grid_size is {quoted(size)}; give a number of cells, or one for each of {names}"
         )
     made = []
     for name in names:
         pair = bounds[name]
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-            raise InvalidInput(f"grid_bounds of {name!r} is {pair!r}; it must be (low, high)")
+            raise InvalidInput(
+                f"grid_bounds of {quoted(name)} is {quoted(pair)}; it must be (low, high)"
+            )
         made.append((name, *pair, sizes[name]))
     return check_grid(made)
 
@@ -234,8 +236,8 @@ class PosteriorGrid:
         try:
             with np.errstate(all="ignore"):
                 found = np.asarray(self._one_record(*parameters, *own), dtype=np.float64)
-        except (ValueError, TypeError, IndexError, NotImplementedError) as error:
-            raise not_alone("a shape in it is fixed") from error
+        except (ValueError, TypeError, IndexError, NotImplementedError):
+            raise not_alone("a shape in it is fixed") from None
         if found.shape not in ((cells, 1), (1,)):
             raise not_alone("its shape is another")
         values = np.broadcast_to(found[..., 0], (cells,))

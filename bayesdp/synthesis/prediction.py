@@ -24,7 +24,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.type import RandomType
 from pytensor.tensor.shape import Shape, Shape_i
 
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.randomness import separate_generator
 from bayesdp.synthesis.censor_graph import Tracer, contents, observed_shape, root_state
 from bayesdp.synthesis.censor_states import Kind
@@ -164,7 +164,7 @@ def _check_size(model: Any, tracer: Tracer, size: int) -> None:
     for name, shape in model.eval_rv_shapes().items():
         if name in [rv.name for rv in model.free_RVs] and axes.n in shape:
             raise InvalidInput(
-                f"size is {size}, but variable {name!r} may have an entry for each of the "
+                f"size is {size}, but variable {quoted(name)} may have an entry for each of the "
                 f"{axes.n} records; leave size out"
             )
 
@@ -180,8 +180,8 @@ def _covariate(variable: Any, axis: int, values: Any, size: int) -> NDArray[Any]
     expected = tuple(int(v) for v in np.insert(inside, axis, size))
     if given.shape != expected or not np.array_equal(given, cast):
         raise InvalidInput(
-            f"covariates[{variable.name!r}] must be numbers of type {variable.type.dtype}, without "
-            f"NaN, of shape {expected}: one for each of the size = {size} synthetic records"
+            f"covariates[{quoted(variable.name)}] must be numbers of type {variable.type.dtype}, "
+            f"without NaN, of shape {expected}: one for each of the size = {size} synthetic records"
         )
     return np.moveaxis(cast, axis, 0)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.disk_column import mapped
 from bayesdp.mechanisms.censored.grid import ClippedPosterior
 from bayesdp.mechanisms.randomness import reproducible
@@ -70,9 +71,11 @@ class PseudoPosterior:
         """
         import pandas as pd
 
-        levels = np.asarray(quantiles, dtype=np.float64)
-        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
-            raise InvalidInput(f"quantiles is {quantiles!r}; give probabilities between 0 and 1")
+        levels = np.array([as_float(level) for level in quantiles])
+        if not np.all((levels > 0) & (levels < 1)):
+            raise InvalidInput(
+                f"quantiles is {quoted(quantiles)}; give probabilities between 0 and 1"
+            )
         lattice = self._lattice
         rows = {}
         for name, axis in (("phi", 1), ("lambda", 0)):
@@ -90,6 +93,7 @@ class PseudoPosterior:
         """`k` exact independent draws, columns phi and lambda; the same for the same seed."""
         import pandas as pd
 
+        k = check_at_least_one("k", k)
         with reproducible(seed):
             return pd.DataFrame(self.law.drawn(k), columns=["phi", "lambda"])
 

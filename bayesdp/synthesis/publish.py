@@ -80,7 +80,7 @@ def publish_groups(
     ledger: DatasetLedger | None = None,
 ) -> Release:
     """The same for disjoint groups of records, from each label's mechanism and statistic."""
-    check_at_least_one("copies", copies)
+    copies = check_at_least_one("copies", copies)
     sweep()
     checked = {
         label: (mechanism, mechanism.check_statistic(statistic))

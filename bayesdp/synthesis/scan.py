@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,9 +78,9 @@ def scan(
     several = columns if isinstance(columns, Iterable) else ()
     names = (columns,) if isinstance(columns, str) else tuple(several)
     if not names or not all(isinstance(name, str) for name in names):
-        raise InvalidInput(f"columns is {columns!r}; name one column or more")
+        raise InvalidInput(f"columns is {quoted(columns)}; name one column or more")
     if len({*names, by}) <= len(names):
-        raise InvalidInput(f"columns is {columns!r} and by is {by!r}; name each column once")
+        raise InvalidInput("columns and by must name each column once")
     made = Scan(source, names, by, check_at_least_one("rows", rows), types, bool(progress))
     return made._checked()
 
@@ -145,9 +145,7 @@ class Scan:
     def without_groups(self) -> Scan:
         """Itself, or InvalidInput if it has groups."""
         if self.by is not None:
-            raise InvalidInput(
-                f"the scan has by = {self.by!r}, but this synthesizer has no groups; leave it out"
-            )
+            raise InvalidInput(f"this synthesizer has no groups, but by is {quoted(self.by)}")
         return self
 
     def typed(self, types: Mapping[str, str | None]) -> Scan:
@@ -185,7 +183,8 @@ class Scan:
         for name in self._names:
             if name not in there:
                 raise InvalidInput(
-                    f"column {name!r} isn't in the source, which has {', '.join(map(str, there))}"
+                    f"column {quoted(name)} isn't in the source, which has "
+                    f"{', '.join(map(str, there))}"
                 )
         return self
 
@@ -228,7 +227,7 @@ class Scan:
             try:
                 types = {name: pa.type_for_alias(t) for name, t in (self.types or {}).items()}
             except ValueError as error:
-                raise InvalidInput(f"types is {self.types!r}: {error}") from None
+                raise InvalidInput(f"types is {quoted(self.types)}: {error}") from None
             options = pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
             form = pyarrow.dataset.CsvFileFormat(convert_options=options)
         elif self.types:
@@ -265,7 +264,7 @@ def _files(source: Any) -> tuple[str, list[str]]:
         elif path.is_file():
             found.append(path)
         else:
-            raise InvalidInput(f"source is {str(path)!r}, but there is no such file or folder")
+            raise InvalidInput(f"source is {quoted(path)}, but there is no such file or folder")
     kinds = {path.suffix for path in found}
     if len(kinds) != 1 or not kinds <= set(_FORMATS):
         raise InvalidInput(
@@ -282,7 +281,7 @@ def _read(step: Callable[[], Any], source: Any) -> Any:
     try:
         return step()
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        name = f"{str(source)!r} " if isinstance(source, str | Path) else "the source "
+        name = f"{quoted(Path(source))} " if isinstance(source, str | Path) else "the source "
         raise InvalidInput(
             f"{name}can't be read as a table: a file is damaged, or a column's type changes; give "
             "types, as {'postcode': 'string'}"

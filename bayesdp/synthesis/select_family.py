@@ -78,9 +78,9 @@ def select_family(
     >>> chosen = models[bdp.select_family(models, [0, 0, 1, 0], epsilon=0.5).outputs[0]]
     >>> release = bdp.Modips(chosen, epsilon=1.0).release([0, 0, 1, 0])
     """
-    check_criterion(criterion)
+    criterion = check_criterion(criterion)
     alphas = priors_of(families)
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     sums = sums_of(families[0], data, empty=not public_n)
     check_records(sums.n)
     counts = np.array(

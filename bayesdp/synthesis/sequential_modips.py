@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bayesdp.checks import keep, plain
 from bayesdp.mechanisms.families.base import Sums, added_up
 from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
 from bayesdp.mechanisms.modips.sequential_counts import (
@@ -103,8 +104,9 @@ class SequentialModips:
     clip: bool = False
 
     def __post_init__(self) -> None:
+        plain(self)
         object.__setattr__(self, "steps", check_steps(self.steps))
-        check_size(self.size, self.public_n)
+        keep(self, size=check_size(self.size, self.public_n))
         self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
 
     def release(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, shape_of, table
 from bayesdp.mechanisms.counts.count import is_missing
 
@@ -45,7 +45,7 @@ def zero_masks(
         return {"zeros": _mask(zeros(_frame(_named(axes))), shape, "what zeros returns")}
     if isinstance(zeros, Sequence) and zeros and all(isinstance(r, Mapping) for r in zeros):
         known = _named(axes)
-        return {f"zeros[{k}] = {dict(rule)!r}": _ruled(rule, known) for k, rule in enumerate(zeros)}
+        return {f"zeros[{k}]": _ruled(f"zeros[{k}]", rule, known) for k, rule in enumerate(zeros)}
     return {"zeros": _mask(zeros, shape, "zeros")}
 
 
@@ -71,18 +71,18 @@ def _mask(given: Any, shape: tuple[int, ...], what: str) -> NDArray[np.bool_]:
     return mask.ravel()
 
 
-def _ruled(rule: Mapping[Any, Any], axes: Sequence[Axis]) -> NDArray[np.bool_]:
+def _ruled(what: str, rule: Mapping[Any, Any], axes: Sequence[Axis]) -> NDArray[np.bool_]:
     columns = {axis.name: axis.categories for axis in axes if axis.categories is not None}
     excluded = []
     for name, given in rule.items():
         labels = list(given) if isinstance(given, list | tuple | set) else [given]
         if name not in columns or not set(labels) <= set(columns[name] or ()):
             raise InvalidInput(
-                f"zeros has the rule {dict(rule)!r}, but {name!r} isn't a column with these "
-                f"categories; the categorical columns are {columns}"
+                f"{what} is of {quoted(name)}, which isn't a column with these categories; the "
+                f"categorical columns are {columns}"
             )
     if not rule:
-        raise InvalidInput(f"zeros has an empty rule, which excludes every cell; {_ALLOWED}")
+        raise InvalidInput(f"{what} is an empty rule, which excludes every cell; {_ALLOWED}")
     for axis in axes:
         given = rule.get(axis.name, axis.categories)
         labels = list(given) if isinstance(given, list | tuple | set) else [given]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.release import Release
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
-from bayesdp.synthesis.histogram_bins import check_bounds, columns_of, make_axes
+from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
 
@@ -36,14 +36,18 @@ def declared_axes(
     bounds: Any, categories: Mapping[str, Any] | None, bins: Any, names: Sequence[str] | None = None
 ) -> tuple[Axis, ...] | None:
     """The axes of a table, from public things alone; None where nothing names its cells."""
+    check_categories(categories)
     if bounds is None and not categories:
         if bins is not None:
-            raise InvalidInput(f"bins is {bins!r}, but there are no bounds to cut; leave it out")
+            raise InvalidInput(
+                f"bins is {quoted(bins)}, but there are no bounds to cut; leave it out"
+            )
         return None
     pairs = check_bounds(bounds)[1]
     if pairs and (bins is None or isinstance(bins, str)):
         raise InvalidInput(
-            f"bins is {bins!r}; give the number of intervals of the bounded columns, or their edges"
+            f"bins is {quoted(bins)}; give the number of intervals of the bounded columns, or "
+            "their edges"
         )
     if names is None:
         names = list(bounds) if isinstance(bounds, Mapping) else [f"{k}" for k in range(len(pairs))]
@@ -141,7 +145,7 @@ def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
     for part in release.parts:
         if not isinstance(part.mechanism, DirichletMultinomialMechanism):
             raise InvalidInput(
-                f"release is of mechanism {part.mechanism.name!r}; give one of a "
+                f"release is of mechanism {quoted(part.mechanism.name)}; give one of a "
                 "Dirichlet-multinomial table"
             )
     random = generator_of(seed)

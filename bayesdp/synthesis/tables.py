@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +44,9 @@ def read_table(
         return _select(_statsmodels(name.partition(":")[2]), columns, name)
     path = Path(source)
     if path.suffix not in _READERS:
-        raise InvalidInput(f"data is {name!r}; it must be a {' or '.join(_READERS)} file")
+        raise InvalidInput(f"data is {quoted(name)}; it must be a {' or '.join(_READERS)} file")
     if not path.is_file():
-        raise InvalidInput(f"data is {name!r}, but there is no such file")
+        raise InvalidInput(f"data is {quoted(name)}, but there is no such file")
     try:
         if path.suffix == ".csv":
             # pandas would rename a column whose name is there twice.
@@ -97,13 +97,15 @@ def answers(
         written = column.astype(str).str.strip()
         if not written[present].isin(listed).all():
             raise InvalidInput(
-                f"column {column.name!r} has a record that is none of values = {sorted(listed)}; "
-                "list all that may occur"
+                f"column {quoted(column.name)} has a record that is none of values = "
+                f"{sorted(listed)}; list all that may occur"
             )
         chosen = written == equals.strip()
     elif above is not None:
         if column.dtype.kind not in "iufb":
-            raise InvalidInput(f"above is {above}, but column {column.name!r} is not of numbers")
+            raise InvalidInput(
+                f"above is {above}, but column {quoted(column.name)} is not of numbers"
+            )
         chosen = column > above
     else:
         return column
@@ -123,13 +125,13 @@ def check_values(
         return []
     if values is None:
         raise InvalidInput(
-            f"equals is {equals!r}, but values is not given; list all values that may occur, "
+            f"equals is {quoted(equals)}, but values is not given; list all values that may occur, "
             f"without looking at the data, for example --values {equals.strip()},no"
         )
     if equals.strip() not in listed or len(set(listed)) < max(len(listed), 2):
         raise InvalidInput(
-            f"equals is {equals!r} and values is {listed}; it must be one of them, and each of "
-            "them, two or more, listed once"
+            f"equals is {quoted(equals)} and values is {listed}; it must be one of them, and each "
+            "of them, two or more, listed once"
         )
     return listed
 
@@ -156,7 +158,9 @@ def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None)
             return column.astype("int64")
         return column
     if column.isna().any():
-        raise InvalidInput(f"column {column.name!r} has missing values; give every record a group")
+        raise InvalidInput(
+            f"column {quoted(column.name)} has missing values; give every record a group"
+        )
     written = [_written(value, names) for value in column.tolist()]
     if not set(written) <= set(names):
         raise InvalidInput(f"groups are {sorted(names)}, but others occur too; list them all")
@@ -179,7 +183,7 @@ def _statsmodels(name: str) -> pd.DataFrame:
     try:
         module = importlib.import_module(f"statsmodels.datasets.{name}")
     except ImportError as error:
-        raise InvalidInput(f"statsmodels has no data set {name!r}") from error
+        raise InvalidInput(f"statsmodels has no data set {quoted(name)}") from error
     frame: pd.DataFrame = module.load_pandas().data
     return frame
 
@@ -193,9 +197,9 @@ def _check_columns(there: list[Any], wanted: list[str], name: str) -> None:
     for column in wanted:
         if column not in there:
             known = ", ".join(map(str, there))
-            raise InvalidInput(f"column {column!r} isn't in {name}, which has {known}")
+            raise InvalidInput(f"column {quoted(column)} isn't in {name}, which has {known}")
         if there.count(column) > 1:
             raise InvalidInput(
-                f"column {column!r} is {there.count(column)} times in {name}; give each column a "
-                "name of its own"
+                f"column {quoted(column)} is {there.count(column)} times in {name}; give each "
+                "column a name of its own"
             )

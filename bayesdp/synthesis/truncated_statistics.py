@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bayesdp.checks import plain
 from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.ledger import DatasetLedger
@@ -60,6 +61,7 @@ class TruncatedStatistics:
     weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         self.mechanism_like()
 
     def mechanism_like(self, example: Any = None) -> TruncatedStatisticsMechanism:

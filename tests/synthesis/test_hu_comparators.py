@@ -189,7 +189,7 @@ def test_histogram_has_the_bins_shares():
         (lambda: bdp.HuComparators(FEW).weighted(1.0, 1.5), r"factor is 1\.5"),
         (lambda: pseudo_draws(FEW, np.ones(5)), r"weights has shape \(5,\)"),
         (lambda: pseudo_draws(FEW, -np.ones(6)), "below 0"),
-        (lambda: pseudo_draws(FEW, np.ones(6), interval=(2, -2)), r"interval is \(2, -2\)"),
+        (lambda: pseudo_draws(FEW, np.ones(6), interval=(2, -2)), "interval is a tuple"),
         (lambda: reweighted(np.ones(2), np.ones(2), 0), "target is 0"),
         (lambda: reweighted(np.ones(2), np.array([1.0, np.nan]), 1.0), "below 0 or missing"),
         (lambda: risks(np.array([np.inf])), "aren't finite"),

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import partial
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.papers import charest, groce, hu, liu, zheng
 from bayesdp.evaluation.papers.reproduction import Reproduction
 
@@ -31,7 +31,7 @@ def find_paper(
         where nothing is left out of a quick run.
     """
     if name not in PAPERS:
-        raise InvalidInput(f"paper is {name!r}; it must be one of {', '.join(PAPERS)}")
+        raise InvalidInput(f"paper is {quoted(name)}; it must be one of {', '.join(PAPERS)}")
     options: dict[str, int | bool] = {}
     if replicates is not None:
         if not _takes("replicates", name):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.evaluation.papers import errata_groce, errata_liu, errata_others, errata_zheng
 from bayesdp.evaluation.papers.erratum import Erratum, Shown
 from bayesdp.evaluation.papers.reproduction import Table
@@ -44,8 +44,8 @@ def find_errata(name: str = "") -> tuple[Erratum, ...]:
     found = tuple(each for each in ERRATA if name in ("", each.paper, each.key))
     if not found:
         raise InvalidInput(
-            f"name is {name!r}; it must be one of {', '.join(SOURCES)}, or of an erratum, as "
-            f"{ERRATA[0].key!r}; `bayesdp errata` lists them"
+            f"name is {quoted(name)}; it must be one of {', '.join(SOURCES)}, or of an erratum, as "
+            f"{quoted(ERRATA[0].key)}; `bayesdp errata` lists them"
         )
     return found
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bayesdp._version import __version__
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.papers.reproduction import MARKER
 from bayesdp.evaluation.studies.runner import Function, Task, run_here_or_local
 from bayesdp.mechanisms.randomness import reproducible
@@ -50,7 +50,7 @@ def checked_journal(
         if check_at_least_one(name, value) < least:
             raise InvalidInput(f"{name} is {value}; it must be at least {least}")
     if workers is not None:
-        check_at_least_one("workers", workers)
+        workers = check_at_least_one("workers", workers)
     with reproducible(seed):  # refuses a bad seed
         check_target(out, MARKER, force=force)
     return out.parent / f"{out.name}.{called}.jsonl"
@@ -138,7 +138,7 @@ def opened(journal: Path, study: Mapping[str, Any]) -> list[dict[str, Any]]:
         if lines:
             if lines[0] != json.dumps(study).encode():
                 raise InvalidInput(
-                    f"{str(journal)!r} holds replicates of another study, "
+                    f"{quoted(journal)} holds replicates of another study, "
                     f"{lines[0].decode()}; delete it, or choose another folder to write"
                 )
             with journal.open("r+b") as file:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bayesdp._version import __version__
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.storage import check_target, whole_folder
 
 MARKER = "index.html"
@@ -62,8 +62,8 @@ class Table:
         widths = {len(self.columns), len(self.formats), *map(len, self.values)}
         if len(widths) > 1:
             raise InvalidInput(
-                f"table {self.name!r} has {len(self.columns)} columns, but rows or formats of "
-                f"another length: {sorted(widths)}; give each row one value per column"
+                f"table {quoted(self.name)} has {len(self.columns)} columns, but rows or formats "
+                f"of another length: {sorted(widths)}; give each row one value per column"
             )
 
     @property
@@ -85,7 +85,7 @@ class Table:
         unknown = {column, *where} - set(self.columns)
         if unknown:
             raise InvalidInput(
-                f"table {self.name!r} has no column {sorted(unknown)}; it has {self.columns}"
+                f"table {quoted(self.name)} has no column {sorted(unknown)}; it has {self.columns}"
             )
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.values]
         found = []
@@ -93,7 +93,9 @@ class Table:
             if where.items() <= row.items():
                 value = row[column]
                 if not isinstance(value, int | float):
-                    raise InvalidInput(f"column {column!r} has {value!r} where a number is needed")
+                    raise InvalidInput(
+                        f"column {quoted(column)} has {quoted(value)} where a number is needed"
+                    )
                 found.append(float(value))
         return found
 

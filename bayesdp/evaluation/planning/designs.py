@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
@@ -79,9 +79,9 @@ def promise(mechanisms: Sequence[Any], copies: int, delta: float, asked: float) 
     found = pure if within else joint_guarantee(mechanisms, copies, delta)
     if not found.epsilon <= asked * (1 + 1e-9):
         raise InvalidInput(
-            f"mechanisms: what was made for epsilon = {asked!r} promises epsilon = "
-            f"{found.epsilon!r}, which is more; calibrate to the epsilon that is given, and give "
-            "delta= where it needs one"
+            f"mechanisms: what was made for epsilon = {quoted(asked)} promises epsilon = "
+            f"{quoted(found.epsilon)}, which is more; calibrate to the epsilon that is given, and "
+            "give delta= where it needs one"
         )
     return found
 
@@ -158,8 +158,8 @@ def _designs(name: str, item: Any, model: Any, n: Any, copies: Any, delta: float
         times = (copies or COPIES) if takes else [1]
         return [Design(name, m, delta, _calling(name, item, m if takes else None)) for m in times]
     raise InvalidInput(
-        f"mechanisms has {item!r}; it must be one of {NAMES}, a synthesizer, or a function of "
-        "epsilon (and copies) that returns a synthesizer or a mechanism"
+        f"mechanisms has {quoted(item)}; it must be one of {NAMES}, a synthesizer, or a function "
+        "of epsilon (and copies) that returns a synthesizer or a mechanism"
     )
 
 
@@ -167,8 +167,8 @@ def _parameters(name: str, item: Any) -> Mapping[str, Any]:
     found = inspect.signature(item).parameters
     if "epsilon" not in found:
         raise InvalidInput(
-            f"mechanisms: the function {name!r} has the parameters {list(found)}; it must have one "
-            "called epsilon, and may have one called copies"
+            f"mechanisms: the function {quoted(name)} has the parameters {list(found)}; it must "
+            "have one called epsilon, and may have one called copies"
         )
     return found
 
@@ -185,8 +185,8 @@ def _calling(name: str, item: Any, copies: int | None) -> Callable[[float], Any]
         made = item(epsilon=epsilon, **more)
         if not is_mechanism(made) and not hasattr(made, "release"):
             raise InvalidInput(
-                f"mechanisms: the function {name!r} returned a {type(made).__name__}; it must "
-                "return a synthesizer, with release(data), or a mechanism"
+                f"mechanisms: the function {quoted(name)} returned a {type(made).__name__}; it "
+                "must return a synthesizer, with release(data), or a mechanism"
             )
         return made
 
@@ -197,14 +197,14 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
     known = _COUNTS.get(model.family, ())
     if name not in known:
         raise InvalidInput(
-            f"mechanisms has {name!r}; of a {type(model).__name__} it must be "
+            f"mechanisms has {quoted(name)}; of a {type(model).__name__} it must be "
             + (f"one of {list(known)}, or " if known else "")
             + "a synthesizer, such as bdp.Modips(...), or a function of epsilon that returns one"
         )
     if not isinstance(n, int):
         raise InvalidInput(
-            f"n is {n!r}, but {name!r} is planned with a public number of records; give the "
-            "synthesizer that keeps n confidential, as "
+            f"n is {quoted(n)}, but {quoted(name)} is planned with a public number of records; "
+            "give the synthesizer that keeps n confidential, as "
             "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)] "
             "(--synthesizer 'name = \"beta_binomial\", size = 1000, public_n = false')"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning.counts import Proportion
 from bayesdp.evaluation.planning.designs import Design, promise
 from bayesdp.evaluation.planning.laws import law_of_count, total_variation
@@ -40,8 +40,8 @@ def _enumerating(question: Question, design: Design, about: Proportion) -> Engin
         law = law_of_count(made, about.n)
         if law is None:
             raise InvalidInput(
-                f"epsilon is {epsilon!r}, so small that the noise of {design.name!r} has too many "
-                "values to list; plan with larger ones"
+                f"epsilon is {quoted(epsilon)}, so small that the noise of {quoted(design.name)} "
+                "has too many values to list; plan with larger ones"
             )
         draws = question.replicates or _DRAWS
         found = lengths_of(about, law, design.copies, draws, question.seed)

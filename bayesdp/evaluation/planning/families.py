@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 
 Floats = NDArray[np.float64]
@@ -126,7 +126,7 @@ def events(
     names = list(expected)
     around = np.array([expected[name] for name in names], dtype=np.float64)
     if area not in names:
-        raise InvalidInput(f"estimand names area {area!r}; it must be one of {names}")
+        raise InvalidInput(f"estimand names area {quoted(area)}; it must be one of {names}")
     where, tails = names.index(area), np.array([1 - level, 1 + level]) / 2
 
     def simulate(rng: Random) -> tuple[float, Any]:
@@ -159,11 +159,11 @@ def regressions(
     names = list(model.predictors or [name for name in bounds if name != model.response])
     if predictor not in names or model.response not in bounds or not set(names) <= set(bounds):
         raise InvalidInput(
-            f"estimand names predictor {predictor!r}, of the response {model.response!r}; the "
-            f"synthesizer bounds {list(bounds)}"
+            f"estimand names predictor {quoted(predictor)}, of the response "
+            f"{quoted(model.response)}; the synthesizer bounds {list(bounds)}"
         )
     p, size = len(names), sizes_of(n)
-    check_prior(design, p)
+    design = check_prior(design, p)
     check_prior(model.prior, p)
     around = check_predictors_prior(model.predictors_prior, p)
     ends = np.array([bounds[name] for name in (*names, model.response)], dtype=np.float64)
@@ -211,7 +211,9 @@ def design_of_proportion(design: Any) -> tuple[float, float] | float:
     """A beta law of the true p, or one p, checked."""
     if is_number(design):
         if not 0 <= design <= 1:
-            raise InvalidInput(f"design_prior is {design!r}; a true proportion lies in [0, 1]")
+            raise InvalidInput(
+                f"design_prior is {quoted(design)}; a true proportion lies in [0, 1]"
+            )
         return float(design)
     return check_prior(design, "design_prior")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.release import Release
 
@@ -82,19 +82,20 @@ def by_draws(model: Any, estimand: Any, level: float, options: Mapping[str, Any]
 def _chosen(posterior: Any, estimand: Any) -> Any:
     name, where = (estimand, None) if isinstance(estimand, str) else estimand
     if name not in posterior:
-        raise InvalidInput(f"estimand is {estimand!r}; the variables are {list(posterior)}")
+        raise InvalidInput(f"estimand is {quoted(estimand)}; the variables are {list(posterior)}")
     array = posterior[name]
     rest = [dim for dim in array.dims if dim not in ("chain", "draw")]
     if where is None and not rest:
         return array.to_numpy().ravel()
     if where is None or len(rest) != 1:
         raise InvalidInput(
-            f"estimand is {estimand!r}, but {name!r} has the dimensions {rest}; give one number, "
-            f"as ({name!r}, label), or a function of the InferenceData that returns draws"
+            f"estimand is {quoted(estimand)}, but {quoted(name)} has the dimensions {rest}; give "
+            f"one number, as ({quoted(name)}, label), or a function of the InferenceData that "
+            "returns draws"
         )
     labels = array[rest[0]].to_numpy().tolist()
     if where not in labels:
-        raise InvalidInput(f"estimand is {estimand!r}; {name!r} has {labels}")
+        raise InvalidInput(f"estimand is {quoted(estimand)}; {quoted(name)} has {labels}")
     return array.isel({rest[0]: labels.index(where)}).to_numpy().ravel()
 
 

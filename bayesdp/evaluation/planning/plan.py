@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_called, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import (
+    as_float,
+    check_at_least,
+    check_at_least_one,
+    check_called,
+    check_delta,
+    check_share,
+)
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning.bare import criterion_of, needed_n, without_privacy
 from bayesdp.evaluation.planning.designs import designs_of
 from bayesdp.evaluation.planning.engines import engine_of
@@ -140,9 +147,13 @@ def plan(
     for name, given in {"simulate": simulate, "reference": reference, "progress": progress}.items():
         check_called(name, given)
     if not isinstance(fit_options, Mapping | None):
-        raise InvalidInput(f"fit_options is {fit_options!r}; give a mapping, as {{'draws': 500}}")
+        raise InvalidInput(
+            f"fit_options is {quoted(fit_options)}; give a mapping, as {{'draws': 500}}"
+        )
     ends = _check_ends(epsilon)
-    _check_numbers(target, level, assurance, attacker_prior, seed, replicates)
+    numbers = target, level, assurance, attacker_prior, replicates
+    target, level, assurance, attacker_prior, replicates = _checked_numbers(*numbers)
+    seed = check_at_least("seed", seed, 0)
     n = _check_model(model, n, design_prior, simulate, reference)
     designs = designs_of(model, n, mechanisms, copies, check_delta(delta))
     question = Question(
@@ -173,7 +184,7 @@ def plan(
         best,
         bare,
         n=n,
-        target=float(target),
+        target=target,
         level=level,
         assurance=assurance,
         attacker_prior=attacker_prior,
@@ -184,43 +195,40 @@ def plan(
 def _check_ends(epsilon: Any) -> tuple[float, float]:
     try:
         low, high = (check_epsilon(each) for each in epsilon)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise InvalidInput(
-            f"epsilon is {epsilon!r}; it must be the smallest and the largest to consider, as "
-            "(0.1, 10), both positive"
-        ) from error
+            f"epsilon is {quoted(epsilon)}; it must be the smallest and the largest to consider, "
+            "as (0.1, 10), both positive"
+        ) from None
     if not low < high:
-        raise InvalidInput(f"epsilon is {epsilon!r}; the first must be smaller, as (0.1, 10)")
-    return float(low), float(high)
+        raise InvalidInput(f"epsilon is {quoted(epsilon)}; the first must be smaller, as (0.1, 10)")
+    return low, high
 
 
-def _check_numbers(
-    target: Any, level: Any, assurance: Any, attacker_prior: Any, seed: Any, replicates: Any
-) -> None:
-    if not is_number(target) or not 0 < target < math.inf:
+def _checked_numbers(
+    target: Any, level: Any, assurance: Any, attacker_prior: Any, replicates: Any
+) -> tuple[float, float, float | None, float, int | None]:
+    length = as_float(target)
+    if not 0 < length < math.inf:
         raise InvalidInput(
-            f"target is {target!r}; it must be a positive number, the length that the interval may "
-            "have, as 0.05"
+            f"target is {quoted(target)}; it must be a positive number, the length that the "
+            "interval may have, as 0.05"
         )
-    shares = {"level": level, "attacker_prior": attacker_prior}
-    shares |= {} if assurance is None else {"assurance": assurance}
-    for name, value in shares.items():
-        if not is_number(value) or not 0 < value < 1:
-            raise InvalidInput(f"{name} is {value!r}; it must lie strictly between 0 and 1, as 0.9")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInput(f"seed is {seed!r}; it must be a non-negative integer")
-    if replicates is not None and check_at_least_one("replicates", replicates) < 20:
-        raise InvalidInput(
-            f"replicates is {replicates!r}; fewer than 20 give no standard error to rely on"
-        )
+    return (
+        length,
+        check_share("level", level),
+        None if assurance is None else check_share("assurance", assurance),
+        check_share("attacker_prior", attacker_prior),
+        None if replicates is None else check_at_least("replicates", replicates, 20),
+    )
 
 
 def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference: Any) -> Any:
     """The number of records, checked with what else must fit the model."""
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         raise InvalidInput(
-            f"model is {model!r}; it must be a model, as bdp.BinomialModel(prior=(1, 1)), or have "
-            "a fit(release, seed=...) like one"
+            f"model is {quoted(model)}; it must be a model, as bdp.BinomialModel(prior=(1, 1)), or "
+            "have a fit(release, seed=...) like one"
         )
     if simulate is not None and (n is not None or design_prior is not None):
         raise InvalidInput(
@@ -234,10 +242,14 @@ def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference
     family = getattr(model, "family", "")
     if family == "poisson":
         if n is not None:
-            raise InvalidInput(f"n is {n!r}; rates say how many events there are, so leave it out")
+            raise InvalidInput(
+                f"n is {quoted(n)}; rates say how many events there are, so leave it out"
+            )
     elif isinstance(n, range):
         if not n or min(n) < 1:
-            raise InvalidInput(f"n is {n!r}; a range of sizes must be non-empty and start at 1")
+            raise InvalidInput(
+                f"n is {quoted(n)}; a range of sizes must be non-empty and start at 1"
+            )
     elif n is None:
         raise InvalidInput("n is missing; give the number of records, or simulate=")
     else:
@@ -269,8 +281,8 @@ def _unreachable(
     (name, copies), curve = min(curves.items(), key=lambda item: item[1](ends[1]).safe)
     nearest = curve(ends[1]).safe
     said = (
-        f"target is {target!r}, but no design meets it up to epsilon = {ends[1]:g}: the shortest "
-        f"interval, {nearest:.4g} {criterion}, is that of {name} with copies = {copies}. "
+        f"target is {quoted(target)}, but no design meets it up to epsilon = {ends[1]:g}: the "
+        f"shortest interval, {nearest:.4g} {criterion}, is that of {name} with copies = {copies}. "
     )
     if bare is None:
         return InvalidInput(said + "Allow a larger epsilon or target, or more records")

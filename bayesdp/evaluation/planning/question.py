@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning import families, intervals
 from bayesdp.evaluation.planning.counts import Proportion
 from bayesdp.evaluation.planning.designs import Design, is_mechanism
@@ -92,8 +92,8 @@ class Question:
         pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str)
         if not (pair or callable(given) or (isinstance(given, str) and given)):
             raise InvalidInput(
-                f"estimand is {given!r}; name what the interval is of, a variable of what the "
-                "model's fit returns, as 'tau' or ('beta', 'age'), or give a function of the "
+                f"estimand is {quoted(given)}; name what the interval is of, a variable of what "
+                "the model's fit returns, as 'tau' or ('beta', 'age'), or give a function of the "
                 "InferenceData that returns draws"
             )
         return given
@@ -156,7 +156,7 @@ def _one_of(given: Any, allowed: tuple[str, ...], default: str) -> str:
     if given is None:
         return default
     if given not in allowed:
-        raise InvalidInput(f"estimand is {given!r}; it must be one of {list(allowed)}")
+        raise InvalidInput(f"estimand is {quoted(given)}; it must be one of {list(allowed)}")
     return str(given)
 
 
@@ -164,7 +164,7 @@ def _category(model: Any, given: Any) -> int:
     found = 0 if given is None else given
     if isinstance(found, bool) or found not in range(len(model.prior)):
         raise InvalidInput(
-            f"estimand is {given!r}; it must be a category, from 0 to {len(model.prior) - 1}"
+            f"estimand is {quoted(given)}; it must be a category, from 0 to {len(model.prior) - 1}"
         )
     return int(found)
 
@@ -172,7 +172,7 @@ def _category(model: Any, given: Any) -> int:
 def _second(estimand: Any) -> Any:
     if not isinstance(estimand, tuple):
         raise InvalidInput(
-            f"estimand is {estimand!r}, of which plan can't make up the true value; give one "
+            f"estimand is {quoted(estimand)}, of which plan can't make up the true value; give one "
             "number's name, as ('beta', 'age') or ('rate', 'north'), or simulate="
         )
     return estimand[1]
@@ -205,7 +205,8 @@ def _checked(
         true = np.asarray(found[0])
         if true.ndim or true.dtype.kind not in "iuf" or not np.isfinite(true):
             raise InvalidInput(
-                f"simulate returned {found[0]!r} for the estimand's true value; it must be a number"
+                f"simulate returned {quoted(found[0])} for the estimand's true value; it must be a "
+                "number"
             )
         return float(true), found[1]
 

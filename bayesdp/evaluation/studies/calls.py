@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -30,7 +30,7 @@ def named(what: str, things: Any) -> dict[str, Any]:
             name = name_of(thing)
             if name in found:
                 raise InvalidInput(
-                    f"{what} has {name!r} twice; tell them apart by names of their own, as "
+                    f"{what} has {quoted(name)} twice; tell them apart by names of their own, as "
                     f"{what}={{'first': ..., 'second': ...}}"
                 )
             found[name] = thing
@@ -60,10 +60,10 @@ def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable
         raise InvalidInput(f"{what} is a {type(function).__name__}, which can't be called")
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise InvalidInput(
             f"{what} has no signature to read; wrap it in a function of your own"
-        ) from error
+        ) from None
     kinds = [parameter.kind for parameter in parameters]
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < given and inspect.Parameter.VAR_POSITIONAL not in kinds:
@@ -79,7 +79,7 @@ def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable
         )
         if needed and parameter.name not in offered:
             raise InvalidInput(
-                f"{what} needs {parameter.name!r}, which the study doesn't offer; it offers "
+                f"{what} needs {quoted(parameter.name)}, which the study doesn't offer; it offers "
                 f"{', '.join(offered) or 'nothing else'} (fix others with functools.partial)"
             )
     everything = inspect.Parameter.VAR_KEYWORD in kinds

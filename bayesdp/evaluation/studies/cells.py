@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesdp.errors import BayesDPError, InvalidInput
+from bayesdp.errors import BayesDPError, InvalidInput, quoted
 from bayesdp.evaluation.studies.calls import taken
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
@@ -84,12 +84,12 @@ class Plan:
         maker = self.synthesizers[cell.synthesizer]
         if is_synthesizer(maker):
             return maker
-        own = taken(f"synthesizer {cell.synthesizer!r}", maker, 0, dict(cell.keys))
+        own = taken(f"synthesizer {quoted(cell.synthesizer)}", maker, 0, dict(cell.keys))
         made = maker(**{name: value for name, value in cell.keys if name in own})
         if not is_synthesizer(made):
             raise InvalidInput(
-                f"synthesizer {cell.synthesizer!r} makes a {type(made).__name__}, which has no "
-                "release(data)"
+                f"synthesizer {quoted(cell.synthesizer)} makes a {type(made).__name__}, which has "
+                "no release(data)"
             )
         return made
 
@@ -167,14 +167,14 @@ def _analysed(
     analysis = plan.analyses[name]
     seed = seed_of(plan.seed, "analysis", cell.keys, cell.synthesizer, name, replicate)
     offered = {"generator": np.random.default_rng([seed, 1]), "data": simulated.data}
-    own = taken(f"analysis {name!r}", analysis, 1, offered)
+    own = taken(f"analysis {quoted(name)}", analysis, 1, offered)
     with reproducible(seed):
         found = analysis(release, **{argument: offered[argument] for argument in own})
     estimands = _estimands(name, found)
     truth = simulated.truth
     if isinstance(truth, Mapping) and not set(truth) & set(estimands):
         raise InvalidInput(
-            f"truth is of {sorted(truth)}, and analysis {name!r} has the estimands "
+            f"truth is of {sorted(truth)}, and analysis {quoted(name)} has the estimands "
             f"{sorted(estimands)}; give the truth of one of them"
         )
     rows = []
@@ -182,8 +182,8 @@ def _analysed(
         clash = set(numbers) & {*WORDS, *dict(cell.keys)}
         if clash:
             raise InvalidInput(
-                f"analysis {name!r} returned numbers called {sorted(clash)}, which the results' "
-                "own columns are called; choose other names"
+                f"analysis {quoted(name)} returned numbers called {sorted(clash)}, which the "
+                "results' own columns are called; choose other names"
             )
         true = truth.get(estimand) if isinstance(truth, Mapping) else truth
         row = {**_row(cell, name, replicate), "estimand": estimand, **numbers}
@@ -204,8 +204,8 @@ def _estimands(name: str, found: Any) -> dict[str, dict[str, float]]:
                 for estimand, numbers in found.items()
             }
     raise InvalidInput(
-        f"analysis {name!r} returned a {type(found).__name__} that isn't a mapping of names to "
-        "numbers, or of estimands to such mappings"
+        f"analysis {quoted(name)} returned a {type(found).__name__} that isn't a mapping of names "
+        "to numbers, or of estimands to such mappings"
     )
 
 

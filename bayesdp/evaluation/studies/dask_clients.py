@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput, StudyStopped
+from bayesdp.errors import InvalidInput, StudyStopped, quoted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,7 +32,7 @@ _WORKER_PATIENCE = 20.0  # and for it to have a worker
 def check_client(client: Client | str | None, workers: int | None) -> None:
     """Raise InvalidInput unless these are what `run_tasks` takes."""
     if workers is not None:
-        check_at_least_one("workers", workers)
+        workers = check_at_least_one("workers", workers)
         if client != LOCAL:
             raise InvalidInput(f"workers is {workers}; it goes with client='local' alone")
     if client is None or client == LOCAL:
@@ -40,7 +40,7 @@ def check_client(client: Client | str | None, workers: int | None) -> None:
     if isinstance(client, str):
         if not _is_address(client):
             raise InvalidInput(
-                f"client is {client!r}; it must be 'local', None, a distributed.Client or a "
+                f"client is {quoted(client)}; it must be 'local', None, a distributed.Client or a "
                 "scheduler's address, as 'tcp://10.0.0.1:8786'"
             )
         return
@@ -80,8 +80,8 @@ def _at(address: str) -> Iterator[Client]:
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except OSError as error:
         raise StudyStopped(
-            f"client is {address!r}, but no Dask scheduler answers there within {_PATIENCE:g} "
-            "seconds; start one with `dask scheduler`, or run with client='local'"
+            f"client is {quoted(address)}, but no Dask scheduler answers there within "
+            f"{_PATIENCE:g} seconds; start one with `dask scheduler`, or run with client='local'"
         ) from error
     try:
         _check_workers(client, address)

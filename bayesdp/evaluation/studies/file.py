@@ -36,7 +36,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.analysis import DataSection
 from bayesdp.evaluation.declarations import model_of, synthesizer_class
 from bayesdp.evaluation.declared_files import check_declared, read_declared
@@ -94,7 +94,7 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
         isn't there.
     """
     if not path.is_file():
-        raise InvalidInput(f"study is {str(path)!r}, but there is no such file; give a TOML file")
+        raise InvalidInput(f"study is {quoted(path)}, but there is no such file; give a TOML file")
     declared = read_declared(path, StudyFile)
     data, public = _data(declared.data, path)
     study = Study(
@@ -130,12 +130,12 @@ def _data(section: Mapping[str, Any], path: Path) -> tuple[Any, bool]:
 def _law(given: dict[str, Any]) -> Any:
     name = given.pop("law")
     if name not in LAWS:
-        raise InvalidInput(f"data.law is {name!r}; it must be one of {', '.join(LAWS)}")
+        raise InvalidInput(f"data.law is {quoted(name)}; it must be one of {', '.join(LAWS)}")
     known = list(inspect.signature(LAWS[name]).parameters)[1:]
     for parameter in given:
         if parameter not in known:
             raise InvalidInput(
-                f"data.{parameter}: the law {name!r} has no such parameter; it has "
+                f"data.{parameter}: the law {quoted(name)} has no such parameter; it has "
                 f"{', '.join(known)}"
             )
     return partial(LAWS[name], **given)

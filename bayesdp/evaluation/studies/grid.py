@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.cells import WORDS, Cell, Plan, shown
 
 
@@ -29,16 +29,20 @@ def checked_grid(grid: Any) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(key, str) or not key.isidentifier() or key in WORDS:
             raise InvalidInput(
-                f"grid has the key {key!r}; keys are arguments' names, and none of "
+                f"grid has the key {quoted(key)}; keys are arguments' names, and none of "
                 f"{', '.join(WORDS)}"
             )
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InvalidInput(f"grid[{key!r}] is {values!r}; it must be a list of values")
+            raise InvalidInput(
+                f"grid[{quoted(key)}] is {quoted(values)}; it must be a list of values"
+            )
         found[key] = [_value(key, value) for value in values]
         if not found[key]:
-            raise InvalidInput(f"grid[{key!r}] is empty; give at least one value")
+            raise InvalidInput(f"grid[{quoted(key)}] is empty; give at least one value")
         if len(set(found[key])) < len(found[key]):
-            raise InvalidInput(f"grid[{key!r}] has a value twice: {found[key]}; give each once")
+            raise InvalidInput(
+                f"grid[{quoted(key)}] has a value twice: {found[key]}; give each once"
+            )
         kind_of(key, found[key])
     return found
 
@@ -50,7 +54,8 @@ def _value(key: str, value: Any) -> Any:
     if isinstance(plain, bool | str | int) or (isinstance(plain, float) and math.isfinite(plain)):
         return plain
     raise InvalidInput(
-        f"grid[{key!r}] has {value!r}; values must be finite numbers, words, or tuples of them"
+        f"grid[{quoted(key)}] has {quoted(value)}; values must be finite numbers, words, or tuples "
+        "of them"
     )
 
 
@@ -58,7 +63,7 @@ def kind_of(key: str, values: Iterable[Any]) -> str:
     """What a key's values are, all of them: number, truth value or word."""
     kinds = sorted({_kind(shown(value)) for value in values})
     if len(kinds) > 1:
-        raise InvalidInput(f"grid[{key!r}] has values of several kinds: {', '.join(kinds)}")
+        raise InvalidInput(f"grid[{quoted(key)}] has values of several kinds: {', '.join(kinds)}")
     return kinds[0]
 
 
@@ -92,7 +97,7 @@ def check_analysis(name: str, analysis: Any) -> None:
     """Raise InvalidInput if it is a model's class, where a model is wanted."""
     if isinstance(analysis, type) and hasattr(analysis, "fit"):
         raise InvalidInput(
-            f"analysis {name!r} is a class; give a model of it, as bdp.{analysis.__name__}()"
+            f"analysis {quoted(name)} is a class; give a model of it, as bdp.{analysis.__name__}()"
         )
 
 
@@ -101,5 +106,5 @@ def check_cell(plan: Plan, cell: Cell) -> None:
     try:
         plan.made(cell)
     except InvalidInput as error:
-        where = ", ".join(f"{name}={value!r}" for name, value in cell.keys)
-        raise InvalidInput(f"synthesizer {cell.synthesizer!r} at {where}: {error}") from error
+        where = ", ".join(f"{name}={quoted(value)}" for name, value in cell.keys)
+        raise InvalidInput(f"synthesizer {quoted(cell.synthesizer)} at {where}: {error}") from error

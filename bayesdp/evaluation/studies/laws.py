@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.cells import Simulated
 
 
 def bernoulli(generator: np.random.Generator, n: int, p: float) -> Simulated:
     """Records of 0 and 1; the truth is "p"."""
-    check_at_least_one("n", n)
+    n = check_at_least_one("n", n)
     if not is_number(p) or not 0 <= p <= 1:
-        raise InvalidInput(f"p is {p!r}; it must be a number from 0 to 1")
+        raise InvalidInput(f"p is {quoted(p)}; it must be a number from 0 to 1")
     return Simulated(generator.binomial(1, p, n), {"p": p})
 
 
@@ -29,13 +29,15 @@ def normal(
     high: float = np.inf,
 ) -> Simulated:
     """Normal records, those beyond [low, high] moved to its ends; the truths "mu" and "sigma"."""
-    check_at_least_one("n", n)
+    n = check_at_least_one("n", n)
     if not is_number(mean) or not is_number(sd) or not sd > 0 or not np.isfinite([mean, sd]).all():
         raise InvalidInput(
-            f"mean is {mean!r} and sd is {sd!r}; they must be finite, and sd positive"
+            f"mean is {quoted(mean)} and sd is {quoted(sd)}; they must be finite, and sd positive"
         )
     if not low < high:
-        raise InvalidInput(f"low is {low!r} and high is {high!r}; low must be below high")
+        raise InvalidInput(
+            f"low is {quoted(low)} and high is {quoted(high)}; low must be below high"
+        )
     records = np.clip(generator.normal(mean, sd, n), low, high)
     return Simulated(records, {"mu": mean, "sigma": sd})
 
@@ -44,12 +46,12 @@ def categories(generator: np.random.Generator, n: int, probabilities: Sequence[f
     """Records in a column "category" of 0, 1 and so on; the truths are "theta[0]", "theta[1]"."""
     import pandas as pd
 
-    check_at_least_one("n", n)
+    n = check_at_least_one("n", n)
     p: Any = probabilities
     fine = isinstance(p, list | tuple) and len(p) > 1 and all(is_number(x) and x >= 0 for x in p)
     if not fine or abs(sum(p) - 1) > 1e-9:
         raise InvalidInput(
-            f"probabilities is {p!r}; it must be two or more numbers from 0 that add up to 1"
+            f"probabilities is {quoted(p)}; it must be two or more numbers from 0 that add up to 1"
         )
     records = generator.choice(len(p), n, p=np.asarray(p) / sum(p))
     return Simulated(

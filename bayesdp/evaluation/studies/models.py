@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.checks import keep
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
@@ -52,7 +53,7 @@ class ModelAnalysis:
                 f"model is a {type(self.model).__name__}, which has no fit(release); give a model, "
                 "as bdp.BinomialModel()"
             )
-        check_level(self.level)
+        keep(self, level=check_level(self.level))
         if self.options is not None and "seed" in self.options:
             raise InvalidInput("options has a seed; a study gives each replicate its own")
 

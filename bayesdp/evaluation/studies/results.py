@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_path
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.store import NOTE, Store, read_manifest
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResul
     keys = tuple(read_manifest(folder)["keys"])
     table = Store(folder, keys).table()
     if table is None:
-        raise InvalidInput(f"{str(folder)!r} has no results yet; run the study")
+        raise InvalidInput(f"{quoted(folder)} has no results yet; run the study")
     if units is not None:
         table = table.filter([unit in units for unit in table["unit"].to_pylist()])
     # Numbers that only rows left out have are missing here, which isn't the same as NaN.

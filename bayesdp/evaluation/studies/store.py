@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayesdp._version import __version__
-from bayesdp.errors import InvalidInput, StudyStopped
+from bayesdp.errors import InvalidInput, StudyStopped, quoted
 from bayesdp.evaluation.studies.identity import fingerprint
 from bayesdp.storage import whole_file
 
@@ -149,9 +149,9 @@ def opened(
     from filelock import FileLock, Timeout
 
     if not folder.parent.is_dir():
-        raise InvalidInput(f"folder {str(folder.parent)!r} doesn't exist; create it first")
+        raise InvalidInput(f"folder {quoted(folder.parent)} doesn't exist; create it first")
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"out is {str(folder)!r}, which is no folder; choose another name")
+        raise InvalidInput(f"out is {quoted(folder)}, which is no folder; choose another name")
     _check_contents(folder)
     try:
         folder.mkdir(exist_ok=True)
@@ -159,10 +159,10 @@ def opened(
         lock.acquire(timeout=0)
     except Timeout as error:
         raise StudyStopped(
-            f"another process is running the study in {str(folder)!r}; wait for it, or end it"
+            f"another process is running the study in {quoted(folder)}; wait for it, or end it"
         ) from error
     except OSError as error:
-        raise InvalidInput(f"nothing can be written in {str(folder)!r} ({_why(error)})") from error
+        raise InvalidInput(f"nothing can be written in {quoted(folder)} ({_why(error)})") from error
     try:
         for name in ("part-", f"{RESULTS}-", f"{MANIFEST}-"):
             for remains in folder.glob(f".{name}*"):
@@ -181,7 +181,7 @@ def _check_contents(folder: Path) -> None:
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if MANIFEST not in names and any(not name.startswith(".") for name in names):
         raise InvalidInput(
-            f"{str(folder)!r} holds other things and no study; choose another folder"
+            f"{quoted(folder)} holds other things and no study; choose another folder"
         )
 
 
@@ -196,13 +196,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{str(folder)!r} has no readable {MANIFEST}: no study's") from error
+    except (OSError, ValueError):
+        raise InvalidInput(f"{quoted(folder)} has no readable {MANIFEST}: no study's") from None
     if not isinstance(found, dict) or found.get("kind") != _KIND:
-        raise InvalidInput(f"{str(path)!r} is not of a study")
+        raise InvalidInput(f"{quoted(path)} is not of a study")
     if found.get("version") != _VERSION:
         raise InvalidInput(
-            f"{str(path)!r} has version {found.get('version')!r}; this bayesdp reads {_VERSION}"
+            f"{quoted(path)} has version {quoted(found.get('version'))}; this bayesdp reads "
+            f"{_VERSION}"
         )
     return found
 
@@ -223,7 +224,7 @@ def _agree(
             other.append(f"the grid's keys, {', '.join(earlier['keys'])}")
         if other:
             raise InvalidInput(
-                f"{str(folder)!r} holds results of another study: it differs in "
+                f"{quoted(folder)} holds results of another study: it differs in "
                 f"{'; '.join(other)}. Nothing there was changed; choose another folder"
             )
     manifest = {
@@ -268,10 +269,10 @@ def _read(path: Path, columns: list[str] | None) -> pa.Table:
         names = pq.read_schema(path).names
         return pq.read_table(path, columns=None if columns is None else
                              [name for name in columns if name in names])  # fmt: skip
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError):
         raise InvalidInput(
-            f"{str(path)!r} can't be read; if you delete it, its replicates are computed again"
-        ) from error
+            f"{quoted(path)} can't be read; if you delete it, its replicates are computed again"
+        ) from None
 
 
 @contextmanager
@@ -280,7 +281,7 @@ def _disk(folder: Path) -> Iterator[None]:
         yield
     except (OSError, InvalidInput) as error:
         raise StudyStopped(
-            f"results can't be written to {str(folder)!r} ({_why(error)}); those written earlier "
+            f"results can't be written to {quoted(folder)} ({_why(error)}); those written earlier "
             "are kept: make room, and run the study again"
         ) from error
 

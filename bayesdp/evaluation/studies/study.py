@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one, check_called, check_flag, check_path
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import (
+    check_at_least,
+    check_at_least_one,
+    check_called,
+    check_flag,
+    check_path,
+    keep,
+)
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.studies.calls import named, taken
 from bayesdp.evaluation.studies.cells import (
     Cell,
@@ -36,7 +43,6 @@ from bayesdp.evaluation.studies.progress import Progress, told
 from bayesdp.evaluation.studies.results import StudyResults, results_of
 from bayesdp.evaluation.studies.runner import WorkerDied, packed, run_tasks
 from bayesdp.evaluation.studies.store import Row, opened
-from bayesdp.mechanisms.randomness import reproducible
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -108,12 +114,11 @@ class Study:
     _grid: dict[str, list[Any]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_at_least_one("replicates", self.replicates)
+        keep(self, replicates=check_at_least_one("replicates", self.replicates))
         check_data(self.data)
         if self.public is not None:
             check_flag("public", self.public)
-        with reproducible(self.seed):  # refuses a bad seed
-            pass
+        keep(self, seed=check_at_least("seed", self.seed, 0))
         grid = checked_grid(self.grid)
         synthesizers = named("synthesizers", self.synthesizers)
         analyses = {
@@ -122,7 +127,7 @@ class Study:
         }
         for name, analysis in analyses.items():
             check_analysis(name, analysis)
-            taken(f"analysis {name!r}", analysis, 1, ["generator", "data"])
+            taken(f"analysis {quoted(name)}", analysis, 1, ["generator", "data"])
         simulated = callable(self.data)
         of_data = taken("data", self.data, 1, grid) if simulated else []
         concerned = {
@@ -256,7 +261,7 @@ class Study:
 
 
 def _keys_of(name: str, maker: Any, grid: Mapping[str, Any]) -> list[str]:
-    return [] if is_synthesizer(maker) else taken(f"synthesizer {name!r}", maker, 0, grid)
+    return [] if is_synthesizer(maker) else taken(f"synthesizer {quoted(name)}", maker, 0, grid)
 
 
 def _died(unit: Unit) -> list[Row]:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bayesdp.engines import exact
-from bayesdp.engines.draws import check_sampling, check_seed
+from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.binomial_naive import naive_posterior
 from bayesdp.inference.counts.binomial_weights import (
     check_weights,
@@ -209,7 +209,8 @@ class BinomialModel:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        counts = {"draws": draws, "chains": chains, "warmup": warmup}
+        draws, chains, warmup, seed = check_sampling(seed, **counts).values()
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
         reason = "asked for"
@@ -236,10 +237,8 @@ class BinomialModel:
                 )
             drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
         else:
-            raise InvalidInput(
-                f"engine is {engine!r}; it must be 'auto', 'exact', 'augmentation', 'pymc' or "
-                "'stan'"
-            )
+            engines = "'auto', 'exact', 'augmentation', 'pymc' or 'stan'"
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be {engines}")
         noises = noises_of_counts(parts_of(release), self.weights, self.n)
         about = {**self._about, "verdict": verdict_on(drawn, noises)}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about)
@@ -253,7 +252,7 @@ class BinomialModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; shaped as `fit`'s."""
-        check_seed(seed)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         drawn = exact.sample(
             self._naive_posteriors(release),
             draws=draws,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, value_of
 from bayesdp.release import Part
 
@@ -28,7 +28,7 @@ def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
     records = records["value"] if "value" in (records.dtype.names or ()) else records
     if records.dtype.kind not in "biuf" or not np.isin(records, (0, 1)).all():
         raise InvalidInput(
-            f"mechanism {part.mechanism.name!r} released numbers that aren't 0/1 records, so "
+            f"mechanism {quoted(part.mechanism.name)} released numbers that aren't 0/1 records, so "
             "nobody can take them for real data: there is no naive posterior"
         )
     ones = float(records.sum())

@@ -29,7 +29,7 @@ from scipy import special
 from bayesdp.checks import check_at_least_one, is_number
 from bayesdp.engines.enumeration import Cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.release import Part
@@ -47,13 +47,13 @@ def check_weights(weights: Any, name: str = "weights", *, n: Any = None) -> Any:
         raise InvalidInput("n is given, but weights say how many records there are; leave n out")
     good = isinstance(weights, Mapping) and len(weights) > 0
     if good and all(isinstance(each, Mapping) for each in weights.values()):
-        return {g: check_weights(each, f"weights[{g!r}]") for g, each in weights.items()}
+        return {g: check_weights(each, f"weights[{quoted(g)}]") for g, each in weights.items()}
     if not good or not all(is_number(w) and 0 < w < math.inf for w in weights):
         raise InvalidInput(
-            f"{name} is {weights!r}; it must say how many records have each weight, as "
+            f"{name} is {quoted(weights)}; it must say how many records have each weight, as "
             "{1.0: 120, 2.5: 40}, weights positive and finite; or that of each group, by its label"
         )
-    counts = {float(w): check_at_least_one(f"{name}[{w!r}]", k) for w, k in weights.items()}
+    counts = {float(w): check_at_least_one(f"{name}[{quoted(w)}]", k) for w, k in weights.items()}
     vectors = math.prod(k + 1 for k in counts.values())
     if vectors > _MOST_VECTORS:
         raise InvalidInput(
@@ -71,8 +71,8 @@ def weights_of(weights: Any, group: Any) -> Weights:
         return found
     if group not in weights:
         raise InvalidInput(
-            f"weights are of the groups {list(weights)}, but the release has {group!r}; give each "
-            "group's"
+            f"weights are of the groups {list(weights)}, but the release has {quoted(group)}; give "
+            "each group's"
         )
     own: Weights = weights[group]
     return own
@@ -177,9 +177,9 @@ def check_noise(mechanism: Any, weights: Weights, n: int) -> None:
     """Raise InvalidInput unless it adds noise to a count of ones with these weights."""
     if not is_noisy_count(mechanism):
         raise InvalidInput(
-            f"the model has weights, but the release's mechanism {mechanism.name!r} doesn't add "
-            "noise to a weighted count of ones; with weights a BinomialModel takes one number by "
-            "LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
+            f"the model has weights, but the release's mechanism {quoted(mechanism.name)} doesn't "
+            "add noise to a weighted count of ones; with weights a BinomialModel takes one number "
+            "by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
             "DiscreteGaussianMechanism"
         )
     if mechanism.n is not None and mechanism.n != n:
@@ -190,14 +190,14 @@ def check_noise(mechanism: Any, weights: Weights, n: int) -> None:
     largest, total = weights[-1][0], sum(w * k for w, k in weights)
     if mechanism.sensitivity < largest:
         raise InvalidInput(
-            f"the release's sensitivity is {mechanism.sensitivity!r}, but a record of weight "
-            f"{largest!r} moves the weighted count by that much: the release was of other numbers, "
-            "or its promise doesn't hold; release with the largest weight as sensitivity"
+            f"the release's sensitivity is {quoted(mechanism.sensitivity)}, but a record of weight "
+            f"{quoted(largest)} moves the weighted count by that much: the release was of other "
+            "numbers, or its promise doesn't hold; release with the largest weight as sensitivity"
         )
     if mechanism.whole and any(w != int(w) for w, _ in weights):
         raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} adds noise to whole numbers, but the "
-            "weights aren't whole; give the weights in the unit that was released"
+            f"the release's mechanism {quoted(mechanism.name)} adds noise to whole numbers, but "
+            "the weights aren't whole; give the weights in the unit that was released"
         )
     low, high = mechanism.ends
     if mechanism.bounding == "truncated" and (
@@ -205,5 +205,5 @@ def check_noise(mechanism: Any, weights: Weights, n: int) -> None:
     ):
         raise InvalidInput(
             f"the release's noise keeps the number within {mechanism.bounds}, but weighted counts "
-            f"are from 0 to {total!r}; release within bounds that hold them"
+            f"are from 0 to {quoted(total)}; release within bounds that hold them"
         )

@@ -25,7 +25,7 @@ from bayesdp.checks import is_number
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.pooled_proportions import given_proportions
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.result import inference_data
@@ -81,7 +81,7 @@ class HierarchicalBinomialModel:
         object.__setattr__(self, "prior", check_prior(self.prior))
         c = self.concentration
         if not (is_number(c) and 0 < c < math.inf):
-            raise InvalidInput(f"concentration is {c!r}; it must be a positive finite number")
+            raise InvalidInput(f"concentration is {quoted(c)}; it must be a positive finite number")
         object.__setattr__(self, "concentration", float(c))
 
     def fit(
@@ -129,7 +129,7 @@ class HierarchicalBinomialModel:
             If chains haven't mixed.
         """
         if engine not in ("auto", "marginal"):
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'marginal'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'marginal'")
         options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         known = self.known(release)
         reason = "asked for"

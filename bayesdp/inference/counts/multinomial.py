@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
 from bayesdp.engines.count_vectors import CountPosterior
-from bayesdp.engines.draws import check_sampling, check_seed
+from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import multinomial_engines as engines
 from bayesdp.inference.result import inference_data
@@ -76,8 +76,9 @@ class MultinomialModel:
         good = isinstance(prior, Sequence | np.ndarray) and len(prior) >= 2
         if not good or not all(is_number(a) and 0 < a < math.inf for a in prior):
             raise InvalidInput(
-                f"prior is {prior!r}; it must be a positive finite number for each of 2 categories "
-                "or more, the parameters of a Dirichlet distribution, for example (1, 1, 1)"
+                f"prior is {quoted(prior)}; it must be a positive finite number for each of 2 "
+                "categories or more, the parameters of a Dirichlet distribution, for example (1, "
+                "1, 1)"
             )
         object.__setattr__(self, "prior", tuple(map(float, prior)))
         if self.n is not None:
@@ -117,7 +118,7 @@ class MultinomialModel:
         """
         if category not in range(len(self.prior)):
             raise InvalidInput(
-                f"category is {category!r}; it must be from 0 to {len(self.prior) - 1}"
+                f"category is {quoted(category)}; it must be from 0 to {len(self.prior) - 1}"
             )
         x, n, weights = self.counts(release).marginal(category)
         a = self.prior[category]
@@ -132,9 +133,9 @@ class MultinomialModel:
         found = engines.exact_counts(parts, self.prior, self.sizes_of(parts))
         if found is None:
             raise InvalidInput(
-                f"mechanism {parts[0].mechanism.name!r} at this size has no exact posterior: its "
-                "law isn't a product over the categories, and there are too many counts to list "
-                "all; use fit(), which samples it"
+                f"mechanism {quoted(parts[0].mechanism.name)} at this size has no exact posterior: "
+                "its law isn't a product over the categories, and there are too many counts to "
+                "list all; use fit(), which samples it"
             )
         return found
 
@@ -192,7 +193,9 @@ class MultinomialModel:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         parts = [(each, self.sizes_of(each)) for each in parts_of(release)]
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         run, reason = engines.chosen(engine, parts, self.prior)
@@ -230,7 +233,7 @@ class MultinomialModel:
         InvalidInput
             If what was released are no counts.
         """
-        check_seed(seed)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         found = [np.array([self._naive_counts(part)]) for part in release.parts]
         drawn = engines.sample_dirichlet(found, self.prior, draws=draws, chains=chains, seed=seed)
         return self._result(drawn, release, "naive: takes the copies for real data")
@@ -245,8 +248,8 @@ class MultinomialModel:
         counts = outputs.sum(axis=0) if synthetic else outputs.mean(axis=0)
         if np.any(counts < 0) or getattr(part.mechanism, "method", "").startswith("parameter"):
             raise InvalidInput(
-                f"mechanism {part.mechanism.name!r} released numbers that aren't counts, so nobody "
-                "can take them for real data: there is no naive posterior"
+                f"mechanism {quoted(part.mechanism.name)} released numbers that aren't counts, so "
+                "nobody can take them for real data: there is no naive posterior"
             )
         return np.asarray(counts, dtype=np.float64)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.count_vectors import CountPosterior, Factored
 from bayesdp.engines.draws import Draws
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts import multinomial_release as law
 from bayesdp.inference.counts.multinomial_response import Responses, listed_binary, responses
 from bayesdp.mechanisms.counts.category_laws import dirichlet_logpdf
@@ -72,13 +72,13 @@ def chosen(engine: str, parts: Parts, prior: Prior) -> tuple[str, str]:
         return engine, _REASONS[engine]
     if engine not in ("exact", "gibbs", "marginal", "augmentation", "pymc", "stan"):
         raise InvalidInput(
-            f"engine is {engine!r}; it must be 'auto', 'exact', 'gibbs', 'marginal', "
+            f"engine is {quoted(engine)}; it must be 'auto', 'exact', 'gibbs', 'marginal', "
             "'augmentation', 'pymc' or 'stan'"
         )
     if engine in ("marginal", "pymc", "stan") and not responding:
         raise InvalidInput(
-            f"engine is {engine!r}, but the latent counts of this release are whole numbers that "
-            "don't sum out of its law; use engine='auto', 'exact', 'gibbs' or 'augmentation'"
+            f"engine is {quoted(engine)}, but the latent counts of this release are whole numbers "
+            "that don't sum out of its law; use engine='auto', 'exact', 'gibbs' or 'augmentation'"
         )
     return engine, "asked for"
 
@@ -219,8 +219,8 @@ def _product(
     if not any(law.is_modips(part.mechanism) for part in parts):
         name = parts[0].mechanism.name
         raise InvalidInput(
-            f"mechanism {name!r} has no law in products over the categories, which Gibbs sampling "
-            "needs; take another method of release, or fewer records"
+            f"mechanism {quoted(name)} has no law in products over the categories, which Gibbs "
+            "sampling needs; take another method of release, or fewer records"
         )
     mixture = law.mixed(parts, prior, sizes)
     return mixture.base, mixture

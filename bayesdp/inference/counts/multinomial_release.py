@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.engines.count_vectors import Factored, Listed, holds
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_laws import CONJUGATE, one_draw
 from bayesdp.inference.exact_release import exact_windows, hidden_counts, is_exact
 from bayesdp.inference.noisy_cells import one_cell, possible, reached
@@ -128,8 +128,8 @@ def check_categories(mechanism: Any, k: int) -> None:
         found = mechanism.dimension
     else:
         raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise counts of categories; "
-            f"a MultinomialModel takes {TAKES}; {instead(mechanism)}"
+            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise counts of "
+            f"categories; a MultinomialModel takes {TAKES}; {instead(mechanism)}"
         )
     if found != k:
         raise InvalidInput(

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import poisson_release
 from bayesdp.inference.counts.poisson_release import Known
@@ -81,11 +81,12 @@ class PoissonModel:
             given = tuple(self.expected)
             if not given or not all(is_number(e) and 0 <= e < math.inf for e in given):
                 raise InvalidInput(
-                    f"expected is {given!r}; it must hold a finite number of at least 0 an area"
+                    f"expected is {quoted(given)}; it must hold a finite number of at least 0 an "
+                    "area"
                 )
             object.__setattr__(self, "expected", tuple(map(float, given)))
         if self.n is not None:
-            check_at_least_one("n", self.n, "or None if the release says it")
+            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def fit(
         self,
@@ -142,7 +143,7 @@ class PoissonModel:
                 else "counts are independent given what was released, so independent draws exist"
             )
         if chosen not in ("exact", "gibbs"):
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'gibbs'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'exact' or 'gibbs'")
         if chosen == "exact" and tied:
             raise InvalidInput(
                 "engine is 'exact', but a known number of events, or copies with a fixed total, "

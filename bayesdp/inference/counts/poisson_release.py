@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bayesdp.engines.count_vectors import holds
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact
 from bayesdp.inference.noisy_cells import range_of
 from bayesdp.inference.observed_elements import (
@@ -190,9 +190,9 @@ def _elements(part: Part, guess: float) -> list[Element]:
     if is_exact(part.mechanism):
         return exact_elements(part)
     raise InvalidInput(
-        f"the release's mechanism {part.mechanism.name!r} doesn't randomise counts of events by "
-        "area; a PoissonModel takes Poisson-gamma copies, exact counts, and noise on a vector of "
-        "counts (LaplaceMechanism, GaussianMechanism and their discrete forms, "
+        f"the release's mechanism {quoted(part.mechanism.name)} doesn't randomise counts of events "
+        "by area; a PoissonModel takes Poisson-gamma copies, exact counts, and noise on a vector "
+        "of counts (LaplaceMechanism, GaussianMechanism and their discrete forms, "
         f"PerturbedHistogram); {instead(part.mechanism)}"
     )
 

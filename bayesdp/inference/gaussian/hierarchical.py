@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.pooled_means import given_means
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.pooled_release import (
     Group,
     check_groups,
@@ -91,17 +91,18 @@ class HierarchicalGaussianModel:
         object.__setattr__(self, "spread", check_positive("spread", self.spread, "records' unit"))
         if (self.sd is None) == (self.variance is None):
             raise InvalidInput(
-                f"sd is {self.sd!r} and variance is {self.variance!r}; give one: the records' "
-                "standard deviation if it is known, else (a, b) of the prior of its square"
+                f"sd is {quoted(self.sd)} and variance is {quoted(self.variance)}; give one: the "
+                "records' standard deviation if it is known, else (a, b) of the prior of its "
+                "square"
             )
         if self.sd is not None:
             object.__setattr__(self, "sd", check_positive("sd", self.sd, "records' unit"))
         if self.variance is not None:
             object.__setattr__(self, "variance", _checked_variance(self.variance))
         if self.statistic not in ("mean", "sum"):
-            raise InvalidInput(f"statistic is {self.statistic!r}; it must be 'mean' or 'sum'")
+            raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
-            check_at_least_one("n", self.n, "or None if the release says it")
+            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def fit(
         self,
@@ -152,7 +153,9 @@ class HierarchicalGaussianModel:
             If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
         """
         if engine not in ("auto", "marginal", "pymc"):
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'marginal' or 'pymc'")
+            raise InvalidInput(
+                f"engine is {quoted(engine)}; it must be 'auto', 'marginal' or 'pymc'"
+            )
         options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
         check_groups(releases_of(release)[0])
         if self.sd is None and engine == "marginal":
@@ -266,6 +269,6 @@ def _checked_variance(variance: Any) -> tuple[float, float]:
         _, a, b = checked_prior((0.0, *variance), ("m0", "a", "b"))
     except (InvalidInput, TypeError):
         raise InvalidInput(
-            f"variance is {variance!r}; it must be (a, b), both positive and finite"
+            f"variance is {quoted(variance)}; it must be (a, b), both positive and finite"
         ) from None
     return a, b

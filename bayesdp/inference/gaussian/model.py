@@ -21,12 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines import exact
-from bayesdp.engines.draws import Draws, check_sampling, check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, posterior_given
 from bayesdp.inference.gaussian import mean as gaussian_mean
 from bayesdp.inference.gaussian import pair as gaussian_pair
@@ -108,9 +108,9 @@ class GaussianModel:
             names = ("m0", "s0") if self.sd is not None else ("m0", "k", "a", "b")
             object.__setattr__(self, "prior", checked_prior(self.prior, names))
         if self.statistic not in ("mean", "sum"):
-            raise InvalidInput(f"statistic is {self.statistic!r}; it must be 'mean' or 'sum'")
+            raise InvalidInput(f"statistic is {quoted(self.statistic)}; it must be 'mean' or 'sum'")
         if self.n is not None:
-            check_at_least_one("n", self.n, "or None if the release says it")
+            keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def posterior(self, release: Releases) -> Posterior:
         """The exact posterior of mu, or of mu and sigma.
@@ -247,7 +247,8 @@ class GaussianModel:
         UserWarning
             If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        counts = {"draws": draws, "chains": chains, "warmup": warmup}
+        draws, chains, warmup, seed = check_sampling(seed, **counts).values()
         options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
         reason = "asked for"
         if engine in ("auto", "exact"):
@@ -264,7 +265,7 @@ class GaussianModel:
             one = only_one(release, engine)
             drawn = pymc.sample(self.pymc_model(one), **options, **nuts)
         else:
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'exact' or 'pymc'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'exact' or 'pymc'")
         return self._result(drawn, release, reason)
 
     def fit_naive(
@@ -276,14 +277,10 @@ class GaussianModel:
         seed: int | None = None,
     ) -> az.InferenceData:
         """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
-        check_seed(seed)
-        drawn = exact.sample_mixtures(
-            self._naive_posteriors(release),
-            draws=draws,
-            chains=chains,
-            seed=seed,
-            scalar=release.by is None,
-        )
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
+        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
+        mixtures = self._naive_posteriors(release)
+        drawn = exact.sample_mixtures(mixtures, scalar=release.by is None, **options)
         return self._result(drawn, release, "naive: takes the copies for real data")
 
     def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.engines.pymc_gaussian import Observed
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
 from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.release import Part
@@ -42,7 +42,7 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
     if not is_smooth(mechanism):
         raise InvalidInput(
             f"engine is 'pymc', which samples from noise on real numbers and from modips copies, "
-            f"but this release is by {mechanism.name!r}; use engine='exact'"
+            f"but this release is by {quoted(mechanism.name)}; use engine='exact'"
         )
     sums = statistic == "sum"
     if isinstance(mechanism, ModipsSBS):

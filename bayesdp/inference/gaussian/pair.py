@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.windows import shared, within
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 
@@ -201,8 +201,8 @@ def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[Ends, Ends]:
     u_high = min(math.log(b) + 60 / a + 60 / h, math.log(high))
     if u_high > _MOST_LOG:
         raise InvalidInput(
-            f"all outputs are at an upper bound, and a = {a!r} of the prior leaves sigma free "
-            "beyond any number; give a prior with a larger a, for example 2"
+            f"all outputs are at an upper bound, and a = {quoted(a)} of the prior leaves sigma "
+            "free beyond any number; give a prior with a larger a, for example 2"
         )
     if low > 0 and math.log(low) >= u_high:  # the prior is of smaller ones
         u_high = math.log(high)

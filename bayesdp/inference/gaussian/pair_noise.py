@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.mean import ends_of
 from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.windows import within
@@ -23,8 +23,8 @@ def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) 
     """From noisy (mean, variance) or (sum, sum of squares), each with the noise of `cell`."""
     if cell.scale < _COARSEST * cell.step:
         raise InvalidInput(
-            f"the noise has scale {cell.scale!r} on a lattice of step {cell.step!r}, too coarse "
-            "for the quadrature over a mean and a variance; give sd, if it is known"
+            f"the noise has scale {quoted(cell.scale)} on a lattice of step {quoted(cell.step)}, "
+            "too coarse for the quadrature over a mean and a variance; give sd, if it is known"
         )
     outputs = np.array(part.outputs, dtype=np.float64)
     reach = _FAR * cell.scale

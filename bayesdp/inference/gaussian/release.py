@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from, noise_from_moments
 from bayesdp.inference.exact_release import checked_value, is_exact
 from bayesdp.inference.gaussian.mean import (
@@ -86,8 +86,8 @@ def family_of(mechanism: ModipsSBS | ModipsGrid) -> Gaussian:
 def unlike(mechanism: Any) -> InvalidInput:
     """That the model has no law for a mechanism."""
     return InvalidInput(
-        f"the release's mechanism {mechanism.name!r} doesn't randomise what a GaussianModel can "
-        f"read; it takes {TAKES}; {instead(mechanism)}"
+        f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a GaussianModel "
+        f"can read; it takes {TAKES}; {instead(mechanism)}"
     )
 
 
@@ -131,8 +131,8 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
     if isinstance(mechanism, ModipsGrid):
         if mechanism.method != "sdd":
             raise InvalidInput(
-                f"the copies are by {mechanism.method!r}, whose law is intractable; analyse each "
-                "copy as data and combine the results with bdp.combine"
+                f"the copies are by {quoted(mechanism.method)}, whose law is intractable; analyse "
+                "each copy as data and combine the results with bdp.combine"
             )
         size_of(part, n)
         return seen_through_cells(part, mechanism, family_of(mechanism))
@@ -156,8 +156,8 @@ def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
         size_of(part, n)
         if family.sd is not None:
             raise InvalidInput(
-                f"the copies are of records whose standard deviation was known, {family.sd!r}, and "
-                "tell nothing of it; give the model sd"
+                "the copies are of records whose standard deviation was known, "
+                f"{quoted(family.sd)}, and tell nothing of it; give the model sd"
             )
         return pair_through_copies(part, mechanism, family)
     if not is_noise(mechanism):
@@ -283,7 +283,7 @@ def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
     good = good and all(is_number(v) and math.isfinite(v) for v in prior)
     if not good or min(prior[1:]) <= 0:
         raise InvalidInput(
-            f"prior is {prior!r}; it must be ({', '.join(names)}), all finite and all but m0 "
+            f"prior is {quoted(prior)}; it must be ({', '.join(names)}), all finite and all but m0 "
             "positive"
         )
     return tuple(map(float, prior))

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.engines.draws import Draws, check_seed
-from bayesdp.errors import InvalidInput
+from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
 from bayesdp.networks.dyad_table import check_dyadwise
@@ -70,8 +69,8 @@ class BetaModel:
         one = isinstance(self.prior, Normal) and np.ndim(self.prior.mean) == np.ndim(self.prior.sd)
         if not one or np.ndim(self.prior.mean):
             raise InvalidInput(
-                f"prior is {self.prior!r}; it must be a Normal(mean, sd) of two numbers, the same "
-                "for all nodes"
+                f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd) of two numbers, the "
+                "same for all nodes"
             )
 
     def fit(
@@ -195,9 +194,7 @@ class BetaModel:
         reason: str,
         **options: Any,
     ) -> az.InferenceData:
-        for name in ("draws", "chains", "warmup"):
-            check_at_least_one(name, options[name])
-        check_seed(options["seed"])
+        options |= check_sampling(**{n: options[n] for n in ("seed", "draws", "chains", "warmup")})
         if engine == "stan":
             from bayesdp.engines import stan
 
@@ -208,7 +205,7 @@ class BetaModel:
 
             drawn = pymc.sample(beta_model(data), variables=["beta"], **options)
         else:
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'pymc' or 'stan'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'pymc' or 'stan'")
         named = _by_node(drawn, nodes)
         return network_inference_data(
             named,

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.engines.draws import Draws, check_seed
-from bayesdp.errors import InvalidInput
+from bayesdp.engines.draws import Draws, check_sampling, check_seed
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.ergm_exchange import sample_jointly, sample_observed
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
@@ -85,7 +84,7 @@ class ErgmModel:
     def __post_init__(self) -> None:
         parse(self.formula)
         if not isinstance(self.prior, Normal):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a Normal(mean, sd)")
+            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd)")
         check_constraint(self.constraint)
 
     def fit(
@@ -149,9 +148,9 @@ class ErgmModel:
             normalizing constant isn't known well enough, or auxiliary graphs don't forget where
             they start; if graphs of the model are nothing like the hidden ones.
         """
-        for name, value in (("draws", draws), ("chains", chains), ("warmup", warmup)):
-            check_at_least_one(name, value)
-        check_seed(seed)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         nodes, evidence = self._hidden(release)
         closed = ergm_dyads.is_closed(bind(self.formula, nodes), evidence)
         reason = "asked for"
@@ -169,8 +168,8 @@ class ErgmModel:
         if engine in ("pymc", "stan"):
             if not closed:
                 raise InvalidInput(
-                    f"engine is {engine!r}, but with {self.formula!r} from this release the hidden "
-                    "graph doesn't sum out; use engine='exchange', or 'auto'"
+                    f"engine is {quoted(engine)}, but with {quoted(self.formula)} from this "
+                    "release the hidden graph doesn't sum out; use engine='exchange', or 'auto'"
                 )
             drawn = ergm_dyads.sample_dyads(
                 self.formula, nodes, evidence, self.prior,
@@ -178,7 +177,7 @@ class ErgmModel:
             )  # fmt: skip
         else:
             raise InvalidInput(
-                f"engine is {engine!r}; it must be 'auto', 'exchange', 'pymc' or 'stan'"
+                f"engine is {quoted(engine)}; it must be 'auto', 'exchange', 'pymc' or 'stan'"
             )
         return self._result(drawn, nodes, release, reason)
 
@@ -202,7 +201,7 @@ class ErgmModel:
         InvalidInput
             If the release isn't of graphs.
         """
-        check_seed(seed)
+        seed = check_seed(seed)
         graphs = graphs_in(release)
         if not 0 <= copy < release.copies:
             raise InvalidInput(f"copy is {copy}; the release has {release.copies}, from 0")

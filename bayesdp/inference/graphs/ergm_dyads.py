@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from bayesdp.engines.draws import Draws
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.dyad_table import DyadTable, hidden_table, is_pairwise
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind
@@ -100,7 +100,7 @@ def sample_table(table: DyadTable, prior: Normal, *, engine: Engine, **options: 
         from bayesdp.engines import stan
 
         return stan.sample("ergm_dyads", stan_data(table, prior), **options)
-    raise InvalidInput(f"engine is {engine!r}; it must be 'pymc' or 'stan'")
+    raise InvalidInput(f"engine is {quoted(engine)}; it must be 'pymc' or 'stan'")
 
 
 def pymc_model(table: DyadTable, prior: Normal) -> Any:

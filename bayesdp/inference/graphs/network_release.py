@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.base import NetworkMechanism
 from bayesdp.networks.evidence import Evidence, together
@@ -21,8 +21,8 @@ def evidence_in(release: Release) -> Evidence:
     mechanism = release.mechanism
     if not isinstance(mechanism, NetworkMechanism):
         raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise a graph, so a model of "
-            f"graphs has no law for it; {instead(mechanism)}"
+            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a graph, so a "
+            f"model of graphs has no law for it; {instead(mechanism)}"
         )
     return together([mechanism.evidence(output) for output in release.outputs])
 
@@ -38,7 +38,7 @@ def graphs_in(release: Release) -> list[Network]:
     networks = [output for output in release.outputs if isinstance(output, Network)]
     if len(networks) < release.copies:
         raise InvalidInput(
-            f"mechanism {release.mechanism.name!r} released no graphs, so nobody can take them for "
-            "the real one: there is no naive posterior"
+            f"mechanism {quoted(release.mechanism.name)} released no graphs, so nobody can take "
+            "them for the real one: there is no naive posterior"
         )
     return networks

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
 from bayesdp.engines.log_linear_problem import Problem
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.design import (
     INTERCEPT,
     Design,
@@ -142,7 +142,7 @@ def engine_for(engine: str, obstacle: str) -> tuple[str, str]:
         engine = "gibbs" if obstacle else "hmc"
         return engine, _REASONS[engine].format(obstacle)
     if engine not in ("hmc", "gibbs"):
-        raise InvalidInput(f"engine is {engine!r}; it must be 'auto', 'hmc' or 'gibbs'")
+        raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'hmc' or 'gibbs'")
     if engine == "hmc" and obstacle:
         raise InvalidInput(
             f"engine is 'hmc', but the latent counts don't sum out: {obstacle}; use engine='auto' "
@@ -242,7 +242,7 @@ def marginal(idata: az.InferenceData, setting: Setting, columns: Sequence[str]) 
     names = [axis.name for axis in axes]
     wanted = [columns] if isinstance(columns, str) else list(columns)
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
-        raise InvalidInput(f"columns is {columns!r}; it must name some of {names}, each once")
+        raise InvalidInput(f"columns is {quoted(columns)}; it must name some of {names}, each once")
     p = _kept_probabilities(idata)
     whole = np.zeros((*p.shape[:2], setting.noisy.possible.size))
     whole[..., setting.noisy.possible.ravel()] = p

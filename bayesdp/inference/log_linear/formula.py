@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 Term = tuple[str, ...]
 
@@ -41,7 +41,7 @@ def terms_of(
         has an interaction without the terms that are within it.
     """
     if not isinstance(formula, str):
-        raise InvalidInput(f"formula is {formula!r}; it must be a text, {_NOTATION}")
+        raise InvalidInput(f"formula is {quoted(formula)}; it must be a text, {_NOTATION}")
     parser = _Parser(formula, columns or ())
     found = parser.sums()
     if parser.here < len(parser.tokens):
@@ -73,7 +73,7 @@ def _check_terms(
     absent = [name for name in columns if frozenset([name]) not in terms]
     if every and absent:
         raise InvalidInput(
-            f"formula is {formula!r}, without the column{'s' if len(absent) > 1 else ''} "
+            f"formula is {quoted(formula)}, without the column{'s' if len(absent) > 1 else ''} "
             f"{', '.join(map(repr, absent))}, which would make all categories there equally "
             f'likely; add "+ {" + ".join(absent)}"'
         )
@@ -81,8 +81,9 @@ def _check_terms(
         for name in sorted(term):
             if (within := term - {name}) and within not in terms:
                 raise InvalidInput(
-                    f"formula has {name_of_term(_in_order(term, columns))!r} without "
-                    f"{name_of_term(_in_order(within, columns))!r}; an interaction needs the terms "
+                    f"formula has {quoted(name_of_term(_in_order(term, columns)))} without "
+                    f"{quoted(name_of_term(_in_order(within, columns)))}; an interaction needs the "
+                    "terms "
                     f'that are within it: write "{"*".join(_in_order(term, columns))}"'
                 )
 
@@ -99,7 +100,7 @@ class _Parser:
             match = _TOKEN.match(formula, at)
             if match is None:
                 at += len(formula[at:]) - len(formula[at:].lstrip())
-                raise self._error(f"{formula[at]!r} isn't a part of formulas", at)
+                raise self._error(f"{quoted(formula[at])} isn't a part of formulas", at)
             kind = ("name", "number", "sign")[(match.lastindex or 1) - 1]
             self.tokens.append(
                 (kind, match[match.lastindex or 1], match.end() - len(match[0].lstrip()))
@@ -176,11 +177,11 @@ class _Parser:
         if self.here == len(self.tokens):
             return self._error(f"it ends where {expected} should be", len(self.formula.rstrip()))
         _, text, at = self.tokens[self.here]
-        return self._error(f"{text!r} stands where {expected} should be", at)
+        return self._error(f"{quoted(text)} stands where {expected} should be", at)
 
     def _error(self, what: str, at: int) -> InvalidInput:
         return InvalidInput(
-            f"formula is {self.formula!r}, and at position {at + 1} {what}; write it as in "
+            f"formula is {quoted(self.formula)}, and at position {at + 1} {what}; write it as in "
             f"Wilkinson's notation, {_NOTATION}"
         )
 

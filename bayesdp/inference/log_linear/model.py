@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.formula import terms_of
 from bayesdp.inference.several import Releases
@@ -91,11 +91,12 @@ class LogLinearModel:
     family: ClassVar[str] = "log_linear"
 
     def __post_init__(self) -> None:
+        plain(self)
         terms_of(self.formula)
         given = self.prior
         if isinstance(given, Mapping):
             for name, sd in given.items():
-                _check_positive(f"prior[{name!r}]", sd)
+                _check_positive(f"prior[{quoted(name)}]", sd)
         elif given is not None:
             _check_positive("prior", given)
         _check_positive("scale", self.scale)
@@ -103,7 +104,7 @@ class LogLinearModel:
         good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
         if not good or not is_number(pair[0]) or not math.isfinite(pair[0]):
             raise InvalidInput(
-                f"intercept is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
+                f"intercept is {quoted(pair)}; it must be a normal prior's mean and sd, as (0, 10)"
             )
         _check_positive("intercept[1]", pair[1])
         if self.n is not None:
@@ -259,6 +260,6 @@ class LogLinearModel:
 def _check_positive(name: str, value: Any) -> None:
     if not is_number(value) or not 0 < value < math.inf:
         raise InvalidInput(
-            f"{name} is {value!r}; it must be positive and finite, as noisy counts can fit an "
-            "infinite effect"
+            f"{name} is {quoted(value)}; it must be positive and finite, as noisy counts can fit "
+            "an infinite effect"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.log_linear_moves import NUMBERS, Released
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_release import is_noise
 from bayesdp.inference.noisy_cells import one_cell, range_of
 from bayesdp.inference.readers import instead
@@ -85,9 +85,9 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
         return _of_marginals(mechanism, part, categories, zeros)
     if not is_noise(mechanism):
         raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't add noise to a table's counts; a "
-            f"LogLinearModel takes {TAKES}; {instead(mechanism)}. For other synthetic tables, fit "
-            "your own estimator to each copy and combine the results by bdp.combine"
+            f"the release's mechanism {quoted(mechanism.name)} doesn't add noise to a table's "
+            f"counts; a LogLinearModel takes {TAKES}; {instead(mechanism)}. For other synthetic "
+            "tables, fit your own estimator to each copy and combine the results by bdp.combine"
         )
     axes = axes_of(mechanism, categories, mechanism.dimension)
     possible = _check_zeros(zeros, axes)
@@ -133,7 +133,7 @@ def axes_of(mechanism: Any, categories: Any, cells: int) -> tuple[Axis, ...]:
         return tuple(own)
     if not isinstance(categories, Mapping) or not categories:
         raise InvalidInput(
-            f"categories is {categories!r}, and the release doesn't say what its "
+            f"categories is {quoted(categories)}, and the release doesn't say what its "
             f"{cells} cells are; give each column's, in the order of the cells with "
             'the last moving fastest, for example {"age": ["young", "old"], "sex": ["f", "m"]}'
         )

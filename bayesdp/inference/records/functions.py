@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 
 Floats = NDArray[np.float64]
 
@@ -24,8 +24,8 @@ def check_compiled(name: str, function: Any, *arguments: str) -> None:
     wanted = f"{name}({', '.join(arguments)})"
     if not is_jitted(function):
         raise InvalidInput(
-            f"{name} is {function!r}, which isn't compiled; write @numba.njit on the line above "
-            f"its def, which must be of {wanted}"
+            f"{name} is {quoted(function)}, which isn't compiled; write @numba.njit on the line "
+            f"above its def, which must be of {wanted}"
         )
     found = inspect.signature(function.py_func)
     if len(found.parameters) != len(arguments):
@@ -104,7 +104,7 @@ def checked_shapes(parameters: Any) -> dict[str, tuple[int, ...]]:
         for name, shape in parameters.items()
     ):
         raise InvalidInput(
-            f"parameters is {parameters!r}; it must map names, but not 'n', to shapes, as "
+            f"parameters is {quoted(parameters)}; it must map names, but not 'n', to shapes, as "
             "{'mu': (), 'weights': (3,)}"
         )
     return dict(parameters)

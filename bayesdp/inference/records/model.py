@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
+from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_response import Responses
 from bayesdp.inference.records import chains as record_chains
 from bayesdp.inference.records.functions import (
@@ -127,7 +127,7 @@ class RecordModel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", checked_shapes(self.parameters))
-        check_at_least_one("record_size", self.record_size)
+        keep(self, record_size=check_at_least_one("record_size", self.record_size))
         check_compiled("start", self.start, "rng", "theta")
         counted = self.support is not None
         check_compiled(
@@ -137,9 +137,9 @@ class RecordModel:
         given, needed = ("record", "probabilities") if counted else ("probabilities", "record")
         if getattr(self, given) is not None or getattr(self, needed) is None:
             raise InvalidInput(
-                f"{needed} is {getattr(self, needed)!r} and {given} is {getattr(self, given)!r}; "
-                f"{'with' if counted else 'without'} a support the model takes `{needed}` and not "
-                f"`{given}`"
+                f"{needed} is {quoted(getattr(self, needed))} and {given} is "
+                f"{quoted(getattr(self, given))}; {'with' if counted else 'without'} a support the "
+                f"model takes `{needed}` and not `{given}`"
             )
         check_compiled(
             needed, getattr(self, needed), *(() if counted else ("rng",)), "theta", "out"
@@ -207,9 +207,11 @@ class RecordModel:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         if engine not in ("auto", "augmentation"):
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'augmentation'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'augmentation'")
         mechanism = release.mechanism
         sizes = self._sizes_of(mechanism)
         run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.engines import augmentation_laws as laws
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_response import Responses, patterns_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
@@ -137,8 +137,8 @@ def _(mechanism: ConjugateRelease, outputs: Any) -> AdditiveLaw:
 
 def _unlike(mechanism: Any) -> InvalidInput:
     return InvalidInput(
-        f"the release's mechanism {mechanism.name!r} isn't one whose law is known here as that of "
-        f"a sum over the records; data augmentation takes {TAKES}"
+        f"the release's mechanism {quoted(mechanism.name)} isn't one whose law is known here as "
+        f"that of a sum over the records; data augmentation takes {TAKES}"
     )
 
 

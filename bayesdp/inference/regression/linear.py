@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numba
 import numpy as np
 
+from bayesdp.checks import keep
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.chain import sample_moments
 from bayesdp.inference.regression.linear_read import Read, known_moments
 from bayesdp.inference.regression.linear_release import read
@@ -100,15 +101,17 @@ class LinearRegression:
 
     def __post_init__(self) -> None:
         if not isinstance(self.response, str) or not self.response:
-            raise InvalidInput(f"response is {self.response!r}; it must be the name of a column")
+            raise InvalidInput(
+                f"response is {quoted(self.response)}; it must be the name of a column"
+            )
         if self.predictors is not None:
             names = self.predictors
             good = isinstance(names, Sequence) and not isinstance(names, str) and len(names) > 0
             good = good and all(isinstance(name, str) for name in names)
             if not good or len(set(names)) < len(names) or self.response in names:
                 raise InvalidInput(
-                    f"predictors is {names!r}; it must be names of columns, each once and not the "
-                    "response's, or None for all others"
+                    f"predictors is {quoted(names)}; it must be names of columns, each once and "
+                    "not the response's, or None for all others"
                 )
             object.__setattr__(self, "predictors", tuple(names))
         sizes = self.n
@@ -116,11 +119,12 @@ class LinearRegression:
             isinstance(sizes, range) and sizes and sizes.step == 1 and sizes[0] >= 1
         ):
             raise InvalidInput(
-                f"n is {sizes!r}; it must be a range of whole numbers from 1, as range(500, 1501), "
-                "or None"
+                f"n is {quoted(sizes)}; it must be a range of whole numbers from 1, as range(500, "
+                "1501), or None"
             )
-        check_prior(self.prior, self._count(self.prior, 1))
-        check_predictors_prior(self.predictors_prior, self._count(self.predictors_prior or (), 0))
+        keep(self, prior=check_prior(self.prior, self._count(self.prior, 1)))
+        if (given := self.predictors_prior) is not None:
+            keep(self, predictors_prior=check_predictors_prior(given, self._count(given, 0)))
 
     def _count(self, prior: Any, more: int) -> int:
         """Predictors: as listed, or else as a prior has numbers for each."""
@@ -181,9 +185,11 @@ class LinearRegression:
         UserWarning
             If chains haven't mixed.
         """
-        check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
+        draws, chains, warmup, seed = check_sampling(
+            seed, draws=draws, chains=chains, warmup=warmup
+        ).values()
         if engine not in ("auto", "hmc"):
-            raise InvalidInput(f"engine is {engine!r}; it must be 'auto' or 'hmc'")
+            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'hmc'")
         given = self.read(release)
         with bar(progress, warmup + draws) as step:
             found = sample_moments(
@@ -211,7 +217,7 @@ class LinearRegression:
             As `fit`; or if the noisy moments are those of no records, which is common, or
             coefficients alone were released.
         """
-        check_sampling(seed, draws=draws, chains=chains)
+        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
         given = self.read(release)
         moments = known_moments(given.hidden)
         n, mean, rows = (np.broadcast_to(x, (chains, draws, *x.shape)) for x in moments)

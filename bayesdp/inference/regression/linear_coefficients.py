@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.linear_read import (
     INTERCEPT,
     Read,
@@ -43,9 +43,9 @@ def of_coefficients(
     names = mechanism.predictors
     if response != mechanism.response or (predictors is not None and tuple(predictors) != names):
         raise InvalidInput(
-            f"response is {response!r} and predictors is {predictors!r}, but the release is of "
-            f"coefficients of {mechanism.response!r} on {list(names)}, which tell of no other "
-            "regression; bdp.NoisyMoments releases what any is computed from"
+            f"response is {quoted(response)} and predictors is {quoted(predictors)}, but the "
+            f"release is of coefficients of {quoted(mechanism.response)} on {list(names)}, which "
+            "tell of no other regression; bdp.NoisyMoments releases what any is computed from"
         )
     check_fine(mechanism)
     p = len(names)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from_moments
 from bayesdp.inference.regression.moments import Floats, Prior
 from bayesdp.inference.regression.start import Hidden
@@ -90,8 +90,8 @@ def check_fine(mechanism: NoisyMomentsMechanism | PerturbedCoefficientsMechanism
     """Raise InvalidInput where the noise isn't as good as continuous."""
     if mechanism.granularity > mechanism.scale * _FINE:
         raise InvalidInput(
-            f"the release's granularity {mechanism.granularity!r} is coarser than scale 2^-16, "
-            f"and its law is taken as continuous here; release with granularity=None"
+            f"the release's granularity {quoted(mechanism.granularity)} is coarser than scale "
+            "2^-16, and its law is taken as continuous here; release with granularity=None"
         )
 
 
@@ -115,8 +115,8 @@ def possible_sizes(public: int | None, sizes: range | None, least: int) -> tuple
     if public is not None:
         if sizes is not None:
             raise InvalidInput(
-                f"the model has n = {sizes!r}, but the release says n = {public}; leave n out of "
-                "the model"
+                f"the model has n = {quoted(sizes)}, but the release says n = {public}; leave n "
+                "out of the model"
             )
         if public < least:
             raise InvalidInput(
@@ -128,8 +128,8 @@ def possible_sizes(public: int | None, sizes: range | None, least: int) -> tuple
         return least, MOST
     if sizes[0] < least:
         raise InvalidInput(
-            f"n is {sizes!r}; moments of {least - 1} columns have a density for {least} records or "
-            "more: take larger numbers or fewer predictors"
+            f"n is {quoted(sizes)}; moments of {least - 1} columns have a density for {least} "
+            "records or more: take larger numbers or fewer predictors"
         )
     return sizes[0], sizes[-1]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
 from bayesdp.inference.regression.linear_coefficients import is_of_coefficients, of_coefficients
 from bayesdp.inference.regression.linear_read import (
@@ -94,9 +94,10 @@ def _check_mechanism(mechanism: Any) -> NoisyMomentsMechanism:
         )
     if not isinstance(mechanism, NoisyMomentsMechanism):
         raise InvalidInput(
-            f"the release's mechanism {mechanism.name!r} doesn't randomise what a LinearRegression "
-            f"can read; it takes noisy moments, as bdp.NoisyMoments releases them, and perturbed "
-            f"coefficients, as bdp.PerturbedCoefficients does; {instead(mechanism)}"
+            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
+            "LinearRegression can read; it takes noisy moments, as bdp.NoisyMoments releases "
+            "them, and perturbed coefficients, as bdp.PerturbedCoefficients does; "
+            f"{instead(mechanism)}"
         )
     check_fine(mechanism)
     return mechanism
@@ -109,7 +110,7 @@ def _predictors(
         columns = made.columns
         if response not in columns:
             raise InvalidInput(
-                f"response is {response!r}; the release's columns are {list(columns)}"
+                f"response is {quoted(response)}; the release's columns are {list(columns)}"
             )
         if predictors is None and set(columns) != set(mechanisms[0].columns):
             raise InvalidInput(
@@ -125,8 +126,8 @@ def _predictors(
         predictors = [name for name in mechanisms[0].columns if name != response]
     if INTERCEPT in predictors:
         raise InvalidInput(
-            f"a predictor is called {INTERCEPT!r}, as the regression's constant is; release it "
-            "under another name"
+            f"a predictor is called {quoted(INTERCEPT)}, as the regression's constant is; release "
+            "it under another name"
         )
     return tuple(predictors)
 
@@ -138,8 +139,8 @@ def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence
         if wrong := [name for name in chosen if ends[name] != first[name]]:
             name = wrong[0]
             raise InvalidInput(
-                f"the releases bound {name!r} by {first[name]} and {ends[name]}, so that their "
-                "moments are of different numbers; fit one of them"
+                f"the releases bound {quoted(name)} by {first[name]} and {ends[name]}, so that "
+                "their moments are of different numbers; fit one of them"
             )
     return np.array([first[name] for name in chosen])
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from bayesdp.checks import is_number
+from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
@@ -108,19 +108,22 @@ class LogisticRegression:
     family: ClassVar[str] = "logistic_regression"
 
     def __post_init__(self) -> None:
+        plain(self)
         split(self.formula)
         object.__setattr__(self, "prior", _check_prior(self.prior))
         pair = self.rate
         good = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
         if not good or not all(map(_is_finite, pair)) or pair[1] <= 0:
             raise InvalidInput(
-                f"rate is {pair!r}; it must be a normal prior's mean and sd, as (0, 10)"
+                f"rate is {quoted(pair)}; it must be a normal prior's mean and sd, as (0, 10)"
             )
         if not _is_finite(self.spread) or self.spread <= 0:
-            raise InvalidInput(f"spread is {self.spread!r}; it must be positive and finite")
+            raise InvalidInput(f"spread is {quoted(self.spread)}; it must be positive and finite")
         names = self.factors
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-            raise InvalidInput(f"factors is {names!r}; it must be a sequence of columns' names")
+            raise InvalidInput(
+                f"factors is {quoted(names)}; it must be a sequence of columns' names"
+            )
         if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
@@ -248,8 +251,8 @@ def _check_prior(prior: Any) -> tuple[Any, Any]:
             made.append(tuple(map(float, values)) if several else float(each))
     if len(made) < 2 or np.min(made[1]) <= 0:
         raise InvalidInput(
-            f"prior is {prior!r}; it must be the means and standard deviations of normal priors, "
-            "as (0, 2.5), each one number for all coefficients or one for each; sds are positive "
-            "and finite, since noisy counts can fit an infinite coefficient"
+            f"prior is {quoted(prior)}; it must be the means and standard deviations of normal "
+            "priors, as (0, 2.5), each one number for all coefficients or one for each; sds are "
+            "positive and finite, since noisy counts can fit an infinite coefficient"
         )
     return made[0], made[1]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.log_linear_moves import ANSWERS, Released
 from bayesdp.engines.log_linear_problem import Problem
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import axes_of
 from bayesdp.inference.regression.logistic_design import logit_design, predictors_of_data, split
 from bayesdp.inference.regression.logistic_problem import (
@@ -72,7 +72,7 @@ def _of_public_predictors(
     if model.categories is not None and list(model.categories) != [response]:
         raise InvalidInput(
             f"categories is of {list(model.categories)}; where data holds public predictors, it "
-            f"says those of the response {response!r} alone, by default (0, 1)"
+            f"says those of the response {quoted(response)} alone, by default (0, 1)"
         )
     axis = Axis(response, categories=tuple(labels))
     one = success_of(axis, model.success)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.engines.log_linear_moves import COEFFICIENTS
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import NoisyTable, closed, released_of
 from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
@@ -44,8 +44,8 @@ def setting_of_coefficients(
         raise InvalidInput("zeros is given, but the release is of coefficients; leave it out")
     if made.granularity > made.scale * _FINE:
         raise InvalidInput(
-            f"the release's granularity {made.granularity!r} is coarser than scale 2^-16, and its "
-            "law is taken as continuous here; release with granularity=None"
+            f"the release's granularity {quoted(made.granularity)} is coarser than scale 2^-16, "
+            "and its law is taken as continuous here; release with granularity=None"
         )
     axes = _axes(model.categories, made)
     possible = np.ones(shape_of(axes), dtype=bool)
@@ -97,13 +97,13 @@ def _axes(categories: Any, made: PerturbedCoefficientsMechanism) -> tuple[Axis, 
             isinstance(v, int | float) and math.isfinite(v) and low <= v <= high for v in values
         ):
             raise InvalidInput(
-                f"categories of column {name!r} are {values}; they must be numbers within its "
-                f"bounds [{low}, {high}], as the release is of coefficients of such"
+                f"categories of column {quoted(name)} are {values}; they must be numbers within "
+                f"its bounds [{low}, {high}], as the release is of coefficients of such"
             )
         axes.append(axis)
     if axes[-1].categories != ends[made.response]:
         raise InvalidInput(
-            f"categories of the response {made.response!r} are {axes[-1].categories}; they are its "
-            f"bounds, {ends[made.response]}: leave them out"
+            f"categories of the response {quoted(made.response)} are {axes[-1].categories}; they "
+            f"are its bounds, {ends[made.response]}: leave them out"
         )
     return tuple(axes)

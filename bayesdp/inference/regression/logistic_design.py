@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.design import beside
 from bayesdp.inference.log_linear.formula import Term, terms_of
 from bayesdp.mechanisms.counts.cells import Axis
@@ -97,7 +97,7 @@ def split(formula: Any) -> tuple[str, str]:
     response = sides[0].strip().strip("`") if len(sides) == 2 else ""
     if not response or not sides[1].strip():
         raise InvalidInput(
-            f'formula is {formula!r}; it must be a response, "~" and its predictors, as '
+            f'formula is {quoted(formula)}; it must be a response, "~" and its predictors, as '
             '"smokes ~ age + sex", "smokes ~ age*sex", "smokes ~ ." or "smokes ~ 1"'
         )
     terms_of(sides[1])
@@ -147,18 +147,18 @@ def predictors_of_data(
         )
     if response in names:
         raise InvalidInput(
-            f"data has the response {response!r}; it holds public predictors alone, and the "
+            f"data has the response {quoted(response)}; it holds public predictors alone, and the "
             "response is what was released"
         )
     found, codes = [], []
     for name, column in columns.items():
         number = column.dtype.kind in "iuf"
         if column.dtype.kind == "f" and not np.all(np.isfinite(column)):
-            raise InvalidInput(f"data has missing or infinite values in column {name!r}")
+            raise InvalidInput(f"data has missing or infinite values in column {quoted(name)}")
         if not number and not all(isinstance(v, str | bool | np.bool_) for v in column.tolist()):
             raise InvalidInput(
-                f"data has column {name!r} of type {column.dtype}; it must be of numbers, or all "
-                "of texts or booleans, none missing"
+                f"data has column {quoted(name)} of type {column.dtype}; it must be of numbers, or "
+                "all of texts or booleans, none missing"
             )
         values, code = np.unique(column if number else column.astype(str), return_inverse=True)
         codes.append(code.ravel())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesdp.engines.log_linear_moves import Released
 from bayesdp.engines.log_linear_problem import Problem
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.regression.logistic_design import (
     LogitDesign,
@@ -56,7 +56,7 @@ def paired(
     names = [axis.name for axis in axes]
     if response not in names:
         raise InvalidInput(
-            f"formula has the response {response!r}; the table's columns are {names}"
+            f"formula has the response {quoted(response)}; the table's columns are {names}"
         )
     place = names.index(response)
     one = success_of(axes[place], model.success)
@@ -90,14 +90,14 @@ def success_of(axis: Axis, success: Any) -> int:
     labels = list(axis.categories or ())
     if len(labels) != 2:
         raise InvalidInput(
-            f"the response {axis.name!r} has {axis.size} "
+            f"the response {quoted(axis.name)} has {axis.size} "
             f"{'categories' if labels else 'intervals'}; it must have two categories, as a table "
             "released with it merged into two"
         )
     if success is None:
         return 1
     if success not in labels:
-        raise InvalidInput(f"success is {success!r}; the response's categories are {labels}")
+        raise InvalidInput(f"success is {quoted(success)}; the response's categories are {labels}")
     return labels.index(success)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_release import is_noise
 from bayesdp.inference.log_linear.fit import sizes_of
 from bayesdp.inference.log_linear.release import (
@@ -72,15 +72,15 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
     for mechanism in mechanisms:
         if len(parts) > 1 and isinstance(mechanism, _ALONE):
             raise InvalidInput(
-                f"one of the {len(parts)} releases is by {mechanism.name!r}; several at once are "
-                "noisy cells, noisy marginals and Dirichlet-multinomial copies of one table"
+                f"one of the {len(parts)} releases is by {quoted(mechanism.name)}; several at once "
+                "are noisy cells, noisy marginals and Dirichlet-multinomial copies of one table"
             )
     sizes = sizes_of(model, parts)
     if isinstance(mechanisms[0], RandomizedResponse):
         return setting_of_answers(model, mechanisms[0], parts[0], naive)
     if model.data is not None:
         raise InvalidInput(
-            f"data is given, but the release's mechanism is {mechanisms[0].name!r}; public "
+            f"data is given, but the release's mechanism is {quoted(mechanisms[0].name)}; public "
             "predictors go with a randomized response of each record's response"
         )
     if isinstance(mechanisms[0], PerturbedCoefficientsMechanism):
@@ -105,7 +105,7 @@ def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integer
         largest = None if sizes is None else max(n for n, _ in sizes)
         return noisy_table(part, model.categories, model.zeros, largest), None, sizes
     raise InvalidInput(
-        f"the release's mechanism {mechanism.name!r} doesn't randomise what a "
+        f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
         f"LogisticRegression can read; it takes {TAKES}; {instead(mechanism)}. "
         f"{_instead(mechanism.name)}"
     )

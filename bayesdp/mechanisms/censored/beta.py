@@ -53,8 +53,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored.inputs import (
@@ -174,17 +174,19 @@ class CensoredBetaMechanism:
         The width is epsilon / copies under add/remove-one and half of it under replace-one,
         less what rounding costs. InvalidInput is raised if that would leave nothing.
         """
-        share = check_epsilon(epsilon) / check_at_least_one("copies", copies)
-        if not (is_number(center) and math.isfinite(center)):
-            raise InvalidInput(f"center is {center!r}; it must be a finite number")
+        epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
+        share, given = epsilon / copies, center
+        if not math.isfinite(center := as_float(center)):
+            raise InvalidInput(f"center is {quoted(given)}; it must be a finite number")
         relation = of_records(neighbours)
         half = share / _TIMES[relation] / 2
         while True:
-            interval = (float(center) - half, float(center) + half)
+            interval = (center - half, center + half)
             if not interval[0] < interval[1]:
                 raise InvalidInput(
-                    f"epsilon is {epsilon!r} for {copies} copies; rounding alone costs more around "
-                    f"center = {center!r}; enlarge epsilon, or lessen largest or center"
+                    f"epsilon is {quoted(epsilon)} for {copies} copies; rounding alone costs more "
+                    f"around center = {quoted(center)}; enlarge epsilon, or lessen largest or "
+                    "center"
                 )
             made = cls(interval, neighbours=relation, **other)
             over = made.epsilon(copies=copies) - epsilon
@@ -218,7 +220,7 @@ class CensoredBetaMechanism:
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        check_delta(delta)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else neighbours
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),

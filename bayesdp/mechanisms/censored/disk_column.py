@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 Floats = NDArray[np.float64]
 _BYTES = 8
@@ -105,7 +105,7 @@ def forget(column: Floats | DiskColumn) -> None:
 
 
 def _refused(error: OSError) -> InvalidInput:
-    where = f" in {tempfile.tempdir!r}" if tempfile.tempdir else ""
+    where = f" in {quoted(tempfile.tempdir)}" if tempfile.tempdir else ""
     return InvalidInput(
         f"records can't be kept in temporary files{where} ({error.strerror}); nothing was released "
         "or spent, and nothing is left there. Sorting takes 16 bytes a record: make room, or set "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
@@ -35,14 +36,13 @@ def check_records(data: Any) -> NDArray[np.float64]:
     return values
 
 
-def check_number(n: int) -> int:
-    """Return the number of records if it is not too large, else raise; none is as good as one."""
+def check_number(n: int) -> None:
+    """Raise InvalidInput if there are too many records; none is as good as one."""
     if n > _MOST_RECORDS:
         raise InvalidInput(
             f"data has more than {_MOST_RECORDS} records, up to which sums are exact; release "
             "parts that were chosen without looking at the records"
         )
-    return n
 
 
 def check_some(data: Any) -> NDArray[np.float64]:
@@ -58,7 +58,7 @@ def of_records(neighbours: str) -> Neighbours:
     relation = check_neighbours(neighbours)
     if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; records have 'add_remove' and 'replace_one'"
+            f"neighbours is {quoted(relation.value)}; records have 'add_remove' and 'replace_one'"
         )
     return relation
 
@@ -71,7 +71,7 @@ def check_interval(interval: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (low < high and math.isfinite(high - low)):
         raise InvalidInput(
-            f"interval is {interval!r}; it must be two finite numbers, the lower first, "
+            f"interval is {quoted(interval)}; it must be two finite numbers, the lower first, "
             "for example (-2, 2)"
         )
     return low, high
@@ -81,7 +81,7 @@ def check_moderate_prior(prior: Any, name: str) -> tuple[float, float]:
     """Return two positive numbers if the prior's logs stay moderate with them, else raise."""
     first, second = check_prior(prior, name)
     if max(first, second) > 1e6:
-        raise InvalidInput(f"{name} is {prior!r}; its numbers must be at most 1e6")
+        raise InvalidInput(f"{name} is {quoted(prior)}; its numbers must be at most 1e6")
     return first, second
 
 
@@ -90,8 +90,8 @@ def check_prior_lambda(prior: Any) -> tuple[float, float]:
     smallest, shape = check_moderate_prior(prior, "prior_lambda")
     if smallest < 1e-6:
         raise InvalidInput(
-            f"prior_lambda is {prior!r}; its first number, the smallest lambda, must be at least "
-            "1e-6"
+            f"prior_lambda is {quoted(prior)}; its first number, the smallest lambda, must be at "
+            "least 1e-6"
         )
     return smallest, shape
 
@@ -100,8 +100,8 @@ def check_largest(largest: Any, smallest: float) -> float:
     """Return the end of the grid as a float if it is after its start, else raise."""
     if not (is_number(largest) and smallest < largest <= 1e6):
         raise InvalidInput(
-            f"largest is {largest!r}; it must be a number above the smallest lambda, {smallest}, "
-            "and at most 1e6"
+            f"largest is {quoted(largest)}; it must be a number above the smallest lambda, the "
+            "first of prior_lambda, and at most 1e6"
         )
     return float(largest)
 
@@ -112,10 +112,11 @@ def check_bits(grid: Any) -> tuple[int, int]:
     if (
         not isinstance(grid, Sequence)
         or len(grid) != 2
-        or any(isinstance(v, bool) or v not in allowed for v in grid)
+        or any(isinstance(v, bool) or not isinstance(v, Integral) for v in grid)
+        or any(v not in allowed for v in grid)
     ):
         raise InvalidInput(
-            f"grid is {grid!r}; it must be two whole numbers from 0 to {_LARGEST_BITS}, the "
+            f"grid is {quoted(grid)}; it must be two whole numbers from 0 to {_LARGEST_BITS}, the "
             "log2 of the numbers of cells along phi and log lambda"
         )
     return int(grid[0]), int(grid[1])

@@ -35,8 +35,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy import composition
@@ -115,26 +115,26 @@ class CensoredPosterior:
     engine: str = "pymc"
 
     def __post_init__(self) -> None:
+        plain(self)
         if self.n is not None:
-            check_at_least_one("n", self.n, "(or None where it is confidential)")
-        check_at_least_one("size", self.size)
-        bounds = (self.lower, self.upper)
-        if not all(is_number(v) and math.isfinite(v) for v in bounds) or not bounds[0] < bounds[1]:
-            raise InvalidInput(
-                f"lower and upper are {bounds}; they must be finite numbers, the lower one first"
-            )
+            keep(self, n=check_at_least_one("n", self.n, "(or None where it is confidential)"))
+        keep(self, size=check_at_least_one("size", self.size))
+        if not -math.inf < as_float(self.lower) < as_float(self.upper) < math.inf:
+            raise InvalidInput("lower and upper must be finite numbers, the lower one first")
         columns = tuple(tuple(column) for column in self.columns)
         names = [column[0] for column in columns]
         good = all(len(c) == 2 and isinstance(c[0], str) and c[1] in _KINDS for c in columns)
         if not (good and columns and len(set(names)) == len(names) and "" not in names):
             raise InvalidInput(
-                f"columns is {self.columns!r}; give each column's name, once, and kind, one of "
-                f"{list(_KINDS)}"
+                f"columns is {quoted(self.columns)}; give each column's name, once, and kind, one "
+                f"of {list(_KINDS)}"
             )
         if set(names) & set(_RESERVED):
             raise InvalidInput(f"columns are {names}; {list(_RESERVED)} are taken: rename them")
         if self.engine not in _GENERATORS:
-            raise InvalidInput(f"engine is {self.engine!r}; it must be one of {list(_GENERATORS)}")
+            raise InvalidInput(
+                f"engine is {quoted(self.engine)}; it must be one of {list(_GENERATORS)}"
+            )
         object.__setattr__(self, "columns", columns)
         if self.grid is not None:
             object.__setattr__(self, "grid", check_grid(self.grid))
@@ -155,13 +155,13 @@ class CensoredPosterior:
             If `neighbours` is a relation under which nothing is promised: any but replace-one,
             and where n is confidential, add/remove-one.
         """
-        check_at_least_one("copies", copies)
-        check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else neighbours
         allowed = {self.neighbours, Neighbours.REPLACE_ONE}
         if relation not in allowed:
             raise InvalidInput(
-                f"neighbours is {relation!r}; this release promises under "
+                f"neighbours is {quoted(relation)}; this release promises under "
                 f"{sorted(each.value for each in allowed)}"
             )
         times = 1 if relation is Neighbours.ADD_REMOVE else 2
@@ -223,7 +223,7 @@ class CensoredPosterior:
             rows = [tuple(row) for row in output]
         except TypeError:
             raise InvalidInput(
-                f"output is {output!r}; it must be {self.size} rows of numbers"
+                f"output is {quoted(output)}; it must be {self.size} rows of numbers"
             ) from None
         integer = [kind == "integer" for _, kind in self.columns]
         if len(rows) != self.size or any(len(row) != len(integer) for row in rows):
@@ -234,7 +234,7 @@ class CensoredPosterior:
         for row in rows:
             for value, whole in zip(row, integer, strict=True):
                 if not is_number(value) or not (_is_whole if whole else _is_float)(value):
-                    raise InvalidInput(f"output has {value!r}, not a number of its column's kind")
+                    raise InvalidInput(f"output has {quoted(value)}, not a number of that kind")
             pairs = zip(row, integer, strict=True)
             plain.append(tuple(int(v) if whole else float(v) for v, whole in pairs))
         return tuple(sorted(plain))
@@ -263,27 +263,28 @@ class CensoredPosterior:
 
 def check_grid(grid: Sequence[Any]) -> tuple[GridAxis, ...]:
     """Return a grid's axes, each parameter's name, bounds and cells, or raise InvalidInput."""
-    made = tuple(tuple(axis) for axis in grid)
-    if not made or any(len(axis) != 4 or not isinstance(axis[0], str) for axis in made):
+    given = tuple(tuple(axis) for axis in grid)
+    if not given or any(len(axis) != 4 or not isinstance(axis[0], str) for axis in given):
         raise InvalidInput(
-            f"grid is {grid!r}; it must have a name, two bounds and a number of cells for each "
-            "parameter"
+            f"grid is {quoted(grid)}; it must have a name, two bounds and a number of cells for "
+            "each parameter"
         )
-    for name, low, high, cells in made:
-        if not all(is_number(v) and math.isfinite(v) for v in (low, high)) or not (
-            low < high and math.isfinite(high - low)
-        ):
+    made = []
+    for name, *ends, number in given:
+        low, high = map(as_float, ends)
+        if not (low < high and math.isfinite(high - low)):
             raise InvalidInput(
-                f"bounds of {name!r} are {(low, high)}; they must be finite numbers, the lower "
-                "first, chosen without the data"
+                f"bounds of {quoted(name)} are {(low, high)}; they must be finite numbers, the "
+                "lower first, chosen without the data"
             )
-        check_at_least_one(f"number of cells of {name!r}", cells)
+        cells = check_at_least_one(f"number of cells of {quoted(name)}", number)
+        made.append((str(name), low, high, cells))
     if not 2 <= math.prod(axis[3] for axis in made) <= MOST_CELLS:
         raise InvalidInput(
             f"grid has {math.prod(axis[3] for axis in made):,} cells; it must have from 2 to "
             f"{MOST_CELLS:,}: choose another grid_size"
         )
-    return tuple((a[0], float(a[1]), float(a[2]), int(a[3])) for a in made)
+    return tuple(made)
 
 
 def _is_whole(value: Any) -> bool:

@@ -78,7 +78,8 @@ def _checked(pieces: Iterable[Any]) -> Iterator[Floats]:
     count = 0
     for piece in pieces:
         if len(piece):
-            count = check_number(count + len(piece))
+            count += len(piece)
+            check_number(count)
             yield check_records(piece)
 
 

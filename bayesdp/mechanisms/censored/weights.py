@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 Floats = NDArray[np.float64]
 ATTACHED = "attached"
@@ -79,7 +79,7 @@ class PublicWeights:
 
     def __post_init__(self) -> None:
         if not (is_number(self.bound) and 0 < self.bound < math.inf):
-            raise InvalidInput(f"bound is {self.bound!r}; it must be a positive number")
+            raise InvalidInput(f"bound is {quoted(self.bound)}; it must be a positive number")
         ends = {"phi": (2.0**-30, 1 - 2.0**-30), "lam": (1e-6, 1e6)}
         for name, (least, most) in ends.items():
             value = getattr(self, name)
@@ -89,8 +89,8 @@ class PublicWeights:
                 first = last = math.nan
             if not least <= first <= last <= most:
                 raise InvalidInput(
-                    f"{name} is {value!r}; it must be two numbers from {least:g} to {most:.10g}, "
-                    "the lower first"
+                    f"{name} is {quoted(value)}; it must be two numbers from {least:g} to "
+                    f"{most:.10g}, the lower first"
                 )
             object.__setattr__(self, name, (first, last))
         object.__setattr__(self, "bound", float(self.bound))

@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.average_draw import worst_draw
 from bayesdp.mechanisms.conjugate.average_synthetic import worst_synthetic
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
@@ -135,7 +135,8 @@ def _bounds(
     epsilon, (low, high) = check_profile_epsilon(epsilon), _check_theta(theta)
     if release.family != "bernoulli":
         raise InvalidInput(
-            f"family is {release.family!r}; average-case privacy is known for 'bernoulli' alone"
+            f"family is {quoted(release.family)}; average-case privacy is known for 'bernoulli' "
+            "alone"
         )
     if epsilon > 700:
         raise InvalidInput(f"epsilon is {epsilon}; it must be at most 700")
@@ -186,7 +187,7 @@ def _check_theta(theta: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (is_number(low) and is_number(high) and 0 <= low <= high <= 1):
         raise InvalidInput(
-            f"theta is {theta!r}; it must be the two ends of a public interval of probabilities, "
-            "0 <= low <= high <= 1, for example (0.1, 0.9)"
+            f"theta is {quoted(theta)}; it must be the two ends of a public interval of "
+            "probabilities, 0 <= low <= high <= 1, for example (0.1, 0.9)"
         )
     return float(low), float(high)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.beta_pairs import worst_beta_divergence
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count_pairs import (
@@ -55,7 +55,7 @@ def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
     """The prior, if the arithmetic of a profile has digits for it, else raise."""
     if not _LEAST <= min(prior) <= max(prior) <= _MOST:
         raise InvalidInput(
-            f"prior is {prior!r}; each number must be from {_LEAST} to {_MOST}, for which "
+            f"prior is {quoted(prior)}; each number must be from {_LEAST} to {_MOST}, for which "
             "delta(epsilon) is known"
         )
     return prior

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate import categorical_outputs as two_categories
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.counts.count import Count
@@ -98,7 +98,8 @@ def check_output(release: ConjugateRelease, output: Any) -> int | float:
     value = output.item() if isinstance(output, np.generic) else output
     if not is_number(value) or not 0 <= value <= 1:
         raise InvalidInput(
-            f"output is {output!r}; this mechanism releases a probability, a number from 0 to 1"
+            f"output is {quoted(output)}; this mechanism releases a probability, a number from 0 "
+            "to 1"
         )
     return float(value)
 

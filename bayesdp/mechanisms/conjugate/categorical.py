@@ -40,7 +40,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate import bernoulli as conjugate_bernoulli
 from bayesdp.mechanisms.conjugate.beta_pairs import beta_divergence, worst_beta_divergence
 from bayesdp.mechanisms.counts.category_pairs import (
@@ -65,8 +65,9 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
         prior = ()
     if len(prior) < 2 or not all(v > 0 and math.isfinite(v) for v in prior):
         raise InvalidInput(
-            f"prior is {release.prior!r}; it must be one positive finite number for each category, "
-            "two or more, the parameters of a Dirichlet distribution, for example (1, 1, 1)"
+            f"prior is {quoted(release.prior)}; it must be one positive finite number for each "
+            "category, two or more, the parameters of a Dirichlet distribution, for example (1, "
+            "1, 1)"
         )
     if release.method == "synthetic_map":
         _check_interior(prior)
@@ -174,7 +175,7 @@ def _multinomial(release: ConjugateRelease, weights: list[float]) -> Profile:
 def _check_interior(prior: tuple[float, ...]) -> None:
     if len(prior) > 2 and min(prior) < 1:
         raise InvalidInput(
-            f"prior is {prior!r}; with three categories or more the posterior mode is private "
-            "to a known extent only where every parameter is 1 or more (below, it sits on the "
-            "boundary); raise them, or choose 'synthetic_one' or 'synthetic_many'"
+            f"prior is {quoted(prior)}; with three categories or more the posterior mode is "
+            "private to a known extent only where every parameter is 1 or more (below, it sits on "
+            "the boundary); raise them, or choose 'synthetic_one' or 'synthetic_many'"
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.category_laws import (
     accumulated,
     dirichlet_logpdf,
@@ -132,13 +132,13 @@ def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:
         if right and sum(map(int, values)) == size:
             return tuple(int(v) for v in values)
         raise InvalidInput(
-            f"output is {output!r}; this mechanism releases {k} counts, integers whose sum is "
-            f"size = {size}"
+            f"output is {quoted(output)}; this mechanism releases {k} counts, integers whose sum "
+            f"is size = {size}"
         )
     if right and max(values) < 2 and abs(math.fsum(values) - 1) <= _ROUNDING:
         return tuple(float(v) for v in values)
     raise InvalidInput(
-        f"output is {output!r}; this mechanism releases the probabilities of {k} categories, "
+        f"output is {quoted(output)}; this mechanism releases the probabilities of {k} categories, "
         "whose sum is 1"
     )
 

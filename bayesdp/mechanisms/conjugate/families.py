@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate import bernoulli as conjugate_bernoulli
 from bayesdp.mechanisms.conjugate import bernoulli_outputs as conjugate_bernoulli_outputs
 from bayesdp.mechanisms.conjugate import categorical as conjugate_categorical
@@ -31,5 +31,5 @@ OUTPUTS: dict[str, ModuleType] = {
 def named(argument: str, value: Any, table: dict[str, Any]) -> Any:
     """The table's row of that name, or InvalidInput, which lists the names."""
     if not isinstance(value, str) or value not in table:
-        raise InvalidInput(f"{argument} is {value!r}; it must be one of {', '.join(table)}")
+        raise InvalidInput(f"{argument} is {quoted(value)}; it must be one of {', '.join(table)}")
     return table[value]

@@ -47,7 +47,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_pairs import (
     composed_divergence,
     truncated_pure_epsilon,
@@ -67,8 +67,8 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
     mean, sd = _two_numbers(release.prior)
     if not (abs(mean) <= _FURTHEST and 1 / _FURTHEST <= sd <= _FURTHEST):
         raise InvalidInput(
-            f"prior is {release.prior!r}; it must be the mean and the standard deviation of a "
-            "normal distribution, the second positive, for example (0, 1); neither is beyond "
+            f"prior is {quoted(release.prior)}; it must be the mean and the standard deviation of "
+            "a normal distribution, the second positive, for example (0, 1); neither is beyond "
             f"{_FURTHEST}, and the second is at least {1 / _FURTHEST}"
         )
     checked: dict[str, Any] = {"prior": (mean, sd)}
@@ -77,7 +77,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
         number = is_number(value)
         if not (number and 1 / _FURTHEST <= value <= _FURTHEST):
             raise InvalidInput(
-                f"{name} is {value!r}; it must be a positive number, from {1 / _FURTHEST} to "
+                f"{name} is {quoted(value)}; it must be a positive number, from {1 / _FURTHEST} to "
                 f"{_FURTHEST}: records lie in [-R, R], with known standard deviation sigma"
             )
         checked[name] = float(value)

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
     log_mass,
@@ -157,7 +157,7 @@ def check_output(release: ConjugateRelease, output: Any) -> Any:
     if not fit or len(values) != (size or 1):
         what = f"tuples of {size} finite numbers" if size else "finite numbers"
         where = f" in [-{R}, {R}]" if release.bounded else ""
-        raise InvalidInput(f"output is {output!r}; this mechanism releases {what}{where}")
+        raise InvalidInput(f"output is {quoted(output)}; this mechanism releases {what}{where}")
     return tuple(map(float, values)) if size else float(values[0])
 
 

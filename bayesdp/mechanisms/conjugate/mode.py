@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.families import FAMILIES
 from bayesdp.mechanisms.noise.laplace import LaplaceMechanism
 
@@ -56,8 +56,8 @@ def noisy_mode(release: ConjugateRelease, *, epsilon: float, copies: int = 1) ->
     """
     if release.method != "parameter_map":
         raise InvalidInput(
-            f"release has method {release.method!r}, which is randomised already; give one with "
-            "method 'parameter_map', whose posterior mode needs noise"
+            f"release has method {quoted(release.method)}, which is randomised already; give one "
+            "with method 'parameter_map', whose posterior mode needs noise"
         )
     gaussian = release.family == "gaussian"
     largest = abs(release.prior[0]) + float(release.R or 0) if gaussian else 1.0

@@ -19,7 +19,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -97,6 +97,6 @@ def check_replace_one(neighbours: Neighbours | None) -> None:
         )
     if neighbours not in (None, Neighbours.REPLACE_ONE):
         raise InvalidInput(
-            f"neighbours is {getattr(neighbours, 'value', neighbours)!r}; a conjugate release of n "
-            "records has 'replace_one'"
+            f"neighbours is {quoted(getattr(neighbours, 'value', neighbours))}; a conjugate "
+            "release of n records has 'replace_one'"
         )

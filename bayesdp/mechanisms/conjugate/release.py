@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate.calibration import calibrated
 from bayesdp.mechanisms.conjugate.families import FAMILIES, OUTPUTS, named
@@ -94,19 +94,19 @@ class ConjugateRelease:
             object.__setattr__(self, "size", check_at_least_one("size", self.size))
         elif self.size is not None:
             raise InvalidInput(
-                f"size is {self.size!r}, but method {self.method!r} releases a parameter, not "
-                "records; leave size out"
+                f"size is {quoted(self.size)}, but method {quoted(self.method)} releases a "
+                "parameter, not records; leave size out"
             )
         for name in ("R", "sigma"):
             if name not in family.PARAMETERS and getattr(self, name) is not None:
                 raise InvalidInput(
-                    f"{name} is {getattr(self, name)!r}, but family {self.family!r} has no "
-                    f"{name}; leave it out"
+                    f"{name} is {quoted(getattr(self, name))}, but family {quoted(self.family)} "
+                    f"has no {name}; leave it out"
                 )
         check_flag("bounded", self.bounded)
         if self.bounded and "bounded" not in family.PARAMETERS:
             raise InvalidInput(
-                f"bounded is True, but family {self.family!r} has no bound; leave it out"
+                f"bounded is True, but family {quoted(self.family)} has no bound; leave it out"
             )
         for name, value in family.check(self).items():
             object.__setattr__(self, name, value)
@@ -157,7 +157,7 @@ class ConjugateRelease:
         home = named("family", family, FAMILIES)
         if categories is not None and family != "categorical":
             raise InvalidInput(
-                f"categories is {categories!r}, but family {family!r} has none; leave it out"
+                f"categories is given, but family {quoted(family)} has none; leave it out"
             )
 
         def at(strength: float) -> ConjugateRelease:

@@ -42,14 +42,13 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import Count, check_count
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -122,8 +121,9 @@ class BetaBinomialMechanism:
         size / (exp(epsilon / copies) - 1), rounded up until the guarantee, which is itself
         rounded up, is at most `epsilon`.
         """
-        share = check_epsilon(epsilon) / copies
-        check_at_least_one("size", size)
+        epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
+        share = epsilon / copies
+        size = check_at_least_one("size", size)
         # exp(-t) / (1 - exp(-t)): the same number, without overflow; and never so small
         # that size / a overflows, which no epsilon below 690 asks for.
         a = size * max(math.exp(-share) / -math.expm1(-share), 1e-300)
@@ -143,7 +143,7 @@ class BetaBinomialMechanism:
         copies, relation = check_at_least_one("copies", copies), check_neighbours(neighbours)
         if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a count of records has 'replace_one' "
+                f"neighbours is {quoted(relation.value)}; a count of records has 'replace_one' "
                 "and 'add_remove'"
             )
         check_unshown(relation, self.n)
@@ -153,7 +153,7 @@ class BetaBinomialMechanism:
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
-        check_delta(delta)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),
@@ -172,6 +172,7 @@ class BetaBinomialMechanism:
 
         copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
         """
+        copies = check_at_least_one("copies", copies)
         added = self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
         epsilon = copies * math.log1p(self.size / sum(self.prior)) * _SAFE
         return dataclasses.replace(added, epsilon=epsilon)
@@ -192,7 +193,7 @@ class BetaBinomialMechanism:
             Synthetic numbers of ones, each in 0..size.
         """
         copies = check_at_least_one("copies", copies)
-        check_count(statistic, self.n)
+        statistic = check_count(statistic, self.n)
         ones, zeros = np.broadcast_arrays(statistic.successes, statistic.failures)
         shape = (copies, *ones.shape)
         return polya_urn(
@@ -201,7 +202,7 @@ class BetaBinomialMechanism:
 
     def logp(self, output: Any, statistic: Count) -> NDArray[np.float64]:
         """log Pr[output | statistic], vectorised over both; -inf outside 0..size."""
-        check_count(statistic, self.n)
+        statistic = check_count(statistic, self.n)
         a, b = self.prior
         return beta_binomial_logpmf(
             output, self.size, a + statistic.successes, b + statistic.failures
@@ -226,7 +227,7 @@ class BetaBinomialMechanism:
         value = np.asarray(output)
         if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= self.size:
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases integers from 0 to "
+                f"output is {quoted(output)}; this mechanism releases integers from 0 to "
                 f"size = {self.size}"
             )
         return int(value)
@@ -259,12 +260,12 @@ class BetaBinomialMechanism:
 def check_prior(prior: Any, name: str = "prior", law: str = "beta") -> tuple[float, float]:
     """Return a beta (or other) prior as two floats if both are positive and finite, else raise."""
     try:
-        a, b = (float(v) if isinstance(v, Real) else math.nan for v in prior)
+        a, b = map(as_float, prior)
     except (TypeError, ValueError):  # not a pair
         a = b = math.nan
     if not (a > 0 and b > 0 and math.isfinite(a + b)):
         raise InvalidInput(
-            f"{name} is {prior!r}; it must be two positive finite numbers, the parameters "
+            f"{name} is {quoted(prior)}; it must be two positive finite numbers, the parameters "
             f"of a {law} distribution, for example (1, 1)"
         )
     return a, b

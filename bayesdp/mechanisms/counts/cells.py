@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import is_missing
 
 _LARGEST = sys.float_info.max
@@ -48,9 +48,13 @@ class Axis:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name):
-            raise InvalidInput(f"name is {self.name!r}; an axis has its column's name, a text")
+            raise InvalidInput(
+                f"name is {quoted(self.name)}; an axis has its column's name, a text"
+            )
         if (self.edges is None) == (self.categories is None):
-            raise InvalidInput(f"column {self.name!r} needs either edges or categories, not both")
+            raise InvalidInput(
+                f"column {quoted(self.name)} needs either edges or categories, not both"
+            )
         if self.edges is not None:
             object.__setattr__(self, "edges", check_edges(self.name, self.edges))
         else:
@@ -93,15 +97,16 @@ class Axis:
         """
         if np.any(is_missing(column)) or np.ma.is_masked(column):
             raise InvalidInput(
-                f"column {self.name!r} has missing values; drop or impute them by a public rule"
+                f"column {quoted(self.name)} has missing values; drop or impute them by a public "
+                "rule"
             )
         if self.categories is not None:
             return self._codes(column)
         values = np.asarray(column)
         if values.dtype.kind not in "biuf" and not all(is_number(v) for v in values):
             raise InvalidInput(
-                f"column {self.name!r} is not of numbers; if it is of labels, list them all in "
-                "categories"
+                f"column {quoted(self.name)} is not of numbers; if it is of labels, list them all "
+                "in categories"
             )
         if values.dtype == object:  # integers of any length among them
             values = np.array([max(min(v, _LARGEST), -_LARGEST) for v in values])
@@ -109,9 +114,9 @@ class Axis:
         edges = np.array(self.edges)
         if not clamp and not np.all((values >= edges[0]) & (values <= edges[-1])):
             raise InvalidInput(
-                f"column {self.name!r} has records outside its bounds [{edges[0]}, {edges[-1]}]; "
-                "choose wider ones without looking at the data, or outside='clamp' to move such "
-                "records to the nearest bound"
+                f"column {quoted(self.name)} has records outside its bounds [{edges[0]}, "
+                f"{edges[-1]}]; choose wider ones without looking at the data, or outside='clamp' "
+                "to move such records to the nearest bound"
             )
         found = np.searchsorted(edges, values, side="right") - 1
         return np.clip(found, 0, self.size - 1).astype(np.int64)
@@ -125,8 +130,8 @@ class Axis:
             codes = np.array([-1])
         if np.any(codes < 0):
             raise InvalidInput(
-                f"column {self.name!r} has values outside its categories {self.categories}; list "
-                "all that there may be, without looking at the data"
+                f"column {quoted(self.name)} has values outside its categories {self.categories}; "
+                "list all that there may be, without looking at the data"
             )
         return codes
 
@@ -166,8 +171,8 @@ def check_edges(name: str, edges: Any) -> tuple[float, ...]:
         increasing = np.all(np.diff(values) > 0) and math.isfinite(values[-1] - values[0])
     if not (good and increasing):
         raise InvalidInput(
-            f"edges of column {name!r} are {edges!r}; they must be finite numbers that increase, "
-            "two or more"
+            f"edges of column {quoted(name)} are {quoted(edges)}; they must be finite numbers that "
+            "increase, two or more"
         )
     return tuple(values)
 
@@ -180,8 +185,8 @@ def _check_categories(name: str, categories: Any) -> tuple[Any, ...]:
         if plain and labels and len(set(labels)) == len(labels):
             return labels
     raise InvalidInput(
-        f"categories of column {name!r} are {categories!r}; they must be different labels (texts, "
-        "numbers or booleans), one or more, that don't depend on the data"
+        f"categories of column {quoted(name)} must be different labels (texts, numbers or "
+        "booleans), one or more, that don't depend on the data"
     )
 
 
@@ -191,7 +196,9 @@ def check_axes(axes: Any, cells: int) -> tuple[Axis, ...] | None:
         return None
     made = tuple(Axis(**axis) if isinstance(axis, Mapping) else axis for axis in axes)
     if not made or not all(isinstance(axis, Axis) for axis in made):
-        raise InvalidInput(f"axes is {axes!r}; it must be a sequence of Axis, one or more, or None")
+        raise InvalidInput(
+            f"axes is {quoted(axes)}; it must be a sequence of Axis, one or more, or None"
+        )
     if math.prod(axis.size for axis in made) != cells:
         raise InvalidInput(
             f"cells is {cells}, but the axes have {[axis.size for axis in made]} bins, which make "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import plain
 from bayesdp.errors import InvalidInput
 
 
@@ -45,6 +46,7 @@ class Count:
     n: Any
 
     def __post_init__(self) -> None:
+        plain(self)
         for name in ("successes", "n"):
             value = np.asarray(getattr(self, name))
             if value.dtype.kind not in "iu":

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.promise import promise
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
@@ -105,7 +105,7 @@ def check_relation(relation: Neighbours, n: int | None) -> None:
     """Raise unless the relation is one of records that a table of n has; n None: confidential."""
     if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; a table of records has 'replace_one' and "
+            f"neighbours is {quoted(relation.value)}; a table of records has 'replace_one' and "
             "'add_remove'"
         )
     check_unshown(relation, n)

@@ -29,7 +29,7 @@ from bayesdp.checks import (
     check_one_statistic,
     is_number,
 )
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee
 
@@ -113,10 +113,10 @@ class ExactStatistic:
         InvalidInput
             If a neighbouring relation is asked for: there is no promise under any.
         """
-        check_at_least_one("copies", copies)
-        check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
         if neighbours is not None:
-            self._no_relation(f"neighbours is {neighbours!r}")
+            self._no_relation(f"neighbours is {quoted(neighbours)}")
         return self.promise
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Never:
@@ -193,7 +193,8 @@ class ExactStatistic:
         values = output.tolist() if isinstance(output, np.ndarray) else output
         if not isinstance(values, Sequence) or len(values) != self.dimension:
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases {self.dimension} numbers a copy"
+                f"output is {quoted(output)}; this mechanism releases {self.dimension} numbers a "
+                "copy"
             )
         return tuple(self._checked_number(value) for value in values)
 
@@ -201,10 +202,11 @@ class ExactStatistic:
         number = is_number(value) and abs(value) <= sys.float_info.max
         if not number or (self.whole and (value != math.floor(value) or abs(value) > _LARGEST)):
             what = "integers" if self.whole else "finite numbers"
-            raise InvalidInput(f"output is {value!r}; this mechanism releases {what}")
+            raise InvalidInput(f"output is {quoted(value)}; this mechanism releases {what}")
         if self.threshold is not None and value != 0 and value < self.threshold:
             raise InvalidInput(
-                f"output is {value!r}; counts below the threshold {self.threshold} are shown as 0"
+                f"output is {quoted(value)}; counts below the threshold {self.threshold} are shown "
+                "as 0"
             )
         return int(value) if self.whole else float(value)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, drawn, table
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, laplace_profile
@@ -123,8 +123,8 @@ class PerturbedHistogram(AdditiveNoise):
     def _spanned(self, relation: Neighbours) -> Fraction:
         if relation not in _SENSITIVITY:
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a histogram of records has 'add_remove' and "
-                "'replace_one'"
+                f"neighbours is {quoted(relation.value)}; a histogram of records has 'add_remove' "
+                "and 'replace_one'"
             )
         check_unshown(relation, self.n)
         return Fraction(_SENSITIVITY[relation], _SENSITIVITY[self.neighbours])

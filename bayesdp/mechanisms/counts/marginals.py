@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 
 Places = Sequence[tuple[int, ...]]
@@ -28,8 +28,8 @@ def check_marginals(marginals: Any, axes: Sequence[Axis]) -> tuple[tuple[str, ..
         )
     ):
         raise InvalidInput(
-            f"marginals is {marginals!r}; it must be a list of different sets of the columns "
-            f"{names}, for example [{tuple(names[:2])!r}]"
+            f"marginals is {quoted(marginals)}; it must be a list of different sets of the columns "
+            f"{names}, for example [{tuple(names[:2])}]"
         )
     return tuple(made)
 

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.counts.marginals import check_marginals, shown_counts, sums_over
@@ -85,13 +85,14 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
 
     def __post_init__(self) -> None:
         if self.noise not in _LAWS:
-            raise InvalidInput(f"noise is {self.noise!r}; it must be 'laplace' or 'gaussian'")
+            raise InvalidInput(f"noise is {quoted(self.noise)}; it must be 'laplace' or 'gaussian'")
         axes = tuple(Axis(**a) if isinstance(a, Mapping) else a for a in self.axes or ())
         if not axes or not all(isinstance(axis, Axis) for axis in axes):
-            raise InvalidInput(f"axes is {self.axes!r}; it must be a sequence of Axis, one or more")
-        check_axes(axes, math.prod(shape_of(axes)))
+            raise InvalidInput(
+                f"axes is {quoted(self.axes)}; it must be a sequence of Axis, one or more"
+            )
         relation = check_neighbours(self.neighbours)
-        object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "axes", check_axes(axes, math.prod(shape_of(axes))))
         object.__setattr__(self, "marginals", check_marginals(self.marginals, axes))
         object.__setattr__(self, "neighbours", relation)
         object.__setattr__(self, "zeros", check_zeros(self.zeros, math.prod(shape_of(axes))))
@@ -227,8 +228,8 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
         """The noise of a vector with the sensitivity of `relation`."""
         if relation not in _MOVES:
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; marginals of records have 'add_remove' and "
-                "'replace_one'"
+                f"neighbours is {quoted(relation.value)}; marginals of records have 'add_remove' "
+                "and 'replace_one'"
             )
         moved = float(_MOVES[relation] * len(self.marginals))
         if self.noise == "gaussian" and moved > 1:

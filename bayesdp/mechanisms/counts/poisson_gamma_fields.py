@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.table_fields import check_prior, check_size
 from bayesdp.privacy.neighbours import Neighbours
@@ -66,7 +66,8 @@ def _check_expected(expected: Any) -> tuple[float, ...]:
     given = expected.tolist() if isinstance(expected, np.ndarray) else expected
     if not isinstance(given, Sequence) or len(given) < 2:
         raise InvalidInput(
-            f"expected is {expected!r}; it must be a positive number for each area, two or more"
+            f"expected is {quoted(expected)}; it must be a positive number for each area, two or "
+            "more"
         )
     zeros = [i for i, e in enumerate(given) if is_number(e) and e == 0]
     values = check_prior(list(given), len(given), zeros, "expected")

@@ -111,11 +111,13 @@ class RandomizedResponse:
         The odds of the truth against any other answer are exp(epsilon / copies), rounded down by
         less than one part in 2^60, or 2^62 where they would exceed it.
         """
-        if check_at_least_one("categories", categories) < 2:
+        categories = check_at_least_one("categories", categories)
+        if categories < 2:
             raise InvalidInput("categories is 1; a record of one category needs no release")
-        share = check_epsilon(epsilon) / check_at_least_one("copies", copies)
+        epsilon, copies = check_epsilon(epsilon), check_at_least_one("copies", copies)
+        share = epsilon / copies
         while True:
-            made = cls(response_matrix.weights_within(share, int(categories)), n)
+            made = cls(response_matrix.weights_within(share, categories), n)
             if repeated(made.epsilon(), copies) <= epsilon:
                 return made
             share = math.nextafter(share, 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.randomness import uniform_below
 from bayesdp.privacy.profile import Profile
 
@@ -36,8 +36,9 @@ def check_weights(weights: Any) -> Weights:
     square = len(rows) >= 2 and all(len(row) == len(rows) for row in rows)
     if not square or not all(min(row) >= 0 and 0 < sum(row) <= LARGEST_SUM for row in rows):
         raise InvalidInput(
-            f"weights is {weights!r}; it must be a square matrix of whole numbers, at least 0, two "
-            "rows or more, each with a sum from 1 to 2^62: row i is the law of category i's answer"
+            f"weights is {quoted(weights)}; it must be a square matrix of whole numbers, at least "
+            "0, two rows or more, each with a sum from 1 to 2^62: row i is the law of category "
+            "i's answer"
         )
     return rows
 
@@ -87,8 +88,8 @@ def _matrix(probabilities: Any) -> list[list[Fraction]]:
     except (TypeError, ValueError, OverflowError):  # not numbers, or not finite ones
         pass
     raise InvalidInput(
-        f"probabilities is {probabilities!r}; it must be a square matrix of numbers from 0 to 1, "
-        "or, for two categories, the pair of probabilities that 0 and 1 are answered truly"
+        f"probabilities is {quoted(probabilities)}; it must be a square matrix of numbers from 0 "
+        "to 1, or, for two categories, the pair of probabilities that 0 and 1 are answered truly"
     )
 
 

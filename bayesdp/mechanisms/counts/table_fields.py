@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.draws.beta_binomial import LARGEST_SIZE
 
 
 def check_size(size: Any, name: str = "size") -> int:
     """Return a copy's number of records if exact draws can be made of it, else raise."""
-    if check_at_least_one(name, size) > LARGEST_SIZE:
-        raise InvalidInput(f"{name} is {size}; a copy has at most {LARGEST_SIZE:,} records")
-    return int(size)
+    checked = check_at_least_one(name, size)
+    if checked > LARGEST_SIZE:
+        raise InvalidInput(f"{name} is {checked}; a copy has at most {LARGEST_SIZE:,} records")
+    return checked
 
 
 def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:
@@ -26,7 +27,9 @@ def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:
     given = zeros.tolist() if isinstance(zeros, np.ndarray) else zeros
     good = isinstance(given, Sequence) and not isinstance(given, str)
     if not good or not all(isinstance(c, Integral) and not isinstance(c, bool) for c in given):
-        raise InvalidInput(f"zeros is {zeros!r}; it must be a sequence of cells, whole numbers")
+        raise InvalidInput(
+            f"zeros is {quoted(zeros)}; it must be a sequence of cells, whole numbers"
+        )
     made = tuple(sorted(int(c) for c in given))
     if made and (made[0] < 0 or made[-1] >= cells or len(set(made)) < len(made)):
         raise InvalidInput(
@@ -47,7 +50,7 @@ def check_prior(
     if is_number(prior):
         if 0 < prior < np.inf:
             return float(prior)
-        raise InvalidInput(f"{name} is {prior!r}; it must be positive and finite")
+        raise InvalidInput(f"{name} is {quoted(prior)}; it must be positive and finite")
     given = prior.tolist() if isinstance(prior, np.ndarray) else prior
     if not isinstance(given, Sequence) or len(given) != cells or not all(map(is_number, given)):
         raise InvalidInput(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Family, Number, Sums
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
@@ -54,12 +54,12 @@ def check_family(family: Any) -> Family:
         return known
     if not isinstance(family, Mapping) or family.get("kind") not in FAMILIES:
         raise InvalidInput(
-            f"family is {family!r}; it must be one of bdp.families, for example "
+            f"family is {quoted(family)}; it must be one of bdp.families, for example "
             f"bdp.families.Bernoulli(); there are {', '.join(sorted(FAMILIES))}"
         )
     parameters = {name: value for name, value in family.items() if name != "kind"}
     try:
         made: Family = FAMILIES[family["kind"]](**parameters)
     except TypeError as error:
-        raise InvalidInput(f"family {family['kind']!r}: {error}") from error
+        raise InvalidInput(f"family {quoted(family['kind'])}: {error}") from error
     return made

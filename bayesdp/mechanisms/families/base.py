@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import is_number, plain
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips.sbs import ModipsSBS
@@ -43,6 +43,9 @@ class Number:
     high: float | None
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        plain(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -58,6 +61,9 @@ class Sums:
 
     n: int
     totals: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        plain(self)
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(
@@ -178,7 +184,7 @@ def check_interval(bounds: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (low < high and math.isfinite(high - low) and high - low >= _SMALLEST):
         raise InvalidInput(
-            f"bounds is {bounds!r}; it must be two finite numbers, the lower first, chosen without "
-            "the data, for example (-4, 4)"
+            f"bounds is {quoted(bounds)}; it must be two finite numbers, the lower first, chosen "
+            "without the data, for example (-4, 4)"
         )
     return low, high

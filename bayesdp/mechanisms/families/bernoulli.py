@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.count import Count, check_count, column_of
@@ -123,7 +123,8 @@ class Bernoulli:
         value = np.asarray(output)
         if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= size:
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases integers from 0 to size = {size}"
+                f"output is {quoted(output)}; this mechanism releases integers from 0 to size = "
+                f"{size}"
             )
         return int(value)
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least, is_number, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.count import column_of
@@ -60,15 +60,14 @@ class Categorical:
     kind: str = field(default="categorical", init=False)
 
     def __post_init__(self) -> None:
-        if check_at_least_one("k", self.k) < 2:
-            raise InvalidInput(f"k is {self.k!r}; there must be at least 2 categories")
-        object.__setattr__(self, "k", int(self.k))
+        plain(self)
+        keep(self, k=check_at_least("k", self.k, 2, "categories"))
         prior: Any = (1.0,) * self.k if self.prior is None else self.prior
         good = isinstance(prior, Sequence) and len(prior) == self.k
         if not good or not all(is_number(a) and 0 < a < math.inf for a in prior):
             raise InvalidInput(
-                f"prior is {self.prior!r}; it must be k = {self.k} positive finite numbers, the "
-                "parameters of a Dirichlet distribution"
+                f"prior is {quoted(self.prior)}; it must be k = {self.k} positive finite numbers, "
+                "the parameters of a Dirichlet distribution"
             )
         object.__setattr__(self, "prior", tuple(map(float, prior)))
 
@@ -153,9 +152,13 @@ class Categorical:
         """Counts with sum `size`."""
         values = np.asarray(output)
         if values.shape != (self.k,) or values.dtype.kind not in "iu":
-            raise InvalidInput(f"output is {output!r}; this mechanism releases {self.k} counts")
+            raise InvalidInput(
+                f"output is {quoted(output)}; this mechanism releases {self.k} counts"
+            )
         if np.any(values < 0) or values.sum() != size:
-            raise InvalidInput(f"output is {output!r}; the counts must have sum size = {size}")
+            raise InvalidInput(
+                f"output is {quoted(output)}; the counts must have sum size = {size}"
+            )
         return tuple(values.tolist())
 
     def records(self, output: Any, size: int) -> NDArray[np.int64]:

@@ -48,7 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Family
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
@@ -65,8 +65,8 @@ def check_criterion(criterion: Any) -> str:
     """Return the name of a criterion, or raise InvalidInput."""
     if criterion not in CRITERIA:
         raise InvalidInput(
-            f"criterion is {criterion!r}; it must be one of {list(CRITERIA)}, whose differences "
-            "between families a record moves by a known amount"
+            f"criterion is {quoted(criterion)}; it must be one of {list(CRITERIA)}, whose "
+            "differences between families a record moves by a known amount"
         )
     return str(criterion)
 
@@ -87,9 +87,9 @@ def priors_of(families: Sequence[Any]) -> Floats:
     }
     if len(families) < 2 or len(kinds) > 1 or None in kinds:
         raise InvalidInput(
-            f"families is {families!r}; it must be two or more, all bdp.families.Bernoulli, or all "
-            "bdp.families.Categorical with one k: the marginal likelihoods of others have no bound "
-            "on what a record moves that holds for any n"
+            f"families is {quoted(families)}; it must be two or more, all bdp.families.Bernoulli, "
+            "or all bdp.families.Categorical with one k: the marginal likelihoods of others have "
+            "no bound on what a record moves that holds for any n"
         )
     alphas = np.array([each.prior for each in families])
     if alphas.sum(axis=1).max() > _MOST:

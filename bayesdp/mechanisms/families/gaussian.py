@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums, check_interval
@@ -116,8 +116,8 @@ class Gaussian:
         low, high = self.bounds
         if not good or not low <= prior[0] <= high or min(prior[1:]) <= 0:
             raise InvalidInput(
-                f"prior is {prior!r}; it must be ({', '.join(wanted)}): m0 within the bounds, the "
-                "others positive and finite; or None, for the flat prior"
+                f"prior is {quoted(prior)}; it must be ({', '.join(wanted)}): m0 within the "
+                "bounds, the others positive and finite; or None, for the flat prior"
             )
         return tuple(map(float, prior))
 

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import log_mass
 from bayesdp.mechanisms.families.gaussian_blur import log_normal, log_smooth
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
@@ -229,7 +229,7 @@ class Blurred:
             raise InvalidInput(
                 f"the mean has standard deviation {float(np.min(tau)):.3g} given the noisy one, so "
                 "small that the law of the records is that of the noise's lattice, of step "
-                f"{self.part.step!r}: intractable; combine the copies with bdp.combine"
+                f"{quoted(self.part.step)}: intractable; combine the copies with bdp.combine"
             )
 
     def at(self, sds: Floats) -> Blurred:

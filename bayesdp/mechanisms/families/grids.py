@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Family
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
@@ -134,15 +134,16 @@ def check_grid(family: Family, grid: Any) -> tuple[float, float]:
     if isinstance(family, Categorical):
         if not (0 <= low < 1 / 3 and abs(high - (1 - 2 * low)) < 1e-12):
             raise InvalidInput(
-                f"grid is {grid!r}; for three categories it must be the least and the largest that "
-                "a probability may be, low and 1 - 2 low, for example (0, 1) or (0.05, 0.9)"
+                f"grid is {quoted(grid)}; for three categories it must be the least and the "
+                "largest that a probability may be, low and 1 - 2 low, for example (0, 1) or "
+                "(0.05, 0.9)"
             )
         return low, high
     binary = isinstance(family, Bernoulli)
     if not (low < high and np.isfinite(high - low)) or (binary and not 0 <= low < high <= 1):
         where = "from 0 to 1, for example (0.05, 0.95)" if binary else "for example (-4, 4)"
         raise InvalidInput(
-            f"grid is {grid!r}; it must be two finite numbers, the lower first, {where}: the "
+            f"grid is {quoted(grid)}; it must be two finite numbers, the lower first, {where}: the "
             "parameter's range, chosen without the data"
         )
     return low, high
@@ -169,7 +170,9 @@ def grid_model(family: Family, grid: tuple[float, float], bins: int, n: int | No
     edges = np.linspace(*grid, bins + 1)
     middles = (edges[:-1] + edges[1:]) / 2
     if not np.all((edges[:-1] < middles) & (middles < edges[1:])):
-        raise InvalidInput(f"grid is {grid!r}, so narrow that {bins} cells are none; widen it")
+        raise InvalidInput(
+            f"grid is {quoted(grid)}, so narrow that {bins} cells are none; widen it"
+        )
     return _builder(family)(family, edges, middles, n)
 
 
@@ -178,10 +181,10 @@ def _builder(family: Family) -> Callable[..., GridModel]:
     unknown = isinstance(family, Gaussian) and family.sd is None
     if build is None or unknown or (isinstance(family, Categorical) and family.k != 3):
         raise InvalidInput(
-            f"family is {family!r}, whose parameter has no cells: the log-likelihood of a record "
-            "must be bounded on a grid of one parameter, as that of bdp.families.Bernoulli() is, "
-            "or of bdp.families.Gaussian(bounds, sd=...) with a known sd, or on the triangles of "
-            "bdp.families.Categorical(3); or take method='sbs'"
+            f"family is {quoted(family)}, whose parameter has no cells: the log-likelihood of a "
+            "record must be bounded on a grid of one parameter, as that of "
+            "bdp.families.Bernoulli() is, or of bdp.families.Gaussian(bounds, sd=...) with a "
+            "known sd, or on the triangles of bdp.families.Categorical(3); or take method='sbs'"
         )
     return build
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import check_interval
 
@@ -30,8 +30,8 @@ def check_columns(given: Any) -> Bounds:
     names = [name for name, _ in pairs]
     if len(pairs) < 2 or not all(isinstance(name, str) and name for name in names):
         raise InvalidInput(
-            f"bounds is {given!r}; it must have the names and the bounds of two columns or more, "
-            "for example {'age': (18, 90), 'pressure': (70, 250)}"
+            f"bounds is {quoted(given)}; it must have the names and the bounds of two columns or "
+            "more, for example {'age': (18, 90), 'pressure': (70, 250)}"
         )
     if len(set(names)) < len(names) or set(names) & set(RESERVED):
         raise InvalidInput(
@@ -43,14 +43,14 @@ def check_columns(given: Any) -> Bounds:
         try:
             found.append((name, check_interval(ends)))
         except InvalidInput as error:
-            raise InvalidInput(f"column {name!r}: {error}") from error
+            raise InvalidInput(f"column {quoted(name)}: {error}") from error
     return tuple(found)
 
 
 def check_response(response: Any, columns: Sequence[str]) -> None:
     """Raise InvalidInput unless it is one of the columns."""
     if response not in columns:
-        raise InvalidInput(f"response is {response!r}; it must be one of {list(columns)}")
+        raise InvalidInput(f"response is {quoted(response)}; it must be one of {list(columns)}")
 
 
 def check_prior(prior: Any, p: int) -> tuple[Any, ...]:
@@ -62,9 +62,9 @@ def check_prior(prior: Any, p: int) -> tuple[Any, ...]:
         if None not in (m0, k, a, b):
             return m0, k, a, b
     raise InvalidInput(
-        f"prior is {prior!r}; it must be (m0, k, a, b): the coefficients' mean and precision, each "
-        f"one number or {p + 1}, the intercept's first, and the variance's shape and scale; all "
-        "finite, and positive but for m0"
+        f"prior is {quoted(prior)}; it must be (m0, k, a, b): the coefficients' mean and "
+        f"precision, each one number or {p + 1}, the intercept's first, and the variance's shape "
+        "and scale; all finite, and positive but for m0"
     )
 
 
@@ -79,9 +79,9 @@ def check_predictors_prior(prior: Any, p: int) -> tuple[Any, ...]:
         if None not in (m, r, nu, psi) and nu > p - 1:
             return m, r, nu, psi
     raise InvalidInput(
-        f"predictors_prior is {prior!r}; it must be (m, r, nu, psi): mean, number of records, "
-        f"degrees of freedom above p - 1 = {p - 1} and diagonal of the scale matrix; m and psi one "
-        f"number or {p}; all finite, and positive but for m"
+        f"predictors_prior is {quoted(prior)}; it must be (m, r, nu, psi): mean, number of "
+        f"records, degrees of freedom above p - 1 = {p - 1} and diagonal of the scale matrix; m "
+        f"and psi one number or {p}; all finite, and positive but for m"
     )
 
 
@@ -123,14 +123,14 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
         try:
             x = column_of(column, f"numbers from {low} to {high}").astype(np.float64)
         except InvalidInput as error:
-            raise InvalidInput(f"column {name!r}: {error}") from error
+            raise InvalidInput(f"column {quoted(name)}: {error}") from error
         if clip and not np.any(np.isnan(x)):
             x = np.clip(x, low, high)
         if not np.all((x >= low) & (x <= high)):
             raise InvalidInput(
-                f"column {name!r} has values that are no number within its bounds ({low}, {high}); "
-                "choose bounds without looking at the data, and take clip=True to move what "
-                "exceeds them"
+                f"column {quoted(name)} has values that are no number within its bounds ({low}, "
+                f"{high}); choose bounds without looking at the data, and take clip=True to move "
+                "what exceeds them"
             )
         found.append(x)
     return np.column_stack(found)

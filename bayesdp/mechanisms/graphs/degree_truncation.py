@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import public_part
 from bayesdp.networks.network import Network
 from bayesdp.privacy.neighbours import Neighbours
@@ -114,9 +114,9 @@ def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
     for call in parse(formula):
         if call.name not in ALLOWED:
             raise InvalidInput(
-                f"formula has the term {call.name!r}; truncation bounds how far one node moves "
-                "the degrees, but not which ties are kept, so only sums of functions of degrees "
-                f"are released: {', '.join(ALLOWED)}"
+                f"formula has the term {quoted(call.name)}; truncation bounds how far one node "
+                "moves the degrees, but not which ties are kept, so only sums of functions of "
+                f"degrees are released: {', '.join(ALLOWED)}"
             )
     bound = bind(formula, Network(max_degree + 1))
     found = []
@@ -124,7 +124,7 @@ def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
         values = _function(bound.model, t, max_degree)
         if len(set(values)) == 1:
             raise InvalidInput(
-                f"formula has {name!r}, which is the same for all graphs with degrees up to "
+                f"formula has {quoted(name)}, which is the same for all graphs with degrees up to "
                 f"max_degree = {max_degree}; leave it out or raise max_degree"
             )
         found.append(DegreeSum(name, values, not name.startswith("gwdegree")))

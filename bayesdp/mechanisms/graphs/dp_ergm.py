@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NoReturn
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.dp_ergm_faults import faults
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_fields
 from bayesdp.mechanisms.graphs.network_columns import (
@@ -169,12 +169,13 @@ class DPERGMMechanism:
             If `neighbours` isn't of graphs, or is NODE for what is as published: that claims
             nothing there.
         """
-        check_at_least_one("copies", copies)
-        check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a network's promise is under 'edge' or 'node'"
+                f"neighbours is {quoted(relation.value)}; a network's promise is under 'edge' or "
+                "'node'"
             )
         published = self.calibration == "published"
         steps = 1

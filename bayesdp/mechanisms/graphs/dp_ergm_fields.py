@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import check_epsilon
@@ -31,7 +31,7 @@ def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
     sensitivities = numbers("sensitivities", m.sensitivities)
     if not sensitivities or min(sensitivities) <= 0:
         raise InvalidInput(
-            f"sensitivities is {m.sensitivities!r}; it must have a positive number for each "
+            f"sensitivities is {quoted(m.sensitivities)}; it must have a positive number for each "
             "statistic"
         )
     terms = len(sensitivities)
@@ -59,7 +59,7 @@ def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
         made["centre"] = _one_a_term("centre", m.centre, terms)
         made["scale"] = _one_a_term("scale", m.scale, terms)
         if min(made["scale"]) <= 0:
-            raise InvalidInput(f"scale is {m.scale!r}; each number must be positive")
+            raise InvalidInput(f"scale is {quoted(m.scale)}; each number must be positive")
     if made["bins"] < 2 or made["bins"] ** terms > MOST_CELLS:
         raise InvalidInput(
             f"bins is {m.bins}, which makes {made['bins'] ** terms:,} cells for {terms} "
@@ -93,7 +93,7 @@ def numbers(name: str, given: Any) -> tuple[float, ...]:
     if not isinstance(values, Sequence) or not all(
         is_number(v) and math.isfinite(v) for v in values
     ):
-        raise InvalidInput(f"{name} is {given!r}; it must be finite numbers, one a statistic")
+        raise InvalidInput(f"{name} is {quoted(given)}; it must be finite numbers, one a statistic")
     return tuple(float(v) for v in values)
 
 
@@ -101,7 +101,7 @@ def check_correlation(correlation: Any) -> float:
     """A bound on the posterior's absolute correlations, else InvalidInput."""
     if not is_number(correlation) or not 0 <= correlation <= _LARGEST_CORRELATION:
         raise InvalidInput(
-            f"correlation is {correlation!r}; it must be a number from 0 to "
+            f"correlation is {quoted(correlation)}; it must be a number from 0 to "
             f"{_LARGEST_CORRELATION}, a public bound on the absolute correlations"
         )
     return float(correlation)
@@ -123,14 +123,16 @@ def _check_prior(prior: Any, terms: int) -> Any:
     if prior is None:
         return None
     if not isinstance(prior, Sequence) or len(prior) != 2:
-        raise InvalidInput(f"prior is {prior!r}; it must be means and standard deviations, or None")
+        raise InvalidInput(
+            f"prior is {quoted(prior)}; it must be means and standard deviations, or None"
+        )
     mean, sd = (_one_a_term(name, v, terms) for name, v in zip(("mean", "sd"), prior, strict=True))
     if min(sd) <= 0:
-        raise InvalidInput(f"the prior's sd is {sd!r}; each number must be positive")
+        raise InvalidInput(f"the prior's sd is {quoted(sd)}; each number must be positive")
     return mean, sd
 
 
 def _check_names(names: Any) -> tuple[str, ...]:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput(f"attributes is {names!r}; it must be names, as ('grade',)")
+        raise InvalidInput(f"attributes is {quoted(names)}; it must be names, as ('grade',)")
     return tuple(names)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs import edge_flip_promise as promise
 from bayesdp.mechanisms.graphs.edge_flip_draws import released_ties
 from bayesdp.mechanisms.graphs.edge_flip_law import evidence_of, log_law
@@ -136,7 +136,7 @@ class EdgeFlipMechanism:
         relation = check_neighbours(neighbours or self.neighbours)
         if relation not in (Neighbours.EDGE, Neighbours.NODE):
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a released graph's nodes are public, "
+                f"neighbours is {quoted(relation.value)}; a released graph's nodes are public, "
                 "and it promises under 'edge' or 'node'"
             )
         times, delta = check_at_least_one("copies", copies), check_delta(delta)

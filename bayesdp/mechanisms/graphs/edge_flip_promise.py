@@ -37,8 +37,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, is_number
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.response_matrix import log_up
 from bayesdp.privacy.composition import total
 from bayesdp.privacy.profile import Profile
@@ -72,8 +72,8 @@ def check_probability(name: str, given: Any, nodes: int | None, directed: bool) 
     `nodes` is None where n isn't known yet.
     """
     if is_number(given):
-        if not 0 < float(given) < 1:
-            raise InvalidInput(f"{name} is {given!r}; {_ALLOWED}")
+        if not 0 < as_float(given) < 1:
+            raise InvalidInput(f"{name} is {quoted(given)}; {_ALLOWED}")
         return float(given)
     try:
         matrix = np.array(given, dtype=np.float64)

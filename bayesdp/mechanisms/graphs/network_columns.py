@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.networks.network import Network, as_network
 
 _OWN = -1  # `target` of the row that says a node is there
@@ -36,8 +36,9 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
         if name not in network.attributes:
             known = ", ".join(sorted(map(repr, network.attributes))) or "none"
             raise InvalidInput(
-                f"attributes names {name!r}, which the network's nodes don't have; they have: "
-                f"{known}; give values with the graph, as Network(attributes={{name: ...}})"
+                f"attributes names {quoted(name)}, which the network's nodes don't have; they "
+                f"have: {known}; give values with the graph, as "
+                "Network(attributes={name: ...})"
             )
     if not isinstance(network.nodes, range):
         _labels(network)
@@ -50,10 +51,9 @@ def check_attribute_names(attributes: Any) -> tuple[str, ...]:
     """Names of node attributes as a tuple, each once, else InvalidInput."""
     names = tuple(attributes) if isinstance(attributes, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        given = "a mapping" if isinstance(attributes, Mapping) else repr(attributes)
         raise InvalidInput(
-            f"attributes is {given}; it must be names of node attributes, each once, for "
-            'example ("grade",); their values come with the graph, as '
+            f"attributes is {quoted(attributes)}; it must be names of node attributes, each once, "
+            'for example ("grade",); their values come with the graph, as '
             "Network(attributes={name: {node: value}})"
         )
     return names
@@ -216,8 +216,8 @@ def known_nodes(mechanism: Any) -> Network:
     """
     if mechanism.nodes is None:
         raise InvalidInput(
-            f"the mechanism {mechanism.name!r} doesn't say how many nodes the graph has; where you "
-            "know: bdp.Release.of(dataclasses.replace(release.mechanism, nodes=...), "
+            f"the mechanism {quoted(mechanism.name)} doesn't say how many nodes the graph has; "
+            "where you know: bdp.Release.of(dataclasses.replace(release.mechanism, nodes=...), "
             "outputs=release.outputs)"
         )
     return Network(mechanism.nodes)

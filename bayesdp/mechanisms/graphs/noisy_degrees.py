@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
@@ -139,8 +139,8 @@ class NoisyDegreesMechanism(AdditiveNoise):
         if relation is Neighbours.NODE:
             return Fraction((len(self.labels) - 1) * (2 if self.directed else 1))
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; the records of a network are its ties: 'edge' "
-            "(one dyad's tie changes) or 'node' (any of the ties of one node change)"
+            f"neighbours is {quoted(relation.value)}; the records of a network are its ties: "
+            "'edge' (one dyad's tie changes) or 'node' (any of the ties of one node change)"
         )
 
     def _stated(self) -> str:

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.graphs.network_columns import known_nodes
 from bayesdp.mechanisms.graphs.triangle_sensitivity import triangles
@@ -103,14 +103,14 @@ class NoisyTrianglesMechanism:
         epsilon = check_epsilon(self.epsilon)
         if not _LEAST <= epsilon <= _LARGEST:
             raise InvalidInput(
-                f"epsilon is {epsilon!r}; for noise by smooth sensitivity it must be from "
+                f"epsilon is {quoted(epsilon)}; for noise by smooth sensitivity it must be from "
                 f"{_LEAST} to {_LARGEST}"
             )
         beta = suitable_beta(epsilon) if self.beta is None else self.beta
         if not (is_number(beta) and _MARGIN <= beta <= epsilon - _MARGIN):
             raise InvalidInput(
-                f"beta is {beta!r}; it must lie between 0 and epsilon = {epsilon!r}, or be None "
-                "for one that suits epsilon"
+                f"beta is {quoted(beta)}; it must lie between 0 and epsilon = {quoted(epsilon)}, "
+                "or be None for one that suits epsilon"
             )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "beta", float(beta))
@@ -162,7 +162,8 @@ class NoisyTrianglesMechanism:
             )
         elif relation is not Neighbours.EDGE:
             raise InvalidInput(
-                f"neighbours is {relation.value!r}; a graph's neighbours differ by 'edge' or 'node'"
+                f"neighbours is {quoted(relation.value)}; a graph's neighbours differ by 'edge' or "
+                "'node'"
             )
         return Guarantee(
             epsilon=pure_profile(one, copies, repeated(one, copies)).epsilon(delta),
@@ -186,8 +187,8 @@ class NoisyTrianglesMechanism:
                 "the network is directed; this counts the triangles of undirected ones: drop the "
                 "directions first, if that answers your question"
             )
-        _check_nodes(network.n)
-        if self.nodes not in (None, network.n):
+        n = _check_nodes(network.n)
+        if self.nodes not in (None, n):
             raise InvalidInput(
                 f"the network has {network.n} nodes; this mechanism is for nodes = {self.nodes}"
             )
@@ -268,7 +269,7 @@ class NoisyTrianglesMechanism:
         whole = isinstance(output, Integral) and not isinstance(output, bool)
         if not whole or abs(int(output)) > FURTHEST:
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases integers from -2**52 to 2**52"
+                f"output is {quoted(output)}; this mechanism releases integers from -2**52 to 2**52"
             )
         return int(output)
 
@@ -290,8 +291,9 @@ class NoisyTrianglesMechanism:
 
 
 def _check_nodes(nodes: Any) -> int:
-    if not 3 <= check_at_least_one("nodes", nodes) <= _MOST_NODES:
+    checked = check_at_least_one("nodes", nodes)
+    if not 3 <= checked <= _MOST_NODES:
         raise InvalidInput(
-            f"nodes is {nodes!r}; triangles are counted among 3 to {_MOST_NODES:,} nodes"
+            f"nodes is {quoted(nodes)}; triangles are counted among 3 to {_MOST_NODES:,} nodes"
         )
-    return int(nodes)
+    return checked

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.statistics_frame import (
     LARGEST,
     Frame,
@@ -73,7 +73,7 @@ def public_frame(
 def check_noise(noise: Any) -> str:
     """The noise's name, or InvalidInput."""
     if noise not in NOISES:
-        raise InvalidInput(f"noise is {noise!r}; it must be 'laplace' or 'gaussian'")
+        raise InvalidInput(f"noise is {quoted(noise)}; it must be 'laplace' or 'gaussian'")
     return str(noise)
 
 
@@ -91,8 +91,8 @@ def _check_steps(made: Frame, steps: Sequence[float]) -> None:
     for name, whole, step, far in zip(made.names, made.whole, steps, made.furthest, strict=True):
         if (whole and step > 1) or far / Fraction(step) > 2 * LARGEST:
             raise InvalidInput(
-                f"granularity of {name} is {step!r}; it must be at most 1 for an integer, and "
-                f"at least 2**-52 of its largest value, {float(far):.3g}; None chooses one"
+                f"granularity of {name} is {quoted(step)}; it must be at most 1 for an integer, "
+                f"and at least 2**-52 of its largest value, {float(far):.3g}; None chooses one"
             )
 
 
@@ -100,7 +100,7 @@ def _one_each(name: str, given: Any, made: Frame) -> tuple[Any, ...]:
     values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
     if len(values) != len(made.names):
         raise InvalidInput(
-            f"{name} is {given!r}; it must be {len(made.names)} numbers, for "
+            f"{name} is {quoted(given)}; it must be {len(made.names)} numbers, for "
             f"{', '.join(made.names)}"
         )
     return values

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import public_part
 from bayesdp.networks.network import Network
 
@@ -141,7 +141,7 @@ def frame(
     made = Frame(formula, network, max_degree)
     if not any(made.sensitivities(node=False)):
         raise InvalidInput(
-            f"formula is {formula!r}, whose statistics are the same for all graphs on these "
+            f"formula is {quoted(formula)}, whose statistics are the same for all graphs on these "
             "nodes; there is nothing to release"
         )
     for name, whole, furthest in zip(made.names, made.whole, made.furthest, strict=True):
@@ -177,10 +177,10 @@ def check_formula(formula: str, public: Sequence[str]) -> tuple[Call, ...]:
         used = call.named.get("attribute", call.arguments[0] if call.arguments else None)
         if isinstance(used, str) and used not in public:
             raise InvalidInput(
-                f"formula has {call.name}({used!r}), but attributes is {list(public)}: where the "
-                "values of a node attribute aren't public, no bound on the statistic's change "
-                f"is, and there is no finite sensitivity. If they are public, add {used!r} to "
-                "attributes; else leave the term out"
+                f"formula has {call.name}({quoted(used)}), but attributes is {list(public)}: where "
+                "the values of a node attribute aren't public, no bound on the statistic's change "
+                f"is, and there is no finite sensitivity. If they are public, add {quoted(used)} "
+                "to attributes; else leave the term out"
             )
     return calls
 
@@ -211,11 +211,11 @@ def check_columns(given: Any, n: int) -> Columns:
         kinds = {type(value) for value in values if value is not None}
         if not isinstance(name, str) or len(values) != n or len(kinds) > 1:
             raise InvalidInput(
-                f"attribute {name!r} has {len(values)} values; it must have a name and one value, "
-                f"of one type, for each of {n} nodes"
+                f"attribute {quoted(name)} has {len(values)} values; it must have a name and one "
+                f"value, of one type, for each of {n} nodes"
             )
         if not kinds <= {bool, int, float, str}:
-            raise InvalidInput(f"attribute {name!r} must be text, numbers or booleans")
+            raise InvalidInput(f"attribute {quoted(name)} must be text, numbers or booleans")
     if len({name for name, _ in found}) < len(found):
         raise InvalidInput("attributes has a name twice; each must be there once")
     return found

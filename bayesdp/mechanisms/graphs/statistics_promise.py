@@ -31,7 +31,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.gaussian_profiles import gaussian_profile
 from bayesdp.mechanisms.noise.laws import GaussianNoise
 from bayesdp.mechanisms.noise.pure import pure_profile, up
@@ -47,7 +47,7 @@ def check_relation(neighbours: str) -> Neighbours:
     relation = check_neighbours(neighbours)
     if relation not in (Neighbours.EDGE, Neighbours.NODE):
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; statistics of a graph have 'edge' and 'node'"
+            f"neighbours is {quoted(relation.value)}; statistics of a graph have 'edge' and 'node'"
         )
     return relation
 
@@ -90,9 +90,10 @@ def rho(
     mechanism: NoisyStatisticsMechanism, *, copies: int = 1, neighbours: Neighbours | None = None
 ) -> float | None:
     """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
+    copies = check_at_least_one("copies", copies)
     if mechanism.noise == "laplace":
         return None
-    return up(check_at_least_one("copies", copies) * cost(mechanism, neighbours) / 2)
+    return up(copies * cost(mechanism, neighbours) / 2)
 
 
 def profile(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
 from bayesdp.mechanisms.graphs.statistics_fields import PUBLIC, check_noise, public_frame
 from bayesdp.mechanisms.graphs.statistics_promise import check_relation, term_costs
@@ -32,8 +32,8 @@ def check_weights(formula: str, weights: Any) -> tuple[float, ...]:
         return (1.0,) * len(terms)
     if isinstance(weights, str) or not hasattr(weights, "__len__") or len(weights) != len(terms):
         raise InvalidInput(
-            f"weights is {weights!r}; it must be {len(terms)} positive numbers, one a term of the "
-            f"formula: {', '.join(terms)}"
+            f"weights is {quoted(weights)}; it must be {len(terms)} positive numbers, one a term "
+            f"of the formula: {', '.join(terms)}"
         )
     return tuple(check_positive("weights", weight, "same unit as the others") for weight in weights)
 
@@ -42,8 +42,8 @@ def check_noise_delta(noise: str, delta: Any) -> None:
     """Raise InvalidInput unless Gaussian noise has a delta to be calibrated at, Laplace none."""
     if not is_number(delta) or not 0 <= delta < 1 or (delta > 0) != (noise == "gaussian"):
         raise InvalidInput(
-            f"delta is {delta!r} and noise is {noise!r}; Gaussian noise is calibrated at a delta "
-            "between 0 and 1, such as 1e-6, and Laplace noise needs none: leave it at 0"
+            f"delta is {quoted(delta)} and noise is {quoted(noise)}; Gaussian noise is calibrated "
+            "at a delta between 0 and 1, such as 1e-6, and Laplace noise needs none: leave it at 0"
         )
 
 
@@ -105,7 +105,8 @@ def _smallest(
     largest = min(high for _, high in ranges) * (1 - 2.0**-50)
     if at(largest).profile().delta(epsilon) > delta:
         raise InvalidInput(
-            f"no scales keep epsilon = {epsilon!r} with delta = {delta!r}; ask for larger ones"
+            f"no scales keep epsilon = {quoted(epsilon)} with delta = {quoted(delta)}; ask for "
+            "larger ones"
         )
     return at(
         smallest_satisfying(

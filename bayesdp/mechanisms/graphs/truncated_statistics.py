@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.graphs.degree_truncation import (
     DegreeSum,
@@ -48,8 +48,6 @@ from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 Pair = tuple[Network, Network]
 Noise = DiscreteLaplaceMechanism | LaplaceMechanism
-
-
 _MOST_DEGREE = 100_000
 
 
@@ -128,9 +126,8 @@ class TruncatedStatisticsMechanism:
         copies = check_at_least_one("copies", copies)
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.NODE, Neighbours.EDGE):
-            raise InvalidInput(
-                f"neighbours is {relation.value!r}; a graph's neighbours differ by 'edge' or 'node'"
-            )
+            relations = "a graph's neighbours differ by 'edge' or 'node'"
+            raise InvalidInput(f"neighbours is {quoted(relation.value)}; {relations}")
         each = [
             dataclasses.replace(noise, sensitivity=up(s.sensitivity(relation)), neighbours=relation)
             for s, noise in zip(self.statistics, self.noises, strict=True)
@@ -250,8 +247,8 @@ class TruncatedStatisticsMechanism:
         values = output.tolist() if isinstance(output, np.ndarray) else output
         if not isinstance(values, Sequence) or len(values) != len(self.noises):
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases {len(self.noises)} numbers a copy, "
-                f"for {', '.join(s.name for s in self.statistics)}"
+                f"output is {quoted(output)}; this mechanism releases {len(self.noises)} numbers a "
+                f"copy, for {', '.join(s.name for s in self.statistics)}"
             )
         pairs = zip(self.noises, values, strict=True)
         return tuple(noise.check_output(value) for noise, value in pairs)
@@ -287,11 +284,11 @@ def _noises(
         if k == len(statistics) - 1:  # what is left, so that the shares add up to no more
             share = left(mechanism.epsilon, spent)
         made = DiscreteLaplaceMechanism if s.whole else LaplaceMechanism
-        noise: Noise = made.calibrate(
-            epsilon=share,
-            sensitivity=up(s.sensitivity(Neighbours.NODE)),
-            neighbours=Neighbours.NODE,
-        )
+        moved: dict[str, Any] = {
+            "sensitivity": up(s.sensitivity(Neighbours.NODE)),
+            "neighbours": Neighbours.NODE,
+        }
+        noise: Noise = made.calibrate(epsilon=share, **moved)
         spent.append(noise.epsilon())
         noises.append(noise)
     return statistics, tuple(noises)
@@ -301,6 +298,6 @@ def _check_weights(weights: Any, count: int) -> tuple[float, ...]:
     given: list[Any] = list(weights) if isinstance(weights, Sequence | np.ndarray) else []
     if len(given) != count or not all(is_number(w) and 0 < w < math.inf for w in given):
         raise InvalidInput(
-            f"weights is {weights!r}; it must be {count} positive numbers, one a statistic"
+            f"weights is {quoted(weights)}; it must be {count} positive numbers, one a statistic"
         )
     return tuple(float(w) for w in given)

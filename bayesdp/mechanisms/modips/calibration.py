@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.modips.promise import Noisy, check_weights, moved_together, profile_of
 from bayesdp.mechanisms.noise.fields import scale_range
 from bayesdp.privacy.guarantee import check_epsilon
@@ -66,8 +66,9 @@ def calibrated(
             guess, largest = max(guess, least / ratio), min(largest, most / ratio)
     if not cost(largest) <= (delta or epsilon):
         raise InvalidInput(
-            f"no scale keeps epsilon = {epsilon!r} with delta = {delta!r}: ask for a positive "
-            "delta, such as 1e-6, or for a larger epsilon or delta, or take noise='laplace'"
+            f"no scale keeps epsilon = {quoted(epsilon)} with delta = {quoted(delta)}: ask for a "
+            "positive delta, such as 1e-6, or for a larger epsilon or delta, or take "
+            "noise='laplace'"
         )
     factor = guess
     if not (delta == 0 and parameters.get("bounding", "inflated") != "truncated"):

@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
@@ -164,7 +164,7 @@ class ModipsGrid(SymmetricPromise):
             If the method isn't "sdd".
         """
         if self.method != "sdd":
-            raise InvalidInput(f"power is of method='sdd'; this one is {self.method!r}")
+            raise InvalidInput(f"power is of method='sdd'; this one is {quoted(self.method)}")
         return float(self._choice().rate * 2**self.bits)
 
     def moved(self, relation: Neighbours) -> float:
@@ -252,9 +252,9 @@ class ModipsGrid(SymmetricPromise):
         """
         if self.method != "sdd":
             raise InvalidInput(
-                f"method is {self.method!r}, whose law is intractable: a sum over all histograms "
-                "and their noise; analyse each copy as data and combine the results with "
-                "bdp.combine, whose caveats then hold, or take method='sdd'"
+                f"method is {quoted(self.method)}, whose law is intractable: a sum over all "
+                "histograms and their noise; analyse each copy as data and combine the results "
+                "with bdp.combine, whose caveats then hold, or take method='sdd'"
             )
         chosen = self.log_cells(statistic)
         given = log_given_cell(self, output, self.model.edges)

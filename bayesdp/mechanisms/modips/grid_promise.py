@@ -115,7 +115,7 @@ def guarantee(
 ) -> Guarantee:
     """The promise of `copies` copies; see `ModipsGrid.guarantee`."""
     copies = check_at_least_one("copies", copies)
-    check_delta(delta)
+    delta = check_delta(delta)
     relation = relation_of(made, neighbours)
     published = made.calibration == "published"
     cost = made.cost

@@ -41,7 +41,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.gaussian_profiles import divergence
@@ -253,8 +253,8 @@ def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
     relation = check_neighbours(neighbours)
     if relation not in {made.neighbours, Neighbours.REPLACE_ONE}:
         raise InvalidInput(
-            f"neighbours is {relation.value!r}; this release promises under "
-            f"{made.neighbours.value!r}"
+            f"neighbours is {quoted(relation.value)}; this release promises under "
+            f"{quoted(made.neighbours.value)}"
             + (", as n is public: keep it confidential (n=None)" if made.n is not None else "")
         )
     return relation
@@ -269,14 +269,14 @@ def check_weights(
         return (1 / numbers,) * numbers
     if allocation == "communal":
         raise InvalidInput(
-            f"weights is {weights!r}, but allocation is 'communal', where all numbers have the "
-            "same noise; leave weights out, or take allocation='individualized'"
+            f"weights is {quoted(weights)}, but allocation is 'communal', where all numbers have "
+            "the same noise; leave weights out, or take allocation='individualized'"
         )
     good = isinstance(weights, Sequence) and all(is_number(w) and w > 0 for w in weights)
     if not good or abs(math.fsum(weights) - 1) > _SUM_TO_ONE:
         raise InvalidInput(
-            f"weights is {weights!r}; it must be positive numbers with sum 1, a share of epsilon "
-            "for each number of the statistic"
+            f"weights is {quoted(weights)}; it must be positive numbers with sum 1, a share of "
+            "epsilon for each number of the statistic"
         )
     if len(weights) != numbers:
         raise InvalidInput(

@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
 from bayesdp.mechanisms.modips import calibration as modips_calibration
@@ -120,7 +120,9 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(numbers):
             names = ", ".join(number.name for number in numbers)
-            raise InvalidInput(f"scales is {scales!r}; it must be {len(numbers)} numbers: {names}")
+            raise InvalidInput(
+                f"scales is {quoted(scales)}; it must be {len(numbers)} numbers: {names}"
+            )
         checked["scales"] = tuple(check_positive("scales", scale) for scale in scales)
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -41,8 +41,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, keep
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
@@ -104,14 +104,16 @@ class SelectedModips(SymmetricPromise):
 
     def __post_init__(self) -> None:
         if not isinstance(self.families, Sequence):
-            raise InvalidInput(f"families is {self.families!r}; it must be a sequence of families")
+            raise InvalidInput(
+                f"families is {quoted(self.families)}; it must be a sequence of families"
+            )
         families = tuple(check_family(each) for each in self.families)
         priors_of(families)
         object.__setattr__(self, "families", families)
         object.__setattr__(self, "modips", _check_modips(self.modips, families[0]))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "each", check_at_least_one("each", self.each))
-        check_criterion(self.criterion)
+        keep(self, criterion=check_criterion(self.criterion))
         _ = self.choice, self.candidates  # whose own checks raise
 
     @property
@@ -283,7 +285,8 @@ def _check_modips(modips: Any, first: Family) -> ModipsSBS | ModipsGrid | Nested
     family = made.sbs.family if isinstance(made, NestedModips) else made.family
     if family != first:
         raise InvalidInput(
-            f"modips has the family {family!r}; it must be the first of the families, {first!r}"
+            f"modips has the family {quoted(family)}; it must be the first of the families, "
+            f"{quoted(first)}"
         )
     return made
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.modips.nested import NestedModips
@@ -44,8 +44,8 @@ def split(made: SelectedModips, output: Any) -> tuple[int, tuple[Any, ...]]:
     values = np.asarray(output)
     if values.shape != (width(made),) or values.dtype.kind not in "iu":
         raise InvalidInput(
-            f"output is {output!r}; this mechanism releases {width(made)} integers: the position "
-            "of the chosen family, and the numbers of the copies after it"
+            f"output is {quoted(output)}; this mechanism releases {width(made)} integers: the "
+            "position of the chosen family, and the numbers of the copies after it"
         )
     chosen = made.choice.check_output(values[0])
     candidate = made.candidates[chosen]

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
 from bayesdp.mechanisms.modips import sequential_outputs, sequential_promise
@@ -96,7 +96,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
         check_flag("clip", self.clip)
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(checked["steps"]):
-            raise InvalidInput(f"scales is {scales!r}; it must be one number for each step")
+            raise InvalidInput(f"scales is {quoted(scales)}; it must be one number for each step")
         checked["scales"] = tuple(check_positive("scales", scale) for scale in scales)
         for name, value in checked.items():
             object.__setattr__(self, name, value)

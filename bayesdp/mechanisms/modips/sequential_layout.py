@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats
 from bayesdp.mechanisms.families.regression_fields import RESERVED
@@ -104,7 +104,7 @@ def check_steps(given: Any) -> tuple[Step, ...]:
     """Steps that fit together, from themselves or as a manifest holds them, or InvalidInput."""
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise InvalidInput(
-            f"steps is {given!r}; it must be a list of bdp.CategoricalColumns and "
+            f"steps is {quoted(given)}; it must be a list of bdp.CategoricalColumns and "
             "bdp.NumericColumns, in the order of the model"
         )
     steps = tuple(_step(one) for one in given)
@@ -148,7 +148,8 @@ def _step(given: Any) -> Step:
         return given
     if not isinstance(given, Mapping) or given.get("kind") not in _KINDS:
         raise InvalidInput(
-            f"steps has {given!r}; each must be a bdp.CategoricalColumns or a bdp.NumericColumns"
+            f"steps has {quoted(given)}; each must be a bdp.CategoricalColumns or a "
+            "bdp.NumericColumns"
         )
     parameters = {name: value for name, value in given.items() if name != "kind"}
     try:

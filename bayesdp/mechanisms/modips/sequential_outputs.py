@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.modips.sequential_counts import statistic_of, sums_of_columns
 from bayesdp.mechanisms.modips.sequential_steps import NumericColumns
 
@@ -44,7 +44,7 @@ def check_output(self: SequentialModipsMechanism, output: Any) -> Rows:
         else:
             good = np.all((x >= 0) & (x < kind.size) & (x == np.floor(x)))
         if not good:
-            raise InvalidInput(f"output has values of column {name!r} that it can't have")
+            raise InvalidInput(f"output has values of column {quoted(name)} that it can't have")
     order = np.lexsort(values.T[::-1])
     return tuple(map(tuple, values[order].astype(np.float64).tolist()))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import check_interval
 from bayesdp.mechanisms.families.regression_fields import check_prior
@@ -45,13 +45,15 @@ class CategoricalColumns:
         for axis in axes:
             if len({type(label) for label in axis.categories or ()}) > 1:
                 raise InvalidInput(
-                    f"labels of column {axis.name!r} are {axis.categories!r}; they must be of one "
-                    "type, all texts, for example"
+                    f"labels of column {quoted(axis.name)} are {quoted(axis.categories)}; they "
+                    "must be of one type, all texts, for example"
                 )
         object.__setattr__(self, "columns", tuple((a.name, a.categories) for a in axes))
         object.__setattr__(self, "by", _names("by", self.by))
         if not (is_number(self.prior) and 0 < self.prior < math.inf):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be a positive finite number")
+            raise InvalidInput(
+                f"prior is {quoted(self.prior)}; it must be a positive finite number"
+            )
         object.__setattr__(self, "prior", float(self.prior))
 
 
@@ -101,13 +103,15 @@ class NumericColumns:
             try:
                 found.append((name, check_interval(ends)))
             except InvalidInput as error:
-                raise InvalidInput(f"column {name!r}: {error}") from error
+                raise InvalidInput(f"column {quoted(name)}: {error}") from error
         object.__setattr__(self, "columns", tuple(found))
         object.__setattr__(self, "by", _names("by", self.by))
         object.__setattr__(self, "on", _names("on", self.on))
         prior = check_prior(self.prior, 0)
         if any(isinstance(value, tuple) for value in prior):
-            raise InvalidInput(f"prior is {self.prior!r}; it must be four numbers (m0, k, a, b)")
+            raise InvalidInput(
+                f"prior is {quoted(self.prior)}; it must be four numbers (m0, k, a, b)"
+            )
         object.__setattr__(self, "prior", prior)
 
 
@@ -122,8 +126,8 @@ def _pairs(given: Any) -> list[tuple[str, Any]]:
         pairs = []
     if not pairs or not all(isinstance(name, str) and name for name, _ in pairs):
         raise InvalidInput(
-            f"columns is {given!r}; it must have names of columns with their labels, or their "
-            "bounds, for example {'sex': ('f', 'm')} or {'age': (18, 90)}"
+            f"columns is {quoted(given)}; it must have names of columns with their labels, or "
+            "their bounds, for example {'sex': ('f', 'm')} or {'age': (18, 90)}"
         )
     return pairs
 
@@ -131,5 +135,5 @@ def _pairs(given: Any) -> list[tuple[str, Any]]:
 def _names(argument: str, given: Any) -> tuple[str, ...]:
     good = isinstance(given, Sequence) and not isinstance(given, str)
     if not good or not all(isinstance(name, str) for name in given) or len({*given}) < len(given):
-        raise InvalidInput(f"{argument} is {given!r}; it must be a list of different columns")
+        raise InvalidInput(f"{argument} is {quoted(given)}; it must be a list of different columns")
     return tuple(given)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.calibration import calibrated
 from bayesdp.mechanisms.noise.fields import check_fields
@@ -130,9 +130,9 @@ class AdditiveNoise:
         if (relation, self.neighbours) == (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             return Fraction(2)
         raise InvalidInput(
-            f"neighbours is {relation.value!r}, but the sensitivity was given under "
-            f"{self.neighbours.value!r}, from which nothing follows; give the mechanism "
-            f"neighbours={relation.value!r} and the sensitivity under it"
+            f"neighbours is {quoted(relation.value)}, but the sensitivity was given under "
+            f"{quoted(self.neighbours.value)}, from which nothing follows; give the mechanism "
+            f"neighbours={quoted(relation.value)} and the sensitivity under it"
         )
 
     def delta(

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.fields import check_granularity, check_positive, scale_range
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
@@ -61,8 +61,9 @@ def calibrated(made: type[M], epsilon: float, delta: float, copies: int, **param
     least, largest = scale_range(step)
     if not cost(largest) <= (delta or epsilon):
         raise InvalidInput(
-            f"no scale up to {largest:.3g} keeps epsilon = {epsilon!r} with delta = {delta!r}: "
-            "ask for a positive delta, such as 1e-6, or for a larger epsilon or delta"
+            f"no scale up to {largest:.3g} keeps epsilon = {quoted(epsilon)} with delta = "
+            f"{quoted(delta)}: ask for a positive delta, such as 1e-6, or for a larger epsilon or "
+            "delta"
         )
     widest = at(largest)
     if delta == 0 and widest.norm == "L1" and widest.bounding != "truncated":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.lattice import lattice_ends
 from bayesdp.mechanisms.public_n import check_public_n
 from bayesdp.privacy.neighbours import check_neighbours
@@ -38,13 +39,21 @@ def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
     if not whole:
         step = check_granularity(mechanism.granularity, scale, sensitivity)
         checked["granularity"] = step
+        if step >= sensitivity:
+            warnings.warn(
+                f"granularity is {quoted(step)}, no finer than the sensitivity, "
+                f"{quoted(sensitivity)}: the statistic is rounded to multiples of it, so that the "
+                "last digit of a sum may move it by a whole step; take a finer one, or none",
+                UserWarning,
+                stacklevel=4,
+            )
     else:
         step = 1.0
         any_length = mechanism.norm == "L2" and mechanism.dimension is not None
         if sensitivity < 1 or (sensitivity % 1 and not any_length):
             raise InvalidInput(
-                f"sensitivity is {sensitivity!r}; an integer statistic moves by whole numbers, "
-                "at least 1"
+                f"sensitivity is {quoted(sensitivity)}; an integer statistic moves by whole "
+                "numbers, at least 1"
             )
     check_scale_in_steps(scale, step)
     lattice_ends(checked["bounds"], step)
@@ -55,7 +64,7 @@ def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> flo
     """Return `value` as a float if it is a positive finite number, else raise InvalidInput."""
     if not (is_number(value) and 0 < value <= sys.float_info.max):
         raise InvalidInput(
-            f"{name} is {value!r}; it must be a positive finite number, in the {unit}"
+            f"{name} is {quoted(value)}; it must be a positive finite number, in the {unit}"
         )
     return float(value)
 
@@ -70,8 +79,8 @@ def check_granularity(granularity: Any, scale: float, sensitivity: float) -> flo
         or math.frexp(granularity)[0] != 0.5
     ):
         raise InvalidInput(
-            f"granularity is {granularity!r}; it must be a power of two, for example 2**-20, or "
-            "None for one chosen from the scale and the sensitivity"
+            f"granularity is {quoted(granularity)}; it must be a power of two, for example 2**-20, "
+            "or None for one chosen from the scale and the sensitivity"
         )
     return float(granularity)
 
@@ -86,8 +95,8 @@ def check_scale_in_steps(scale: float, step: float) -> None:
     least, largest = scale_range(step)
     if not least <= scale <= largest:
         raise InvalidInput(
-            f"scale is {scale!r}; on a lattice with granularity {step!r} it must be from "
-            f"{least:.3g} to {largest:.3g}"
+            f"scale is {quoted(scale)}; on a lattice with granularity {quoted(step)} it must be "
+            f"from {least:.3g} to {largest:.3g}"
         )
 
 
@@ -97,13 +106,13 @@ def check_bounds(
     """Return the bounds of an output, None for an open end, or raise InvalidInput."""
     if bounding is not None and bounding not in BOUNDING:
         raise InvalidInput(
-            f"bounding is {bounding!r}; it must be 'truncated' (the law given the bounds), "
+            f"bounding is {quoted(bounding)}; it must be 'truncated' (the law given the bounds), "
             "'inflated' (values beyond a bound are set to it) or None"
         )
     if (bounds is None) != (bounding is None):
         raise InvalidInput(
-            f"bounds is {bounds!r} and bounding is {bounding!r}; give both or neither, for "
-            "example bounds=(0, 1), bounding='inflated'"
+            f"bounds is {quoted(bounds)} and bounding is {quoted(bounding)}; give both or neither, "
+            "for example bounds=(0, 1), bounding='inflated'"
         )
     if bounds is None:
         return None
@@ -113,7 +122,7 @@ def check_bounds(
         low = high = math.nan
     if (low is None and high is None) or not (low is None or high is None or low < high):
         raise InvalidInput(
-            f"bounds is {bounds!r}; it must be two {'whole ' if whole else ''}numbers, the "
+            f"bounds is {quoted(bounds)}; it must be two {'whole ' if whole else ''}numbers, the "
             "lower first; None leaves an end open, for example (0, None)"
         )
     return low, high

@@ -67,12 +67,19 @@ class LaplaceMechanism(AdditiveNoise):
         Number of records, where it is public: not under add/remove-one.
     granularity : float, optional
         Step of the lattice, a power of two; by default 2^-20 of the smaller of scale and
-        sensitivity or finer, at most 2^40 of them to a scale.
+        sensitivity or finer, at most 2^40 of them to a scale. The statistic is rounded to it, and
+        where it isn't finer than the sensitivity, the last digit of a sum may move it by a whole
+        step: that is charged, and warned of.
 
     Raises
     ------
     InvalidInput
         If a parameter is out of its range.
+
+    Warns
+    -----
+    UserWarning
+        If `granularity` is at least the sensitivity.
 
     Notes
     -----

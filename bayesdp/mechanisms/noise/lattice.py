@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.draws.integer_noise import Integers
 
 FURTHEST = 2**52
@@ -47,13 +47,13 @@ def lattice_ends(bounds: tuple[Any, Any] | None, step: float) -> tuple[int | Non
     last = None if high is None else math.floor(Fraction(high) / g)
     if first is not None and last is not None and first >= last:
         raise InvalidInput(
-            f"bounds is {bounds!r}, with fewer than two points of the lattice between them; take "
-            f"wider bounds or a finer granularity than {step!r}"
+            f"bounds is {quoted(bounds)}, with fewer than two points of the lattice between them; "
+            f"take wider bounds or a finer granularity than {quoted(step)}"
         )
     if any(end is not None and abs(end) > FURTHEST for end in (first, last)):
         raise InvalidInput(
-            f"bounds is {bounds!r}, more than 2**52 steps of the lattice from 0; take a coarser "
-            f"granularity than {step!r}"
+            f"bounds is {quoted(bounds)}, more than 2**52 steps of the lattice from 0; take a "
+            f"coarser granularity than {quoted(step)}"
         )
     return first, last
 
@@ -124,7 +124,7 @@ def to_steps(
         low, high = within
         if (low is not None and np.any(x < low)) or (high is not None and np.any(x > high)):
             raise InvalidInput(
-                f"the statistic lies outside bounds = {within!r}, where a truncated law is "
+                f"the statistic lies outside bounds = {quoted(within)}, where a truncated law is "
                 "undefined; its value isn't shown, being confidential. Clamp it before, or take "
                 "bounding='inflated'"
             )

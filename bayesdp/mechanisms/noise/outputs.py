@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -72,7 +72,9 @@ def check_output(mechanism: AdditiveNoise, output: Any) -> Any:
         return _checked_number(mechanism, output)
     values = output.tolist() if isinstance(output, np.ndarray) else output
     if not isinstance(values, Sequence) or len(values) != d:
-        raise InvalidInput(f"output is {output!r}; this mechanism releases {d} numbers a copy")
+        raise InvalidInput(
+            f"output is {quoted(output)}; this mechanism releases {d} numbers a copy"
+        )
     return tuple(_checked_number(mechanism, value) for value in values)
 
 
@@ -86,8 +88,8 @@ def _checked_number(mechanism: AdditiveNoise, value: Any) -> int | float:
         or not (-math.inf if low is None else low) <= steps <= (math.inf if high is None else high)
     ):
         within = "" if mechanism.bounds is None else f" within {mechanism.bounds}"
-        what = "integers" if mechanism.whole else f"multiples of {mechanism.step!r}"
-        raise InvalidInput(f"output is {value!r}; this mechanism releases {what}{within}")
+        what = "integers" if mechanism.whole else f"multiples of {quoted(mechanism.step)}"
+        raise InvalidInput(f"output is {quoted(value)}; this mechanism releases {what}{within}")
     return int(value) if mechanism.whole else float(value)
 
 

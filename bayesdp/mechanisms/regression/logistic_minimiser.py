@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 Floats = NDArray[np.float64]
 
@@ -68,8 +68,8 @@ def check_reachable(n: int, predictors: int, penalty: float) -> None:
     error += smooth * 2.0**-50 * radius * most  # a step's own rounding
     if error * (2 * smooth / penalty + 2) * _UP > penalty * _limit(d, penalty):
         raise InvalidInput(
-            f"penalty is {penalty!r}, and n = {n}: rounding errors might hide where the minimum "
-            "is; take a larger penalty, such as a tenth of n, and n up to ten million"
+            f"penalty is {quoted(penalty)}, and n = {n}: rounding errors might hide where the "
+            "minimum is; take a larger penalty, such as a tenth of n, and n up to ten million"
         )
 
 

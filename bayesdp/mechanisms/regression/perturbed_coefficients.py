@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import NumberColumns, with_names
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
@@ -99,7 +100,9 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         check_response(self.response, [name for name, _ in checked["bounds"]])
         checked["penalty"] = check_positive("penalty", self.penalty, "unit of rescaled columns")
         if not 2.0**-100 <= checked["penalty"] <= 2.0**100:
-            raise InvalidInput(f"penalty is {self.penalty!r}; it must be from 2^-100 to 2^100")
+            raise InvalidInput(
+                f"penalty is {quoted(self.penalty)}; it must be from 2^-100 to 2^100"
+            )
         checked["scale"] = check_positive("scale", self.scale, "unit of rescaled columns")
         checked["n"] = check_at_least_one("n", self.n)
         check_flag("clip", self.clip)
@@ -115,8 +118,8 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
             longest = logistic.longest(self.n, len(self.predictors), self.penalty)
         if longest > FURTHEST * step / 2:
             raise InvalidInput(
-                f"granularity is {step!r}, and coefficients may be up to {longest:.3g}, too many "
-                "steps of the lattice; take a coarser one or a larger penalty"
+                f"granularity is {quoted(step)}, and coefficients may be up to {longest:.3g}, too "
+                "many steps of the lattice; take a coarser one or a larger penalty"
             )
         _ = self.part  # whose own checks raise
 
@@ -264,11 +267,14 @@ def _family(bounds: tuple[tuple[str, tuple[float, float]], ...], response: str) 
 
 @functools.lru_cache(maxsize=64)
 def _part(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
-    return GaussianMechanism(
-        mechanism.scale,
-        mechanism.sensitivity,
-        Neighbours.REPLACE_ONE,
-        len(mechanism.bounds),
-        n=mechanism.n,
-        granularity=mechanism.granularity,
-    )
+    with warnings.catch_warnings():
+        # Of the lattice: these numbers are no sum of the caller's.
+        warnings.filterwarnings("ignore", message="granularity is")
+        return GaussianMechanism(
+            mechanism.scale,
+            mechanism.sensitivity,
+            Neighbours.REPLACE_ONE,
+            len(mechanism.bounds),
+            n=mechanism.n,
+            granularity=mechanism.granularity,
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Floats, Sums, sums_of
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.moments import STEPS, in_steps
@@ -65,8 +65,8 @@ def gathered(family: LinearRegression, loss: str, data: Any, *, clip: bool) -> S
     y = steps[:, family.place]
     if not np.all(np.abs(y) == 1):
         raise InvalidInput(
-            f"the response {family.response!r} isn't at one of its bounds in every record, as that "
-            "of a logistic regression must be; give the two values as its bounds"
+            f"the response {quoted(family.response)} isn't at one of its bounds in every record, "
+            "as that of a logistic regression must be; give the two values as its bounds"
         )
     return Signed(
         np.column_stack([np.ones(len(y)), np.delete(steps, family.place, axis=1)]), y.copy()

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_statistic
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -83,8 +83,8 @@ class Selection:
         check_flag("monotone", self.monotone)
         if self.neighbours not in (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE):
             raise InvalidInput(
-                f"neighbours is {self.neighbours.value!r}; utilities of records have 'add_remove' "
-                "and 'replace_one'"
+                f"neighbours is {quoted(self.neighbours.value)}; utilities of records have "
+                "'add_remove' and 'replace_one'"
             )
         if self.monotone and self.neighbours is Neighbours.REPLACE_ONE:
             raise InvalidInput(
@@ -134,9 +134,9 @@ class Selection:
         if relation is not self.neighbours:
             if relation is not Neighbours.REPLACE_ONE:
                 raise InvalidInput(
-                    f"neighbours is {relation.value!r}, but the sensitivity is stated under "
-                    f"{self.neighbours.value!r}, which says nothing of it; state the mechanism's "
-                    "epsilon and sensitivity under 'add_remove'"
+                    f"neighbours is {quoted(relation.value)}, but the sensitivity is stated under "
+                    f"{quoted(self.neighbours.value)}, which says nothing of it; state the "
+                    "mechanism's epsilon and sensitivity under 'add_remove'"
                 )
             times *= 2
         moves = "and moves all utilities in one direction" if self.monotone else "in any direction"
@@ -231,8 +231,8 @@ class Selection:
         value = np.asarray(output)
         if value.ndim or value.dtype.kind not in "iu" or not 0 <= value < self.k:
             raise InvalidInput(
-                f"output is {output!r}; this mechanism releases the position of a candidate, an "
-                f"integer from 0 to {self.k - 1}"
+                f"output is {quoted(output)}; this mechanism releases the position of a candidate, "
+                f"an integer from 0 to {self.k - 1}"
             )
         return int(value)
 
@@ -267,7 +267,7 @@ def _check_candidates(candidates: Any) -> int | tuple[Any, ...]:
     elif isinstance(candidates, Integral) and int(candidates) >= 2:  # True is 1
         return int(candidates)
     raise InvalidInput(
-        f"candidates is {candidates!r}; it must be their number, two or more, or a tuple of "
+        f"candidates is {quoted(candidates)}; it must be their number, two or more, or a tuple of "
         "different labels (texts, numbers or booleans)"
     )
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, check_share
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, check_coupled
 from bayesdp.privacy.distributional.worlds import hockey_sticks
 
@@ -111,14 +111,15 @@ def attack(
     """
     check_coupled(claim, "attack")
     if len(values) < 2:
-        raise InvalidInput(f"values is {list(values)!r}; an adversary chooses between two or more")
-    if check_at_least_one("trials", trials) < 100:
+        raise InvalidInput(
+            f"values is {quoted(list(values))}; an adversary chooses between two or more"
+        )
+    trials, alpha = check_at_least_one("trials", trials), check_share("alpha", alpha)
+    if trials < 100:
         raise InvalidInput(f"trials is {trials}; it must be at least 100")
-    if not is_number(alpha) or not 0 < alpha < 1:
-        raise InvalidInput(f"alpha is {alpha!r}; it must be a number above 0 and below 1")
-    before = np.ones(len(values)) if prior is None else np.asarray(prior, dtype=np.float64)
+    before = np.ones(len(values)) if prior is None else np.array([as_float(p) for p in prior])
     if before.shape != (len(values),) or not np.all(before > 0):
-        raise InvalidInput(f"prior is {prior!r}; it must be {len(values)} positive numbers")
+        raise InvalidInput(f"prior is {quoted(prior)}; it must be {len(values)} positive numbers")
     generator = np.random.default_rng(seed)
     drawn = np.array(
         [[np.asarray(world(generator, v, trials)) for v in values] for world in (real, simulated)]

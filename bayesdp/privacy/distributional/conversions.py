@@ -47,8 +47,8 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import (
     Definition,
     DistributionalGuarantee,
@@ -94,8 +94,8 @@ def to_inference(
     pairs = check_at_least_one("pairs", pairs)
     own, delta = guarantee.epsilon, guarantee.delta
     if epsilon is not None and not is_number(epsilon):
-        raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number above 2 * {own}")
-    found = float(epsilon) if epsilon is not None else (2 if delta == 0 else 3) * own
+        raise InvalidInput(f"epsilon is {quoted(epsilon)}; it must be a number above 2 * {own}")
+    found = as_float(epsilon) if epsilon is not None else (2 if delta == 0 else 3) * own
     if found < 2 * own or (found == 2 * own and delta > 0 and math.isfinite(own)):
         raise InvalidInput(
             f"epsilon is {found}; a promise with epsilon = {own} and delta = {delta} says "
@@ -168,8 +168,7 @@ def semantic_privacy(
         raise InvalidInput(
             f"guarantee is {guarantee}; it must be a Guarantee under add_remove or replace_one"
         )
-    if not is_number(delta) or not 0 <= delta < 1:
-        raise InvalidInput(f"delta is {delta!r}; it must be a number from 0 to below 1")
+    delta = check_delta(delta)
     records = check_at_least_one("records", records)
     epsilon = guarantee.epsilon
     if guarantee.delta == 0:
@@ -182,7 +181,7 @@ def semantic_privacy(
             d = cost * (1 + math.exp(epsilon)) / left
             total = epsilon + eta
             best = min(best, math.tanh(total / 2) + 2 * d / (math.exp(min(total, 700)) + 1))
-    return SemanticPrivacy(min(1.0, best * _UP), float(delta))
+    return SemanticPrivacy(min(1.0, best * _UP), delta)
 
 
 def _ratio_cost(epsilon: float, eta: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.pymc_laws import PyMCLaw, as_law
 
 Floats = NDArray[np.float64]
@@ -92,7 +92,7 @@ def family_of(laws: Sequence[Any], ratio: float | None = None) -> Family:
             "can rule a law out"
         )
     if ratio is not None and not (is_number(ratio) and 1 < ratio < math.inf):
-        raise InvalidInput(f"ratio is {ratio!r}; it must be a finite number above 1")
+        raise InvalidInput(f"ratio is {quoted(ratio)}; it must be a finite number above 1")
     names = tuple(_name(law) for law in given)
     ends: Any = supports.pop()
     found = _discrete(given, names, ends) if whole[0] else _continuous(given, names, ends, ratio)

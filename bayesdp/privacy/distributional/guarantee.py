@@ -18,7 +18,7 @@ from numbers import Integral
 from typing import Any, Self
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import Strength, shown_up
 
 
@@ -73,14 +73,16 @@ class LawClass:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidInput(f"name is {self.name!r}; it must be a text, as 'uniform_records'")
+            raise InvalidInput(
+                f"name is {quoted(self.name)}; it must be a text, as 'uniform_records'"
+            )
         try:
             pairs = tuple((str(key), _plain(value)) for key, value in self.parameters)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
             raise InvalidInput(
-                f"parameters is {self.parameters!r}; it must be pairs of a name and a value made "
-                "of texts, booleans, finite numbers, None and sequences of them"
-            ) from error
+                f"parameters is {quoted(self.parameters)}; it must be pairs of a name and a value "
+                "made of texts, booleans, finite numbers, None and sequences of them"
+            ) from None
         if len({key for key, _ in pairs}) < len(pairs):
             raise InvalidInput(f"parameters has the names {[k for k, _ in pairs]}; each once")
         object.__setattr__(self, "parameters", pairs)
@@ -148,9 +150,11 @@ class DistributionalGuarantee:
 
     def __post_init__(self) -> None:
         if not (is_number(self.epsilon) and self.epsilon >= 0):
-            raise InvalidInput(f"epsilon is {self.epsilon!r}; it must be a number from 0 to inf")
+            raise InvalidInput(
+                f"epsilon is {quoted(self.epsilon)}; it must be a number from 0 to inf"
+            )
         if not (is_number(self.delta) and 0 <= self.delta <= 1):
-            raise InvalidInput(f"delta is {self.delta!r}; it must be a number from 0 to 1")
+            raise InvalidInput(f"delta is {quoted(self.delta)}; it must be a number from 0 to 1")
         checked: dict[str, Any] = {
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
@@ -185,11 +189,13 @@ def check_known_records(known: Any, n: int | None = None) -> int:
         The number of records.
     """
     if isinstance(known, bool) or not isinstance(known, Integral) or int(known) < 0:
-        raise InvalidInput(f"known_records is {known!r}; it must be a whole number, at least 0")
+        raise InvalidInput(
+            f"known_records is {quoted(known)}; it must be a whole number, at least 0"
+        )
     if n is not None and int(known) >= n:
         raise InvalidInput(
-            f"known_records is {known!r}, but there are {n} records; an adversary who knows all of "
-            f"them but one learns that one from any exact statistic: give at most {n - 1}"
+            f"known_records is {quoted(known)}, but there are {n} records; an adversary who knows "
+            f"all of them but one learns that one from any exact statistic: give at most {n - 1}"
         )
     return int(known)
 
@@ -214,8 +220,8 @@ def check_coupled(guarantee: Any, what: str) -> None:
         )
     if guarantee.definition not in (Definition.COUPLED_WORLDS, Definition.DISTRIBUTIONAL):
         raise InvalidInput(
-            f"the guarantee is {guarantee.definition.value!r}, of which {what} isn't true or isn't "
-            "known; it takes promises with a simulator, 'coupled_worlds' or 'distributional'"
+            f"the guarantee is {quoted(guarantee.definition.value)}, of which {what} isn't true or "
+            "isn't known; it takes promises with a simulator, 'coupled_worlds' or 'distributional'"
         )
 
 
@@ -241,12 +247,12 @@ def _law_class(given: Any) -> LawClass:
         return given
     if isinstance(given, Mapping) and set(given) == {"name", "parameters"}:
         return LawClass(**given)
-    raise InvalidInput(f"class_as_data is {given!r}; it must be a LawClass")
+    raise InvalidInput(f"class_as_data is {quoted(given)}; it must be a LawClass")
 
 
 def _member(kind: type[Any], name: str, value: Any) -> Any:
     try:
         return kind(value)
-    except ValueError as error:
+    except ValueError:
         allowed = ", ".join(repr(each.value) for each in kind)
-        raise InvalidInput(f"{name} is {value!r}; it must be one of {allowed}") from error
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {allowed}") from None

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
+from bayesdp.checks import check_at_least_one, check_below, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -118,8 +118,7 @@ class TruncatedHistogram:
 
     def delta(self, epsilon: float, *, known_records: int = 0) -> float:
         """The smallest delta at `epsilon` over all bins, rounded up."""
-        if not is_number(epsilon) or not 0 <= epsilon < 700:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number from 0 to below 700")
+        epsilon = check_below("epsilon", epsilon, 700)
         known = check_known_records(known_records)
         size, least = self.size, self.threshold - known
         if isinstance(size, FixedMinusLaplace):
@@ -151,9 +150,10 @@ class TruncatedHistogram:
         Release the counts with ``bdp.publish(ExactStatistic(promise, dimension=..., whole=True,
         threshold=...), counts)``; the bins must have been chosen without looking at the sample.
         """
+        epsilon = check_below("epsilon", epsilon, 700)
         searched = isinstance(self.size, FixedMinusLaplace)
         return DistributionalGuarantee(
-            float(epsilon),
+            epsilon,
             self.delta(epsilon, known_records=known_records),
             f"{self.size.in_words}; given that the individual is in it; the adversary knows of at "
             f"most {known_records} others whether they are",

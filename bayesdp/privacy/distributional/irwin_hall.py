@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 EXACT_TO = 40
 LARGEST = 10**9
@@ -146,12 +146,12 @@ def centred_distribution(x: float, n: int) -> float:
 def check_n(n: Any) -> int:
     """Return n as an int if it is a number of summands, else raise InvalidInput."""
     if isinstance(n, bool) or not isinstance(n, Integral) or not 1 <= int(n) <= LARGEST:
-        raise InvalidInput(f"n is {n!r}; it must be a whole number from 1 to {LARGEST:,}")
+        raise InvalidInput(f"n is {quoted(n)}; it must be a whole number from 1 to {LARGEST:,}")
     return int(n)
 
 
 def _each(y: ArrayLike, n: int, function: Any) -> NDArray[np.float64]:
-    check_n(n)
+    n = check_n(n)
     places = np.asarray(y, dtype=float)
     if np.isnan(places).any():
         raise InvalidInput("y has values that are NaN; give numbers")
@@ -289,5 +289,5 @@ def _log_envelope(a: float, v: float) -> float:
 def check_position(name: str, value: Any) -> float:
     """Return a place as a float, else raise InvalidInput."""
     if not is_number(value) or not math.isfinite(value):
-        raise InvalidInput(f"{name} is {value!r}; it must be a finite number")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a finite number")
     return float(value)

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import is_number, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart
 
@@ -48,10 +48,13 @@ class UniformProducts:
     h_bound: float = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         for name in ("g_bound", "h_bound"):
             value = getattr(self, name)
             if not is_number(value) or not 0 < value < math.inf:
-                raise InvalidInput(f"{name} is {value!r}; it must be a positive finite number")
+                raise InvalidInput(
+                    f"{name} is {quoted(value)}; it must be a positive finite number"
+                )
 
     @property
     def support(self) -> tuple[tuple[float, float], ...]:
@@ -143,5 +146,5 @@ def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
 def _numbers(sums: Sequence[float], count: int) -> list[float]:
     values = [float(v) for v in sums]
     if len(values) != count or not all(math.isfinite(v) for v in values):
-        raise InvalidInput(f"sums is {sums!r}; it must be {count} finite numbers")
+        raise InvalidInput(f"sums is {quoted(sums)}; it must be {count} finite numbers")
     return values

@@ -48,8 +48,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least_one, is_number, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.families import Family, family_of
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -90,12 +90,16 @@ class MAPEstimator:
     ratio: float | None = None
 
     def __post_init__(self) -> None:
+        plain(self)
         family = family_of(self.laws, self.ratio)
         object.__setattr__(self, "_family", family)
-        weights = np.ones(family.k) if self.weights is None else np.asarray(self.weights, float)
+        weights = np.ones(family.k)
+        if self.weights is not None:
+            weights = np.array([as_float(weight) for weight in self.weights])
         if weights.shape != (family.k,) or not np.all((weights > 0) & np.isfinite(weights)):
             raise InvalidInput(
-                f"weights is {self.weights!r}; it must be {family.k} positive numbers, one a law"
+                f"weights is {quoted(self.weights)}; it must be {family.k} positive numbers, one a "
+                "law"
             )
         object.__setattr__(self, "weights", tuple((weights / weights.sum()).tolist()))
 
@@ -202,7 +206,7 @@ class MAPEstimator:
     def _epsilon(self, n: int, known: int, least: float) -> float:
         if not is_number(least) or not 0 < least <= 1 / self.family.k:
             raise InvalidInput(
-                f"least_probability is {least!r}; it must be a number above 0, at most 1 / "
+                f"least_probability is {quoted(least)}; it must be a number above 0, at most 1 / "
                 f"{self.family.k}"
             )
         wrong = np.maximum(self._wrong(n, known, known + 1), self._wrong(n, known, known))

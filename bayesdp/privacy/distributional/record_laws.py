@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import is_number, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart, check_intervals
 
@@ -65,6 +65,7 @@ class Uniform:
     upper: Any = 1.0
 
     def __post_init__(self) -> None:
+        plain(self)
         lows, highs = _numbers("lower", self.lower), _numbers("upper", self.upper)
         if len(lows) != len(highs):
             raise InvalidInput(f"lower has {len(lows)} numbers and upper {len(highs)}")
@@ -118,10 +119,9 @@ class TopCodedNormal:
     upper: float
 
     def __post_init__(self) -> None:
-        if not is_number(self.mean) or not math.isfinite(self.mean):
-            raise InvalidInput(f"mean is {self.mean!r}; it must be a finite number")
+        plain(self)
         if not is_number(self.sd) or not 0 < self.sd < math.inf:
-            raise InvalidInput(f"sd is {self.sd!r}; it must be a positive finite number")
+            raise InvalidInput(f"sd is {quoted(self.sd)}; it must be a positive finite number")
         ((low, high),) = check_intervals("the law", [(self.lower, self.upper)])
         if not low < self.mean < high:
             raise InvalidInput(f"mean is {self.mean}; it must be between the bounds {low}, {high}")
@@ -291,7 +291,7 @@ def _steps(
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
     values = np.atleast_1d(np.asarray(given))
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        raise InvalidInput(f"{name} is {given!r}; it must be a number, or one for each coordinate")
+        raise InvalidInput(f"{name} is {quoted(given)}; give a number, or one a coordinate")
     return tuple(float(v) for v in values)
 
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import as_float, check_at_least, check_below, is_number, keep, plain
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 
 Floats = NDArray[np.float64]
@@ -49,12 +49,12 @@ class BinomialSize:
     rate: float
 
     def __post_init__(self) -> None:
-        if check_at_least_one("population", self.population) < 2:
-            raise InvalidInput(f"population is {self.population}; it must be at least 2")
+        plain(self)
+        keep(self, population=check_at_least("population", self.population, 2))
         if not is_number(self.rate) or not 0 < self.rate < 1:
             raise InvalidInput(
-                f"rate is {self.rate!r}; it must be a number above 0 and below 1 (with 1 all are "
-                "in the sample, and its counts are certain)"
+                f"rate is {quoted(self.rate)}; it must be a number above 0 and below 1 (with 1 all "
+                "are in the sample, and its counts are certain)"
             )
 
     @property
@@ -89,8 +89,9 @@ class PoissonSize:
     mean: float
 
     def __post_init__(self) -> None:
+        plain(self)
         if not is_number(self.mean) or not 0 < self.mean < math.inf:
-            raise InvalidInput(f"mean is {self.mean!r}; it must be a positive finite number")
+            raise InvalidInput(f"mean is {quoted(self.mean)}; it must be a positive finite number")
 
     @property
     def in_words(self) -> str:
@@ -125,12 +126,12 @@ class FixedMinusLaplace:
     discard_delta: float
 
     def __post_init__(self) -> None:
-        if check_at_least_one("n", self.n) < 2:
-            raise InvalidInput(f"n is {self.n}; it must be at least 2")
-        check_epsilon(self.epsilon)
+        plain(self)
+        keep(self, n=check_at_least("n", self.n, 2), epsilon=check_epsilon(self.epsilon))
         if not is_number(self.discard_delta) or not 0 < self.discard_delta < 1:
             raise InvalidInput(
-                f"discard_delta is {self.discard_delta!r}; it must be a number above 0 and below 1"
+                f"discard_delta is {quoted(self.discard_delta)}; it must be a number above 0 and "
+                "below 1"
             )
 
     @property
@@ -178,6 +179,7 @@ class FixedMinusLaplace:
 
     def delta(self, threshold: int, epsilon: float) -> float:
         """The largest delta over a grid of proportions, and over finer ones near the worst."""
+        threshold = check_at_least("threshold", threshold, 0)
         counts = np.geomspace(min(max(threshold / 16, 0.05), self.n / 2), self.n, _PROPORTIONS)
         found = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
         for _ in range(2):
@@ -195,7 +197,11 @@ class FixedMinusLaplace:
         """The delta of a bin with that proportion of the population, in (0, 1]; rounded up."""
         from scipy import special, stats
 
-        q, n, p = self.discarded(), self.n, proportion
+        threshold = check_at_least("threshold", threshold, 0)
+        q, n, epsilon = self.discarded(), self.n, check_below("epsilon", epsilon, 700)
+        p = as_float(proportion)
+        if not 0 < p <= 1:
+            raise InvalidInput(f"proportion is {quoted(proportion)}; it must be above 0, at most 1")
         s = np.arange(n - q.size, n + 1)  # left over in either world
         s = s[s >= 0]
         real = np.where(n - s < q.size, q[np.minimum(n - s, q.size - 1)], 0.0)

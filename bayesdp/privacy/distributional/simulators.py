@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_delta, is_number
-from bayesdp.errors import EngineFailed, InvalidInput
+from bayesdp.checks import as_float, check_delta
+from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.privacy.distributional.worlds import (
     Best,
     Contexts,
@@ -62,8 +62,9 @@ def smallest_delta(
     EngineFailed
         If the linear programme isn't solved.
     """
-    if not is_number(epsilon) or not 0 <= epsilon <= _LARGEST:
-        raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number from 0 to {_LARGEST}")
+    given, epsilon = epsilon, as_float(epsilon)
+    if not 0 <= epsilon <= _LARGEST:
+        raise InvalidInput(f"epsilon is {quoted(given)}; it must be a number from 0 to {_LARGEST}")
     found = contexts(mechanism, laws, secrets)
     if simulator is not None:
         found, kernel = kernel_of(found, simulator)

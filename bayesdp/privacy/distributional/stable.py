@@ -25,8 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import (
+    as_float,
+    check_at_least_one,
+    check_below,
+    check_delta,
+    check_share,
+)
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.families import finite_laws
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -72,8 +78,7 @@ class StableFunction:
 
     def delta(self, epsilon: float = 0.0) -> float:
         """A delta that is kept at `epsilon`, rounded up; of draws, alpha included."""
-        if not is_number(epsilon) or not 0 <= epsilon < 700:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number from 0 to below 700")
+        epsilon = check_below("epsilon", epsilon, 700)
         if self.real is None or self.simulated is None:
             return min(1.0, self.changed + self.alpha)
         return min(
@@ -124,10 +129,15 @@ def stable_promise(changed: float, least: float) -> float:
     InvalidInput
         If a probability is out of its range.
     """
-    for name, value in (("changed", changed), ("least", least)):
-        if not is_number(value) or not 0 <= value <= 1:
-            raise InvalidInput(f"{name} is {value!r}; it must be a probability, from 0 to 1")
+    changed, least = _probability("changed", changed), _probability("least", least)
     return -math.log1p(-changed / least) * (1 + 2.0**-48) if changed < least else math.inf
+
+
+def _probability(name: str, value: Any) -> float:
+    checked = as_float(value)
+    if not 0 <= checked <= 1:
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be a probability, from 0 to 1")
+    return checked
 
 
 def stable_function(
@@ -166,11 +176,12 @@ def stable_function(
     names, values, logs = finite_laws(laws)
     n = check_at_least_one("n", n)
     known = check_known_records(known_records, n)
-    if not is_number(alpha) or not 0 < alpha < 1:
-        raise InvalidInput(f"alpha is {alpha!r}; it must be a number above 0 and below 1")
+    if draws is not None:
+        draws = check_at_least_one("draws", draws)
+    alpha = check_share("alpha", alpha)
     k, unknown = values.size, n - 1 - known
     contexts = _number(known, k) * k * len(names)
-    work = contexts * (_number(unknown, k) if draws is None else check_at_least_one("draws", draws))
+    work = contexts * (_number(unknown, k) if draws is None else draws)
     if work > (_MOST if draws is None else 100 * _MOST):
         raise InvalidInput(
             f"there are {contexts:,} contexts and {_number(unknown, k):,} counts of {unknown} "

@@ -38,15 +38,15 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput
+from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import Definition, check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
 from bayesdp.privacy.distributional.sums_mixture import below, largest_cut, mixture_delta
 from bayesdp.privacy.distributional.sums_shift import gaussian_guess, shift_delta, shifts_delta
 from bayesdp.privacy.distributional.sums_steps import steps_delta
 from bayesdp.privacy.distributional.uniform_part import UniformPart
-from bayesdp.privacy.profile import gaussian_profile, smallest_satisfying
+from bayesdp.privacy.profile import check_profile_epsilon, gaussian_profile, smallest_satisfying
 
 _CELLS = ((20_000, 256), (200_000, 128), (1_500_000, 64), (10_000_000, 32))
 _SHARE = 1 / 20  # of delta, for too few records of a uniform part in several coordinates
@@ -83,15 +83,16 @@ class SumProfile:
     def __post_init__(self) -> None:
         n = check_at_least_one("n", self.n)
         object.__setattr__(self, "n", n)
-        check_known_records(self.known_records, n)
+        keep(self, known_records=check_known_records(self.known_records, n))
         if not hasattr(self.law, "parts"):
             raise InvalidInput(
-                f"law is {self.law!r}; it must be a Uniform, TopCodedNormal or BoundedLaw of "
+                f"law is {quoted(self.law)}; it must be a Uniform, TopCodedNormal or BoundedLaw of "
                 "bdp.distributional"
             )
         if self.definition not in _FRACTION:
             raise InvalidInput(
-                f"definition is {self.definition!r}; a sum's profile is distributional or noiseless"
+                f"definition is {quoted(self.definition)}; a sum's profile is distributional or "
+                "noiseless"
             )
         object.__setattr__(self, "definition", Definition(self.definition))
 
@@ -110,8 +111,7 @@ class SumProfile:
 
     def delta(self, epsilon: float) -> float:
         """delta at epsilon >= 0."""
-        if not epsilon >= 0:
-            raise InvalidInput(f"epsilon is {epsilon!r}; it must be a number from 0 to inf")
+        epsilon = check_profile_epsilon(epsilon)
         if self.others == 0:
             return 1.0
         if self.cells is not None:

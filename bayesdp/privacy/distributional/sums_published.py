@@ -45,7 +45,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import check_known_records
 from bayesdp.privacy.distributional.irwin_hall import (
     centred_distribution,
@@ -185,7 +185,7 @@ def _checked(
     n = check_at_least_one("n", n)
     rest = n - check_known_records(known_records, n)
     if not is_number(r) or not 0 < r <= 1:
-        raise InvalidInput(f"r is {r!r}; it must be a number above 0, at most 1")
+        raise InvalidInput(f"r is {quoted(r)}; it must be a number above 0, at most 1")
     hidden = math.ceil(r * part.volume * rest)
     if hidden < 2:
         raise InvalidInput(

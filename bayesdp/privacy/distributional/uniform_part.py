@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.checks import is_number
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class UniformPart:
                     f"{most}); a density that is positive there is part of the support"
                 )
         if not is_number(self.height) or not 0 < self.height < math.inf:
-            raise InvalidInput(f"height is {self.height!r}; it must be a positive finite number")
+            raise InvalidInput(
+                f"height is {quoted(self.height)}; it must be a positive finite number"
+            )
         object.__setattr__(self, "box", box)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "height", float(self.height))
@@ -86,7 +88,7 @@ def check_intervals(name: str, intervals: Sequence[Any]) -> tuple[tuple[float, f
         pairs = ()
     if not pairs or not all(is_number(end) for pair in pairs for end in pair):
         raise InvalidInput(
-            f"{name} is {intervals!r}; it must be a list of (lower, upper), one a coordinate"
+            f"{name} is {quoted(intervals)}; it must be a list of (lower, upper), one a coordinate"
         )
     for low, high in pairs:
         if not (math.isfinite(low) and math.isfinite(high)):

@@ -108,9 +108,9 @@ EXAMPLES: list[Example] = [
         np.arange(-1, 1.1, 0.125),
     ),
     Example(
-        bdp.LaplaceMechanism(0.25, 0.3, dimension=2, granularity=0.5),
-        [((x, y), (x + 0.2, y - 0.1)) for x in (0, 0.24) for y in (0.26,)],
-        plane(np.arange(-8.5, 9, 0.5)),
+        bdp.LaplaceMechanism(0.25, 0.3, dimension=2, granularity=0.25),
+        [((x, y), (x + 0.26, y + 0.04)) for x in (0, 0.12) for y in (0.37,)],
+        plane(np.arange(-7, 8, 0.25)),
     ),
     Example(
         bdp.DiscreteGaussianMechanism(1.5, 2.0), integers(-2, 2, 2), np.arange(-25, 26), delta=1e-3

@@ -245,7 +245,7 @@ def test_draws_follow_the_mixture():
 def test_what_has_no_law_is_refused():
     with pytest.raises(bdp.InvalidInput, match="prior is None"):
         bdp.GaussianModel()
-    with pytest.raises(bdp.InvalidInput, match=r"prior is \(0.0, 1.0\)"):
+    with pytest.raises(bdp.InvalidInput, match="prior is a tuple"):
         bdp.GaussianModel((0.0, 1.0))
     for prior in ((0.0, 1.0, -1.0, 2.0), (0.0, 0.0, 1.0, 2.0), (np.nan, 1.0, 1.0, 2.0), "abcd"):
         with pytest.raises(bdp.InvalidInput, match=r"it must be \(m0, k, a, b\)"):

@@ -30,7 +30,7 @@ def model(**changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"start": plain}, r"start is <function plain.*isn't compiled; write @numba.njit"),
+        ({"start": plain}, r"start is a function.*isn't compiled; write @numba.njit"),
         ({"posterior": 3}, "posterior is 3, which isn't compiled"),
         ({"start": f.itself, "statistic": f.normal}, r"statistic takes \(rng, theta, out\)"),
         ({"posterior": f.itself}, r"must be of posterior\(rng, records, theta\)"),

@@ -291,3 +291,12 @@ def test_wrong_promises_are_refused(kind):
         kind.calibrate(epsilon=1.0, delta=1e-6, sensitivity=-1.0)
     with pytest.raises(bdp.InvalidInput, match="epsilon"):
         kind.calibrate(epsilon=0.0, delta=1e-6, sensitivity=1.0)
+
+
+@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+def test_a_lattice_as_coarse_as_the_sensitivity_is_warned_of(kind):
+    with pytest.warns(UserWarning, match="granularity is 1.0, no finer than the sensitivity, 1.0"):
+        made = kind(3.0, 1.0, granularity=1.0)
+    below, above = 0.5, np.nextafter(0.5, 0)  # one last digit of a sum, and a step between them
+    assert made.logp(1.0, below) != made.logp(1.0, above)
+    kind(3.0, 1.0, granularity=0.5)  # which is finer: no warning

@@ -1,0 +1,491 @@
+"""A valid call of every public callable, for contracts that put something else for an argument.
+
+A new callable adds its own; `test_numbers.py` says which are missing.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import bayesdp as bdp
+from bayesdp.mechanisms.base import REGISTRY
+from bayesdp.mechanisms.counts.cells import Axis
+from tests.contracts.examples import EXAMPLES
+from tests.contracts.test_models import CASES
+from tests.inference import record_functions
+
+D, F, N = bdp.distributional, bdp.families, bdp.networks
+BOUNDS = (("x", (0.0, 1.0)), ("y", (-1.0, 2.0)))
+TABLE = pd.DataFrame({"x": np.linspace(0.01, 0.9, 90), "y": np.linspace(-0.5, 1.5, 90)})
+LABELLED = pd.DataFrame({"sex": ["f", "m", "m"] * 30, "dose": np.linspace(0, 1, 90)})
+AXES = (Axis("a", categories=("u", "v")), Axis("b", categories=("u", "v", "w")))
+STEPS = (bdp.CategoricalColumns({"sex": ("f", "m")}), bdp.NumericColumns({"dose": (0.0, 1.0)}))
+GRAPH = N.Network(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5)])
+EXACT = ("BinomialModel", "GaussianModel", "MultinomialModel", "PoissonModel")
+"""Models whose fits take no compilation."""
+ONES = bdp.Count(38, 100)
+COUNTED = bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38, 41])
+FEW: dict[str, Any] = {"draws": 30, "chains": 2, "seed": 3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A function or class, by its public name, and all its arguments, the defaults included."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: inspect.BoundArguments
+
+    def __call__(self, **changed: Any) -> Any:
+        """What it gives with some arguments changed; what is random is drawn from one seed."""
+        given = self.arguments.arguments | changed
+        bound = inspect.BoundArguments(self.arguments.signature, given)
+        with quiet(), bdp.reproducible(1):
+            return self.function(*bound.args, **bound.kwargs)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings of chains that are too short, in a folder of its own."""
+    with TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def name_of(function: Any) -> str:
+    """As users write it: `Modips.release` for a method, `Modips` for a class."""
+    owner = getattr(function, "__self__", None)
+    if owner is None:
+        return str(function.__name__)
+    return f"{(owner if isinstance(owner, type) else type(owner)).__name__}.{function.__name__}"
+
+
+@functools.cache
+def every() -> tuple[Call, ...]:
+    """All of them."""
+    found: list[Call] = []
+
+    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        found.append(Call(name_of(function), function, bound))
+        return found[-1]()
+
+    for part in (_mechanisms, _synthesizers, _graphs, _models, _evaluation, _privacy, _laws):
+        with quiet():
+            part(call)
+    return tuple(found)
+
+
+def _mechanisms(call: Any) -> None:
+    seen = set()
+    for example in EXAMPLES:
+        made = example.mechanism
+        if made.name in seen:
+            continue
+        seen.add(made.name)
+        fields = [field for field in dataclasses.fields(made) if field.init]
+        call(type(made), **{field.name: getattr(made, field.name) for field in fields})
+        copies = 1 if made.name == "exact_statistic" else 3
+        call(made.guarantee, copies=copies, delta=example.delta)
+        for method in ("profile", "rho"):
+            if callable(getattr(made, method, None)):
+                with contextlib.suppress(bdp.InvalidInput):
+                    call(getattr(made, method))
+        if callable(getattr(made, "delta", None)):
+            call(made.delta, 1.0)
+        statistic, _ = example.pairs[0]
+        if statistic is not None:
+            call(made.release, statistic, copies)
+            call(made.check_statistic, statistic)
+        call(made.check_output, example.outputs[0])
+        call(made.encode, [example.outputs[0]])
+        call(made.records, made.check_output(example.outputs[0]))
+        if not example.intractable:
+            call(made.logp, example.outputs[0], statistic)
+    assert seen == set(REGISTRY)
+    for made in {e.mechanism.name: e.mechanism for e in EXAMPLES if e.mechanism.n is None}.values():
+        with contextlib.suppress(bdp.InvalidInput):  # of a relation under which n is public
+            made.removal_guarantee(copies=3)
+            call(made.removal_guarantee, copies=3)
+    shape: dict[str, Any] = {"n": 20, "size": 30, "epsilon": 2.0, "copies": 3}
+    call(bdp.BetaBinomialMechanism.calibrate, **shape)
+    call(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)).epsilon, copies=3)
+    call(bdp.CensoredBetaMechanism.calibrate, epsilon=2.0, copies=3, size=4)
+    call(bdp.CensoredBetaMechanism((-2.0, 2.0), 3).epsilon, copies=3)
+    call(bdp.DirichletMultinomialMechanism.calibrate, cells=3, delta=0.01, **shape)
+    call(bdp.PoissonGammaMechanism.calibrate, n=20, expected=(2.0, 3.0), total=9, epsilon=2.0,
+         copies=3, delta=0.01)  # fmt: skip
+    call(bdp.ConjugateRelease.calibrate, family="bernoulli", method="synthetic_one", n=20, size=5,
+         epsilon=2.0, delta=0.01)  # fmt: skip
+    call(bdp.ConjugateRelease.calibrate, family="categorical", method="synthetic_one", n=20,
+         size=5, epsilon=2.0, categories=3)  # fmt: skip
+    for kind in (bdp.LaplaceMechanism, bdp.DiscreteLaplaceMechanism):
+        call(kind.calibrate, epsilon=2.0, sensitivity=1, copies=3, dimension=2)
+    for kind in (bdp.GaussianMechanism, bdp.DiscreteGaussianMechanism):
+        call(kind.calibrate, epsilon=2.0, delta=1e-4, sensitivity=1, copies=3)
+    call(bdp.PerturbedHistogram.calibrate, epsilon=2.0, cells=3, copies=3)
+    call(bdp.NoisyMarginals.calibrate, epsilon=2.0, copies=3, marginals=[("a",)], axes=AXES)
+    call(bdp.RandomizedResponse.calibrate, epsilon=2.0, categories=3, n=4, copies=3)
+    call(bdp.RandomizedResponse.binary, 2.0, 4)
+    call(bdp.RandomizedResponse.kary, 2.0, 3, 4)
+    call(bdp.RandomizedResponse.of, ((0.75, 0.25), (0.25, 0.75)), 4)
+    call(bdp.ModipsSBS.calibrate, epsilon=2.0, copies=3, family=F.Bernoulli(), size=5, n=20,
+         weights=(1.0,))  # fmt: skip
+    call(bdp.SequentialModipsMechanism.calibrate, epsilon=2.0, copies=3, steps=STEPS, size=5, n=20,
+         weights=(0.5, 0.5))  # fmt: skip
+    call(bdp.NoisyMomentsMechanism.calibrate, epsilon=2.0, copies=3, bounds=BOUNDS, n=20)
+    call(bdp.PerturbedCoefficientsMechanism.calibrate, epsilon=2.0, delta=1e-6, copies=3, n=90,
+         bounds=BOUNDS, response="y", penalty=2.0)  # fmt: skip
+    made = call(bdp.ConjugateRelease, "bernoulli", "synthetic_one", 20, (4.0, 4.0), size=10)
+    call(made.epsilon, 0.01)
+    call(bdp.average_case_delta, made, 1.0, theta=(0.2, 0.4))
+    call(bdp.distributional_delta, made, 1.0, theta=(0.2, 0.4))
+    call(bdp.noisy_mode, bdp.ConjugateRelease("bernoulli", "parameter_map", 20, (4.0, 4.0)),
+         epsilon=2.0, copies=3)  # fmt: skip
+    call(bdp.CategoricalColumns, {"sex": ("f", "m")}, prior=1.0)
+    call(bdp.NumericColumns, {"dose": (0.0, 1.0)}, by=["sex"], prior=(0.0, 0.1, 1.0, 0.1))
+    call(bdp.PublicWeights, 2.0, (0.5, 0.9), (1.0, 9.0))
+    call(bdp.Count, 3, 9)
+    call(bdp.Count.of, [0, 1, 1])
+    call(F.Bernoulli, (1.0, 1.0))
+    call(F.Categorical, 3, (1.0, 2.0, 3.0))
+    call(F.Gaussian, (-1.0, 1.0), 1.0, (0.0, 2.0))
+    call(F.LinearRegression, BOUNDS, "y", (0.0, 0.1, 1.0, 0.1), (0.0, 0.1, 3.0, 0.1))
+    call(F.Number, "n", 1.0, 0.0, 9.0)
+    call(F.Sums, 4, (3,))
+    call(F.check_family, {"kind": "bernoulli", "prior": (1.0, 1.0)})
+
+
+def _synthesizers(call: Any) -> None:
+    made = call(bdp.BetaBinomialSynthesizer, epsilon=2.0, copies=3, size=50)
+    call(bdp.BetaBinomialSynthesizer, prior=(20.0, 30.0))
+    call(made.release, ONES)
+    call(made.guarantee, 100)
+    made = call(bdp.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))
+    call(made.release, TABLE["x"], size=5)
+    call(made.pseudo_posterior, TABLE["x"])
+    made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=50, delta=0.01, prior=4.0)
+    call(made.release, counts=[[3, 4], [5, 8]])
+    call(made.guarantee, 20, cells=4)
+    columns: Any = {"sex": ["f", "m"], "level": [1, 2]}
+    made = bdp.DirichletMultinomialSynthesizer(2.0, categories=columns, size=50)
+    call(made.records, made.release(counts=[3, 4, 5, 8]), seed=1)
+    made = call(bdp.LogLinearSynthesizer, 2.0, [("sex", "level")], categories=columns, copies=3,
+                delta=0.0)  # fmt: skip
+    done = call(made.release, counts=[3, 4, 5, 8])
+    call(made.records, done, 9, seed=1)
+    call(made.fitted, done)
+    family = F.Gaussian((-1.0, 2.0), sd=1.0)
+    made = call(bdp.Modips, family, epsilon=2.0, copies=3, size=20, weights=(1.0,), draws=2)
+    call(made.release, TABLE["y"])
+    call(made.guarantee, 90)
+    call(bdp.Modips, F.Bernoulli(), method="sdd", epsilon=9.0, copies=3, size=20, grid=(0.1, 0.9),
+         bins=7, samples=50)  # fmt: skip
+    both = [F.Bernoulli(), F.Bernoulli((0.5, 6.0))]
+    chosen = call(bdp.FamilySelection, 0.5)
+    made = bdp.Modips(both, epsilon=2.0, copies=3, size=20, selection=chosen)
+    call(chosen.mechanism, bdp.ModipsSBS(both[0], 3, (1.5,), 4), both, 3)
+    call(chosen.times, 3)
+    call(bdp.select_family, both, [0, 1, 1], epsilon=2.0, copies=3)
+    made = call(bdp.NoisyMoments, dict(BOUNDS), epsilon=2.0, copies=3)
+    call(made.release, TABLE)
+    call(made.guarantee, 90)
+    made = call(bdp.PerturbedCoefficients, dict(BOUNDS), "y", 2.0, epsilon=2.0, copies=3)
+    call(made.release, TABLE)
+    call(made.guarantee, 90)
+    made = call(bdp.PerturbedHistogramSynthesizer, 2.0, copies=3, bounds=(0.0, 1.0), bins=4, n=90)
+    call(made.records, call(made.release, TABLE["x"]), 9, seed=1)
+    made = call(bdp.PoissonGammaSynthesizer, 2.0, (20.0, 5.0), copies=3, total=40, delta=0.01)
+    call(bdp.PoissonGammaSynthesizer, None, (20.0, 5.0), copies=3, total=40, prior=(9.0, 4.0))
+    call(made.release, [11, 4])
+    call(made.guarantee, 15)
+    made = call(bdp.SequentialModips, STEPS, epsilon=2.0, copies=3, size=20, weights=(0.5, 0.5))
+    call(made.release, LABELLED)
+    call(made.guarantee, 90)
+    comparators = call(bdp.HuComparators, TABLE["x"].to_numpy(), count=20, scale=1.0, shift=0.0)
+    fitted = call(comparators.weighted, 2.0, 0.5)
+    call(comparators.weighted_e, 2.0, 0.5)
+    call(comparators.censor_w, 2.0, 0.5)
+    call(comparators.censor_uw, 2.0)
+    call(comparators.truncated, fitted, 2.0)
+    call(comparators.clipped, fitted, 2.0)
+    call(comparators.perturbed_histogram, 2.0, 30, 5)
+    TABLE.to_csv("table.csv")
+    call(bdp.scan, str(Path("table.csv").absolute()), ["x", "y"], rows=40)
+    call(bdp.publish, bdp.BetaBinomialMechanism(100, 9, (4.0, 4.0)), ONES, copies=3)
+    _posteriors(call)
+    _releases(call)
+
+
+def _posteriors(call: Any) -> None:
+    import pymc as pm
+
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0, 10)
+        pm.Normal("income", mu, 1.0, observed=np.array([2.9, 3.4, 2.2]))
+    made = call(bdp.PosteriorSynthesizer, model, 4.0, center=-1.5, size=3, copies=3, engine="grid",
+                grid_bounds={"mu": (0.0, 6.0)}, grid_size=50)  # fmt: skip
+    call(made.release)
+    call(bdp.censor, model, epsilon=4.0, center=-1.5)
+    law = bdp.CensoredBetaSynthesizer(2.0, grid=(12, 12)).pseudo_posterior(TABLE["x"])
+    call(law.sample, 4, 1)
+    call(law.summary, (0.25, 0.5))
+    call(bdp.PseudoPosterior, law.law)
+
+
+def _releases(call: Any) -> None:
+    import pymc as pm
+
+    mechanism = COUNTED.mechanism
+    made = call(bdp.Release.of, mechanism, [38, 41], delta=0.0)
+    call(bdp.Release, made.parts)
+    call(bdp.Release.of_groups, {"a": (mechanism, [38]), "b": (mechanism, [41])})
+    call(made.save, "folder")
+    made.save(Path("saved"))
+    call(bdp.Release.load, Path("saved").absolute())
+    with pm.Model():
+        call(bdp.observe, made, pm.Binomial.dist(n=100, p=pm.Beta("p", 1, 1)), n=100)
+
+
+def _graphs(call: Any) -> None:
+    call(N.Network, 6, [(0, 1), (1, 2)], attributes={"x": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    call(GRAPH.with_edges, [(0, 1)])
+    call(GRAPH.in_order, [5, 4, 3, 2, 1, 0])
+    call(N.Network.from_edges, [("a", "b")], nodes=["a", "b", "c"])
+    call(N.Network.from_networkx, GRAPH.to_networkx())
+    call(N.Network.from_adjacency, [[0, 1], [1, 0]])
+    call(N.Network.from_pandas, pd.DataFrame({"source": ["a"], "target": ["b"]}))
+    call(N.degrees, GRAPH)
+    call(N.is_graphical, [2, 2, 2])
+    call(N.project_to_graphical, [2, 5, 2])
+    call(N.network_with_degrees, [2, 2, 2], nodes=3)
+    fit = call(N.fit_beta_model, [2, 2, 2, 1, 2, 1], nodes=6, prior=bdp.Normal(0, 2))
+    call(fit.simulate, 3, seed=1)
+    call(bdp.Normal, 0.0, 2.0)
+    call(bdp.Normal(0.0, 2.0).of, 3)
+    call(N.statistics, GRAPH, "edges + gwesp(0.5)")
+    call(N.fit_mple, GRAPH, "edges")
+    short: dict[str, Any] = {"burn_in": 100, "interval": 20, "seed": 1}
+    call(N.fit_mle, GRAPH, "edges + gwesp(0.5)", draws=200, iterations=3, **short)
+    call(N.goodness_of_fit, GRAPH, "edges", [-0.5], draws=9, **short)
+    call(N.simulate, GRAPH, "edges", [-0.5], draws=9, chains=2, **short)
+    call(N.simulate, 6, "edges", [-0.5], draws=9, seed=1)
+    bayesian = call(N.BayesianERGM, "edges", bdp.Normal(0.0, 2.0))
+    call(bayesian.fit, GRAPH, draws=20, tune=20, chains=2, auxiliary=60, seed=1)
+    call(bayesian.compare_auxiliary, GRAPH, auxiliary=60, seed=1, draws=20, tune=20, chains=2)
+    call(bdp.DPERGM, "edges", 4.0, "sphc", prior=bdp.Normal(0.0, 2.0), draws=20, correlation=0.5,
+         burn_in=50)  # fmt: skip
+    made = call(bdp.DPERGM, "edges", 4.0, centre=(-1.0,), scale=(0.5,), bins=9, reach=2.0)
+    call(made.release, GRAPH, 3)
+    call(made.mechanism_like, GRAPH)
+    made = call(bdp.EdgeFlip, 2.0)
+    call(bdp.EdgeFlip, tie=0.8, gap=0.1)
+    call(made.release, GRAPH, copies=3)
+    call(made.mechanism_like, GRAPH)
+    made = call(bdp.NoisyDegrees, 2.0)
+    call(made.mechanism_like, GRAPH)
+    call(made.networks, call(made.release, GRAPH, 3), 2, prior=bdp.Normal(0, 2), seed=1)
+    made = call(bdp.NoisyStatistics, "edges + kstar(2)", 2.0, weights=(1.0, 2.0), max_degree=4)
+    call(made.release, GRAPH, copies=3)
+    call(made.mechanism_like, GRAPH)
+    call(bdp.NoisyStatistics, "edges", 2.0, 1e-4, noise="gaussian")
+    made = call(bdp.NoisyTriangles, 2.0, 0.3)
+    call(made.release, GRAPH, 3)
+    call(made.mechanism_like, GRAPH)
+    made = call(bdp.TruncatedStatistics, "edges", 2.0, 3, (1.0,))
+    call(made.release, GRAPH, 3)
+    call(made.mechanism_like, GRAPH)
+
+
+def _models(call: Any) -> None:
+    seen = set()
+    for case in CASES.values():
+        model, release = case.model, case.release()
+        kind = type(model)
+        fields = [field for field in dataclasses.fields(model) if field.init]
+        if not isinstance(getattr(model, "weights", None), tuple):  # whose form is another
+            call(kind, **{field.name: getattr(model, field.name) for field in fields})
+        if kind in seen or kind.__name__ not in EXACT:
+            continue
+        seen.add(kind)
+        thin = {} if "thin" not in inspect.signature(model.fit).parameters else {"thin": 1}
+        call(model.fit, release, warmup=20, **FEW, **thin)
+        call(model.fit_naive, release, **FEW)
+    call(bdp.LinearRegression, "y", (0.0, 0.1, 1.0, 0.1), ("x",), (0.0, 0.1, 3.0, 0.1))
+    call(bdp.BinomialModel, (1.0, 1.0), 9)
+    call(bdp.BetaModel, bdp.Normal(0.0, 2.0))
+    call(bdp.GaussianModel, (0.0, 2.0), 1.0, n=9)
+    call(bdp.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
+    call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)
+    call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, None, (3.0, 2.0), n=9)
+    call(bdp.LogLinearModel, "a + b", 1.0, 1.0, (0.0, 10.0), n=9)
+    call(bdp.ErgmModel, "edges", bdp.Normal(0.0, 2.0))
+    sampled = bdp.RecordModel({"theta": (3,)}, record_functions.start,
+        record_functions.categories_given, record_functions.itself,
+        record_functions.category)  # fmt: skip
+    call(bdp.RecordModel, sampled.parameters, sampled.start, sampled.posterior, sampled.statistic,
+         sampled.record, record_size=1, n=9)  # fmt: skip
+    model = bdp.BinomialModel()
+    idata = model.fit(COUNTED, draws=30, chains=2, seed=1)
+    call(bdp.posterior_predictive, model, idata, COUNTED, draws=20, seed=1)
+    call(bdp.log_evidence, model, COUNTED, draws=20, chains=2, warmup=20, seed=1)
+    call(bdp.compare, [model, bdp.BinomialModel((2.0, 2.0))], COUNTED, prior=(0.5, 0.5), draws=20,
+         chains=2, warmup=20, seed=1)  # fmt: skip
+    mixture = model.posterior(COUNTED)
+    call(bdp.BetaMixture, mixture.weights, mixture.a, mixture.b)
+    call(mixture.sample, 5, 1)
+    call(mixture.interval, 0.9)
+    call(mixture.quantile, 0.9)
+    call(mixture.pdf, 0.4)
+    call(mixture.cdf, 0.4)
+    call(bdp.write_explorer, COUNTED, "page.html", level=0.9)
+    call(bdp.write_report, idata, COUNTED, "report", level=0.9, reference=0.4)
+
+
+def _evaluation(call: Any) -> None:
+    other = TABLE * 0.9
+    call(bdp.anonymity, LABELLED, quasi_identifiers=["sex"], sensitive=["dose"])
+    guesses = np.log([[[0.1, 0.9]], [[0.3, 0.7]]])
+    call(bdp.attribute_risk, guesses, [-0.2, -0.1], [1], prior=[0.5, 0.5])
+    call(bdp.identification_risk, TABLE, other, known=["x"], synthetic=["y"], radius=0.1)
+    call(bdp.utility, TABLE, other, quantiles=(0.25, 0.5), bins=3)
+    estimates = pd.DataFrame({"estimate": [1.0, 2.0], "low": [0.5, 1.0], "high": [1.5, 3.0]})
+    call(bdp.interval_overlap, estimates, estimates)
+    call(bdp.plot_risk, bdp.identification_risk(TABLE, other, known=["x"], synthetic=["y"],
+                                                radius=0.1, by_record=True))  # fmt: skip
+    call(bdp.plot_utility, bdp.utility(TABLE, other, bins=3))
+    found = call(bdp.combine, [1.0, 1.2, 0.9], [0.1, 0.1, 0.2], size_ratio=1.0)
+    call(found.interval, 0.9)
+    call(found.wald_test, 0.5)
+    call(bdp.combine_all, [1.0, 1.2, 0.9], [0.1, 0.1, 0.2], size_ratio=1.0, level=0.9)
+    call(bdp.combine_nested, [[1.0, 1.1], [1.2, 0.9]], [[0.1, 0.1], [0.2, 0.2]])
+    vector = bdp.combine([[1.0, 2.0], [1.2, 2.1], [0.8, 2.3]], [[0.1, 0.1]] * 3)
+    call(vector.interval, 0.9)
+    call(vector.to_frame, 0.9)
+    fits = [lambda theta, k=k: -float((theta[0] - k) ** 2 + theta[1] ** 2) for k in range(3)]
+    call(bdp.likelihood_ratio_test, fits, [[k, 0.0] for k in range(3)],
+         [[0.0, 0.0]] * 3, 1, size_ratio=1.0)  # fmt: skip
+    call(bdp.Simulated, [0, 1], 0.5)
+    call(bdp.ModelAnalysis, bdp.BinomialModel(), 0.9)
+    study = call(bdp.Study, data=[0, 1, 1, 0], synthesizers=[bdp.BetaBinomialSynthesizer],
+                 analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]}, replicates=2,
+                 seed=7, truth=0.5)  # fmt: skip
+    call(study.run, "study", client=None)
+    study.run("done", client=None)
+    call(bdp.StudyResults.load, Path("done").absolute())
+    design = call(bdp.plan, bdp.BinomialModel(), 50, target=0.5, mechanisms=["beta_binomial"],
+                  epsilon=(0.5, 4.0), copies=[2], level=0.9, assurance=0.8, attacker_prior=0.5,
+                  replicates=20, seed=1)  # fmt: skip
+    call(design.plot)
+
+
+def _privacy(call: Any) -> None:
+    promise = call(bdp.Guarantee, 1.0, 0.0, "replace_one", "proved", (), "here", 0.5)
+    call(bdp.compose, [promise, promise], delta=1e-6)
+    call(bdp.subsampled, promise, rate=0.1, scheme="without_replacement")
+    call(bdp.bootstrap_epsilon, 1.0, 20)
+    made = bdp.RandomizedResponse.binary(1.0)
+    call(bdp.audit, made, trials=200, alpha=1e-3, search=2)
+    call(bdp.reproducible, 3)
+    url = f"sqlite:///{Path('budget.db').absolute()}"
+    ledger = call(bdp.Ledger.open, url)
+    call(ledger.create, "survey", epsilon=4.0, delta=1e-6, conversion_delta=1e-7,
+         neighbours="replace_one")  # fmt: skip
+    account = call(ledger.dataset, "survey")
+    call(account.spend, promise)
+    call(ledger.verify)
+
+
+def _laws(call: Any) -> None:
+    law = call(D.Uniform, 0.0, 1.0)
+    call(D.TopCodedNormal, 0.0, 1.0, -2.0, 2.0)
+    call(D.UniformPart, ((0.0, 1.0),), 0.5, ((0.0, 1.0),))
+    call(D.BoundedLaw, ((0.0, 1.0),), ((0.0, 1.0),), 1.0)
+    call(D.UniformProducts, 1.0, 1.0)
+    promise = call(D.DistributionalGuarantee, 0.5, 1e-6, "uniform", D.LawClass.of("u"), 3)
+    call(D.LawClass, "u", (("n", 3),))
+    call(D.LawClass.of, "u", n=3)
+    call(D.records, 3)
+    call(D.nodes, 3)
+    call(D.attributes, 3, [1])
+    call(D.groups, [[0, 1]])
+    call(D.Secret, lambda x: None, lambda x: x[0])
+    points = [{((0,), ()): 1.0}, {((1,), ()): 1.0}]
+
+    def answer(x: Any) -> dict[int, float]:
+        return {x[0]: 0.75, 1 - x[0]: 0.25}
+
+    call(D.smallest_epsilon, answer, points, D.records(1), 0.1, within=1e-3)
+    call(D.smallest_delta, answer, points, D.records(1), 0.1)
+    fair = [{((0,), ()): 0.5, ((1,), ()): 0.5}]
+    call(D.inference_delta, answer, fair, D.records(1), 0.1, lambda alt: {0: 0.5, 1: 0.5})
+    call(D.noiseless_epsilon, answer, fair, D.records(1), 0.01)
+    call(D.pufferfish_epsilon, answer, fair, [lambda x: bool(x[0])], 0.01)
+    size = call(D.BinomialSize, 100, 0.2)
+    call(D.PoissonSize, 20.0)
+    fixed = call(D.FixedMinusLaplace, 100, 1.0, 1e-3)
+    call(fixed.delta, 5, 1.0)
+    call(fixed.delta_at, 5, 1.0, 0.5)
+    histogram = call(D.TruncatedHistogram, 5, size)
+    call(D.TruncatedHistogram.calibrate, size, epsilon=1.0, delta=1e-3, known_records=2)
+    call(histogram.delta, 1.0, known_records=2)
+    call(histogram.guarantee, 1.0, known_records=2)
+    call(histogram.counts, [3, 9])
+    profile = call(D.SumProfile, 50, law, 3)
+    call(profile.delta, 1.0)
+    call(profile.epsilon, 1e-6)
+    call(D.simulator_floor, profile, 1e-6)
+    call(D.sum_guarantee, 50, law, known_records=3, delta=1e-6)
+    call(D.sum_guarantee, 50, law, known_records=3, epsilon=0.5)
+    call(D.best_bound, 50, law, delta=1e-6, known_records=3)
+    call(D.best_bound_at_epsilon, 50, law, epsilon=1.0, known_records=3)
+    values = [k / 50 for k in range(50)]
+    call(D.exact_sum, values, law=law, known_records=3, delta=1e-6)
+    call(D.exact_sum, values, law=law, known_records=3, epsilon=1.0)
+    call(D.slope, [1.0, 2.0])
+    call(D.line, [1.0, 2.0, 3.0, 4.0], 20, 30)
+    products = D.UniformProducts(1.0, 1.0)
+    wide = np.linspace(-0.9, 0.9, 400)
+    call(D.exact_slope, wide, wide**3, law=products, known_records=3, delta=0.2)
+    call(D.exact_slope, wide, wide**3, law=products, known_records=3, epsilon=1.0)
+    coins = [stats.bernoulli(0.2), stats.bernoulli(0.8)]
+    estimator = call(D.MAPEstimator, coins, (0.5, 0.5), 5.0)
+    call(estimator.guarantee, 30, known_records=2, least_probability=0.1)
+    call(estimator.estimate, [1, 1, 0])
+    found = call(D.stable_function, lambda c: int(2 * c[1] > sum(c)), coins, 9, known_records=2,
+                 draws=50, alpha=1e-3)  # fmt: skip
+    call(found.delta, 0.5)
+    call(found.epsilon, 0.4)
+    call(found.guarantee, delta=0.4)
+    call(D.stable_promise, 0.01, 0.5)
+    base = D.LawClass.of("u")
+    first, second = (
+        dataclasses.replace(promise, class_as_data=base.knowing(known))
+        for known in (D.SIMULATED, D.SEEN)
+    )
+    call(D.compose, first, second, base=base)
+    call(D.convex_hull, promise)
+    call(D.less_known, promise, 1)
+    call(D.split_samples, promise, promise, first_rows=range(6), second_rows=range(6, 12))
+    call(D.to_inference, promise, 2, epsilon=1.5)
+    call(D.semantic_privacy, bdp.Guarantee(1.0, 1e-6, "replace_one", "proved", (), ""), records=2,
+         delta=1e-3)  # fmt: skip
+
+    def counted(generator: np.random.Generator, value: int, draws: int) -> Any:
+        return generator.binomial(20, 0.5, size=draws) + value
+
+    claim = D.TruncatedHistogram(20, D.BinomialSize(1000, 0.2)).guarantee(0.5)
+    attacked = call(D.attack, claim, counted, counted, values=(0, 1), prior=(0.5, 0.5), trials=200,
+                    alpha=1e-3, seed=1)  # fmt: skip
+    call(D.believed_delta, attacked, 1.5)
