@@ -191,11 +191,8 @@ class TruncatedStatisticsMechanism:
         -------
         ndarray of int64 or, with gwdegree, float64, shape (copies, statistics)
         """
-        values = self.exact(statistic)
-        drawn = [
-            noise.release(value, copies) for noise, value in zip(self.noises, values, strict=True)
-        ]
-        return np.stack(drawn, axis=1)
+        pairs = zip(self.noises, self.exact(statistic), strict=True)
+        return np.stack([noise.release(value, copies) for noise, value in pairs], axis=1)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
         """log Pr[output | graph]; -inf where there is no such output.
