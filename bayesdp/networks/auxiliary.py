@@ -122,17 +122,21 @@ def normalizer_about(
 
 
 def _cloud(draws: Floats, generator: np.random.Generator) -> Floats:
-    """Half of it draws, half draws that differences of others are added to: three times as wide."""
+    """Half of it draws, half draws that differences of others are added to: three times as wide.
+
+    The outermost draws are there too, so that a long tail is covered.
+    """
     half = _CLOUD // 2
     a, b, c, d = generator.integers(len(draws), size=(4, half))
-    return np.vstack([draws[a], draws[b] + draws[c] - draws[d]])
+    outermost = np.concatenate([draws.argmin(axis=0), draws.argmax(axis=0)])
+    return np.vstack([draws[a], draws[b] + draws[c] - draws[d], draws[outermost]])
 
 
 def covers(normalizer: Normalizer, theta: Floats) -> bool:
     """Whether log Z is known well enough at nearly all coefficients, shape (draws, terms)."""
     if normalizer.exact:
         return True
-    poor = normalizer.error(theta) > _LARGEST_ERROR
+    poor = ~normalizer.within(theta) | (normalizer.error(theta) > _LARGEST_ERROR)
     poor |= normalizer.effective(theta) < _FEWEST_EFFECTIVE
     return bool(poor.mean() <= _UNSURE)
 
@@ -159,10 +163,12 @@ def problems_of_constant(
     judged = thinned(theta)
     found = []
     if not covers(normalizer, judged):
+        outside = (~normalizer.within(judged)).mean()
         found.append(
             "the normalising constant isn't known well enough at the draws: its standard error "
-            f"is up to {normalizer.error(judged).max():.2g} in logarithms; give more steps "
-            "(tempering), or tighten the prior"
+            f"is up to {normalizer.error(judged).max():.2g} in logarithms, and {outside:.0%} of "
+            "them lie where it wasn't looked for; give more steps (tempering) or a longer warm-up, "
+            "or tighten the prior"
         )
     return [*found, *_runaway(normalizer.draw_ties(judged, generator), ties)]
 

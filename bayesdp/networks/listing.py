@@ -61,7 +61,8 @@ def listed(
     )
     count = np.bincount(kind).astype(np.float64)
     ties = values[first, int(places[1][0])]
-    return Normalizer(points, ties, count, points.log_weight[None], exact=True)
+    whole = np.full(len(places[0]), np.inf)
+    return Normalizer(points, ties, count, points.log_weight[None], -whole, whole, exact=True)
 
 
 @kernel

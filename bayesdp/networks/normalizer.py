@@ -71,14 +71,19 @@ class Normalizer:
     parts : ndarray of float, shape (chains, points)
         Logarithms of each chain's weights, -inf where it never was; their sum is the points' but
         for a factor. One row where all graphs are listed.
+    low, high : ndarray of float, shape (terms,)
+        Coefficients between which points are as fine as log Z needs; infinite where all graphs are
+        listed.
     exact : bool
-        Whether all graphs are listed.
+        Whether they are.
     """
 
     points: Points
     ties: Floats
     count: Floats
     parts: Floats
+    low: Floats
+    high: Floats
     exact: bool = False
 
     def log(self, theta: Floats) -> Floats:
@@ -111,6 +116,10 @@ class Normalizer:
         without -= without.mean(axis=1, keepdims=True)
         spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
         return np.asarray(np.sqrt((chains - 1) / chains * spread))
+
+    def within(self, theta: Floats) -> NDArray[np.bool_]:
+        """Whether coefficients lie where points are fine enough, shape (...,)."""
+        return np.asarray(((theta >= self.low) & (theta <= self.high)).all(axis=-1))
 
     def mean_ties(self, theta: Floats) -> Floats:
         """Expected number of ties of the model, shape (...,)."""

@@ -33,6 +33,7 @@ _CENTRES, _RUNGS = 5, 8  # where paths lead to, and the levels of each
 _A_LEVEL = 40  # steps of learning a level, at least
 _FLAT = 0.8  # power of the gain's fall while levels are far from learned
 _CELL = 0.8  # in logarithms, at the farthest coefficients
+_BEYOND = 1.5  # times as far as the farthest, cells are still fine enough
 _GUESSES = 4  # graphs a root that first guesses of log Z are made from
 
 
@@ -143,7 +144,9 @@ class Tempering:
         with np.errstate(divide="ignore"):
             parts = np.log(each) + there
         points = Points(np.array(mean), np.log(total) + there)
-        return Normalizer(points, ties, np.bincount(cell).astype(np.float64), parts)
+        count = np.bincount(cell).astype(np.float64)
+        ends = middle - _BEYOND * reach, middle + _BEYOND * reach
+        return Normalizer(points, ties, count, parts, *ends)
 
     def _ladder(self, cloud: Floats, generator: np.random.Generator) -> tuple[Ladder, Floats]:
         """Levels about the cloud, and first guesses of their zeta; exact at roots."""

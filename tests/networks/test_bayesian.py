@@ -96,7 +96,8 @@ def test_doubling_shows_the_bias_of_short_auxiliary_graphs():
     model = BayesianERGM("edges", Normal(0, 2))
     network = Network(6, [[0, 1]])
     options = {"draws": 4_000, "tune": 500, "seed": 1}
-    short = model.compare_auxiliary(network, auxiliary=3, **options)
+    with pytest.warns(UserWarning, match="graphs of 3 proposals don't forget where they start"):
+        short = model.compare_auxiliary(network, auxiliary=3, **options)
     long = model.compare_auxiliary(network, auxiliary=400, **options)
     assert short.index.tolist() == ["edges"]
     assert abs(short.loc["edges", "change_in_mcse"]) > 10

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from bayesdp.networks import Network, simulate
+from bayesdp.networks import BayesianERGM, Network, Normal, simulate
 from bayesdp.networks.auxiliary import Constant, covers, normalizer_about
+from bayesdp.networks.evidence import Evidence
+from bayesdp.networks.hidden import sample_hidden
 from bayesdp.networks.listing import listed
 from bayesdp.networks.tempering import Tempering
-from tests.networks.hidden_oracles import every_graph
+from tests.networks.hidden_oracles import every_graph, flipped
 from tests.networks.oracles import karate, ties
 
 CASES = [
@@ -19,6 +21,9 @@ CASES = [
     (4, True, ["edges", "mutual", "gwesp(0.5)"]),
     (5, False, ["edges", "gwesp(0.5)", "nodecov('x')"]),
 ]
+
+
+PRIOR = Normal(0, [5, 3])
 
 
 def cloud(terms: int, size: int = 100) -> np.ndarray:
@@ -92,13 +97,14 @@ def test_it_crosses_between_phases_where_a_chain_stays():
     assert found.log(theta)[0] == pytest.approx(wanted, abs=0.15)
 
 
-def test_a_region_that_was_not_looked_at_is_said_to_be():
+@pytest.mark.parametrize("shift", [[-3.0, 0.0], [0.0, -1.0], [0.0, 0.5], [2.0, -0.5]])
+def test_a_region_that_was_not_looked_at_is_said_to_be(shift):
     """Planted: karate's constant about coefficients that are far from those asked for."""
     made = Tempering.of("edges + triangle", karate())
     rng = np.random.default_rng(1)
     near = rng.multivariate_normal([-1.96, 0.16], np.diag([0.05, 0.01]) ** 2, 200)
-    away = normalizer_about(made, near - [3.0, 0.0], 4_000, rng)
-    assert covers(away, near - [3.0, 0.0])
+    away = normalizer_about(made, near + shift, 4_000, rng)
+    assert covers(away, near + shift)
     assert not covers(away, near)
     assert not covers(normalizer_about(made, near, 16, rng), near)  # nor by so few steps
 
@@ -114,3 +120,65 @@ def test_what_is_taken_by_default():
     real = {"x": np.random.default_rng(1).normal(size=7)}  # of 2^21 graphs no two are alike
     with_values = Network(7, attributes=real)
     assert Constant.of("edges + nodecov('x')", with_values, None, None).kind == "tempered"
+
+
+def released_karate(epsilon: float) -> Evidence:
+    """Of the karate club's graph, each dyad flipped with probability 1 / (1 + exp(epsilon))."""
+    club = karate()
+    flips = np.triu(np.random.default_rng(5).random((34, 34)) < special.expit(-epsilon), 1)
+    pairs = np.argwhere(np.triu(club.to_adjacency()).astype(bool) ^ flips)
+    return flipped(club.with_edges(pairs), epsilon)
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_karate_edges_and_triangles(private):
+    """Ten times the tempering moves no mean by a tenth of a posterior sd; and graphs that long
+    chains draw at the posterior mean, from the empty and from the complete one, have the ties seen.
+    """
+    found = []
+    for tempering in (16_000, 160_000):
+        if private:
+            drawn = sample_hidden(
+                "edges + triangle", Network(34), released_karate(3.0), prior=PRIOR, draws=2_000,
+                tempering=tempering, seed=1,
+            )  # fmt: skip
+            assert drawn.problems == ()
+            found.append(drawn.theta)
+        else:
+            idata = BayesianERGM("edges + triangle", PRIOR).fit(
+                karate(), tempering=tempering, seed=1
+            )
+            assert idata.attrs["problems"] == "[]"
+            found.append(idata.posterior["theta"].to_numpy())
+    mean, sd = (f(found[1], axis=(0, 1)) for f in (np.mean, np.std))
+    assert (np.abs(found[0].mean((0, 1)) - mean) < 0.1 * sd).all()
+    assert 0.05 < mean[1] < 0.2  # auxiliary graphs of 1,122 proposals: 0.4 and 0.6
+    pairs = np.argwhere(np.triu(np.ones((34, 34)), 1))
+    for start in (Network(34), Network(34, pairs)):
+        ties_drawn = simulate(
+            start, "edges + triangle", mean, draws=400, burn_in=200_000, interval=2_000, seed=1
+        ).statistics[0, :, 0]
+        assert np.quantile(ties_drawn, 0.05) < 78 < np.quantile(ties_drawn, 0.95)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_auxiliary_graphs_that_stay_in_their_phase_are_convicted(seed):
+    message = "1,122 proposals don't forget where they start"
+    with pytest.warns(UserWarning, match=message):
+        idata = BayesianERGM("edges + triangle", PRIOR).fit(
+            karate(), auxiliary=1_122, draws=1_000, tune=500, seed=seed
+        )
+    assert message in idata.attrs["problems"]
+    with pytest.warns(UserWarning, match=message):
+        drawn = sample_hidden(
+            "edges + triangle", Network(34), released_karate(3.0), prior=PRIOR, draws=1_000,
+            tune=500, auxiliary=1_122, seed=seed,
+        )  # fmt: skip
+    assert message in drawn.problems[0]
+
+
+def test_gwesp_whose_auxiliary_graphs_forget_is_not_convicted():
+    idata = BayesianERGM("edges + gwesp(0.5)", PRIOR).fit(
+        karate(), auxiliary=1_122, draws=1_000, tune=500, seed=1
+    )
+    assert idata.attrs["problems"] == "[]"

@@ -60,8 +60,9 @@ class TestAFit:
             assert idata.posterior[name].dims == ("chain", "draw", "term")
             assert idata.posterior[name].shape == (2, 60, 2)
         assert idata.posterior["term"].to_numpy().tolist() == ["edges", "gwesp.0.5"]
-        for name in ("acceptance_rate", "hidden_density", "auxiliary_density"):
+        for name in ("acceptance_rate", "hidden_density"):
             assert idata.sample_stats[name].dims == ("chain", "draw")
+        assert idata.attrs["auxiliary"] == "tempered"
         ties = idata.posterior["statistics"].sel(term="edges") / 120
         assert np.allclose(ties, idata.sample_stats["hidden_density"])
         assert idata.constant_data["mechanism_tie"] == release.mechanism.tie
