@@ -138,9 +138,7 @@ def _short(entry: PromiseEntry | None) -> str:
 def _bytes_of(folder: Path, name: str) -> bytes:
     try:
         if not stat.S_ISREG((folder / name).stat().st_mode):  # a pipe would keep us waiting
-            raise InvalidRelease(
-                f"{quoted(str(folder / name))} is not a file; a release folder has one"
-            )
+            raise InvalidRelease(f"{quoted(folder / name)} is not a file; a release folder has one")
         return (folder / name).read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InvalidRelease(
@@ -149,7 +147,7 @@ def _bytes_of(folder: Path, name: str) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         if isinstance(error, InvalidRelease):
             raise
-        raise InvalidRelease(f"{quoted(str(folder / name))} can't be read: {error}") from error
+        raise InvalidRelease(f"{quoted(folder / name)} can't be read: {error}") from error
 
 
 def _parts(data: bytes, manifest: Manifest) -> Iterator[Part]:

@@ -104,7 +104,8 @@ class BayesianERGM:
             Where the constant comes from: "exact" lists all graphs, of at most 22 dyads;
             "tempered" takes tempered chains; a number is that of the proposals of auxiliary
             graphs, each from the observed one. None takes the first that is possible, with twice
-            as many proposals as there are dyads, at least 1,000, if it must be a number.
+            as many proposals as there are dyads, at most 400 a tie and at least 1,000, if it must
+            be a number.
         tempering : int or None
             Steps of all tempered chains together, of a quarter as many proposals as there are
             dyads; None for 16,000.
@@ -136,7 +137,8 @@ class BayesianERGM:
         dyads = dyads_of(bound, network, offset)
         check_rank(bound, dyads)
         centre, information = climb(dyads, mean, 1.0 / sd**2)
-        constant = Constant.of(self.formula, network, auxiliary, tempering, offset)
+        ties = len(network.edges)
+        constant = Constant.of(self.formula, network, auxiliary, tempering, offset, ties=ties)
         start = Start.of(bound, network, offset)
         *each, own = generators(seed, chains + 1)
         with bar(progress, chains * (draws + tune)) as step:
@@ -147,12 +149,12 @@ class BayesianERGM:
             known, plan = _explored(constant, plan, own)
             drawn = in_threads(replace(plan, step=step).chain, each)
         moves = tuple(np.array(part) for part in zip(*drawn, strict=True))
-        ties = np.array([float(len(network.edges))])
+        seen = np.array([float(ties)])
         if known is not None:
-            problems = problems_of_constant(known, moves[0], ties, own)
+            problems = problems_of_constant(known, moves[0], seen, own)
         else:
             problems = problems_of_auxiliary(
-                self.formula, network, offset, moves[0], constant, ties, own
+                self.formula, network, offset, moves[0], constant, seen, own
             )
         _warn(network, problems)
         return self._inference_data(bound, start.statistics, moves, constant, problems)

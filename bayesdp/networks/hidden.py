@@ -117,7 +117,7 @@ def sample_hidden(
         Where Z comes from: "exact" lists all graphs, of at most 22 dyads; "tempered" takes
         tempered chains; a number is that of the proposals of auxiliary graphs, each from the hidden
         one. None takes the first that is possible, with twice as many proposals as there are dyads,
-        at least 1,000, if it must be a number.
+        at most 400 a tie and at least 1,000, if it must be a number.
     tempering : int or None
         Steps of all tempered chains together; None for 16,000.
     levels : int or None
@@ -153,12 +153,12 @@ def sample_hidden(
     if not isinstance(prior, Normal):
         raise InvalidInput(f"prior is {quoted(prior)}; it must be a Normal(mean, sd)")
     mean, sd = prior.of(terms)
-    constant = Constant.of(formula, nodes, auxiliary, tempering, most=bound.model.most)
     target = Target(
         bound.model, seen, NO_OFFSET, no_points(terms), mean, np.diag(1.0 / sd**2)
     )  # fmt: skip
     *each, own = generators(seed, chains + 1)
     ties = len(first_guess(seen, bound, nodes, own))
+    constant = Constant.of(formula, nodes, auxiliary, tempering, ties=ties, most=bound.model.most)
     both = len(seen.pairs) + ties
     effort = Effort(
         most, max(_FEWEST, both // 4), max(_FEWEST, ties), constant.proposals,

@@ -109,17 +109,21 @@ def test_a_region_that_was_not_looked_at_is_said_to_be(shift):
     assert not covers(normalizer_about(made, near, 16, rng), near)  # nor by so few steps
 
 
+def kind(formula: str, nodes: Network, ties: int = 10**6) -> int | str:
+    return Constant.of(formula, nodes, None, None, ties=ties).kind
+
+
 def test_what_is_taken_by_default():
-    few, many = Network(7), Network(200)
-    assert Constant.of("edges + triangle", few, None, None).kind == "exact"
-    assert Constant.of("edges + triangle", Network(8), None, None).kind == "tempered"
-    four = "edges + triangle + gwesp(0.5) + kstar(2)"
-    assert Constant.of(four, Network(30), None, None).kind == 1_000
-    assert Constant.of("edges + triangle", many, None, None).kind == 39_800
-    assert Constant.of(four, Network(30), "tempered", 100).steps == 100
+    two, four = "edges + triangle", "edges + triangle + gwesp(0.5) + kstar(2)"
+    assert kind(two, Network(7)) == "exact"
+    assert kind(two, Network(8)) == "tempered"
+    assert kind(four, Network(30)) == 1_000
+    assert kind(two, Network(200)) == 39_800
+    assert kind(two, Network(200), ties=50) == 20_000
+    assert kind(two, Network(200), ties=0) == 1_000
+    assert Constant.of(four, Network(30), "tempered", 100, ties=5).steps == 100
     real = {"x": np.random.default_rng(1).normal(size=7)}  # of 2^21 graphs no two are alike
-    with_values = Network(7, attributes=real)
-    assert Constant.of("edges + nodecov('x')", with_values, None, None).kind == "tempered"
+    assert kind("edges + nodecov('x')", Network(7, attributes=real)) == "tempered"
 
 
 def released_karate(epsilon: float) -> Evidence:

@@ -116,7 +116,7 @@ class ErgmModel:
             graphs, of at most 22 dyads; "tempered" takes chains that cross between sparse and dense
             graphs; a number is that of the proposals of auxiliary graphs, of which too few bias the
             answer. None takes "exact", or "tempered" for up to three coefficients and 5,000 dyads,
-            or else twice as many proposals as there are dyads, at least 1,000.
+            or else twice as many proposals as there are dyads, at most 400 a tie, at least 1,000.
         tempering : int, optional
             Steps of all tempered chains together; 16,000 if not given.
         seed : int, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,9 +111,19 @@ def published_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -
     """Coefficients, shape (copies, terms), from a Markov chain's posterior, as published."""
     m = mechanism
     prior = Normal() if m.prior is None else Normal(*m.prior)
-    idata = BayesianERGM(m.formula, prior).fit(
-        network, draws=max(1000, m.draws), auxiliary=m.burn_in, seed=_seed()
-    )
+    with warnings.catch_warnings(record=True) as said:  # they tell of the network
+        warnings.simplefilter("always")
+        idata = BayesianERGM(m.formula, prior).fit(
+            network, draws=max(1000, m.draws), auxiliary=m.burn_in, seed=_seed()
+        )
+    if said:
+        warnings.warn(
+            "the posterior that coefficients are drawn from wasn't sampled reliably: the model is "
+            "degenerate, or burn_in is short; change a term (gwesp instead of triangle) or the "
+            "prior",
+            UserWarning,
+            stacklevel=2,
+        )
     theta = idata.posterior["theta"].to_numpy().reshape(-1, len(m.sensitivities))
     spread = np.linspace(0, len(theta) - 1, m.draws).astype(np.int64)
     return published_points(
