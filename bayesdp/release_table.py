@@ -35,7 +35,10 @@ def write_table(parts: Sequence[tuple[Mechanism, Sequence[Any]]]) -> bytes:
 
 
 def read_table(data: bytes, where: str) -> Columns:
-    """The columns of a Parquet file of numbers, truth values and texts, none of them missing.
+    """The columns of a Parquet file of numbers, truth values and texts.
+
+    A missing text or truth value is None, as of a node whose attribute isn't known; numbers are
+    never missing.
 
     What the file says of its own size is looked at before anything is read, so that a small file
     doesn't take all memory.
@@ -60,9 +63,9 @@ def read_table(data: bytes, where: str) -> Columns:
         if isinstance(error, InvalidRelease):
             raise
         raise InvalidRelease(f"{where} can't be read as Parquet: {error}") from error
-    for name in table.column_names:
-        if table.column(name).null_count:
-            raise InvalidRelease(f"{where} has missing values in column {quoted(name)}")
+    for field in table.schema:
+        if table.column(field.name).null_count and not _may_be_missing(field.type):
+            raise InvalidRelease(f"{where} has missing values in column {quoted(field.name)}")
     return {name: _values(table.column(name).combine_chunks()) for name in table.column_names}
 
 
@@ -139,10 +142,16 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
+def _may_be_missing(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return _is_text(kind) or bool(types.is_boolean(kind))
+
+
 def _values(column: Any) -> NDArray[Any]:
     import pyarrow.types as types
 
     if not types.is_dictionary(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False))
-    distinct = np.array(column.dictionary.to_pylist(), dtype=object)
-    return np.asarray(distinct[column.indices.to_numpy()])
+    distinct = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(distinct[column.indices.fill_null(len(distinct) - 1).to_numpy()])
