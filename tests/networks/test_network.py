@@ -163,7 +163,7 @@ class TestAttributesByNode:
             bdp.ErgmModel("edges + nodematch('club')").fit(release)
         assert "EdgeFlip(attributes=...)" in str(caught.value)
         assert "ErgmModel(attributes=...)" in str(caught.value)
-        with pytest.raises(bdp.InvalidInput, match="attributes is a mapping; it must be names"):
+        with pytest.raises(bdp.InvalidInput, match="attributes is a dict; it must be names"):
             bdp.EdgeFlip(epsilon=2.0, attributes={"club": {0: "secret"}})
         holes = Network(["ann", "bob"], attributes={"x": [1, None]})
         with pytest.raises(bdp.InvalidInput, match="missing for 1 of 2 nodes; fill") as caught:
