@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
+from bayesdp.manifest_text import sealed
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.privacy.relations import convert
 
@@ -150,6 +151,9 @@ def test_a_promise_that_was_changed_on_disk_is_refused(tmp_path, key, value):
     other = {"name": "any", "parameters": []}
     manifest["guarantee"][key] = other if value is None else value
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(bdp.InvalidRelease, match="doesn't match its own hash"):
+        bdp.Release.load(folder)
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     with pytest.raises(bdp.InvalidRelease, match="the manifest promises"):
         bdp.Release.load(folder)
 
