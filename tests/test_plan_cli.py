@@ -71,7 +71,7 @@ def test_a_category_and_one_true_proportion(bayesdp):
         ("plan --n 10 --width 0.1 --synthesizer 'size = 3'", "it must have a name"),
         ("plan --n 10 --width 0.1 --synthesizer 'name = \"x\"'", "synthesizer.name is 'x'"),
         ("plan --n 10 --width 0.1 --family nothing", "model.family is 'nothing'"),
-        ("plan --n 10 --width 0.1 --estimand beta:age", "estimand is ('beta', 'age')"),
+        ("plan --n 10 --width 0.1 --estimand beta:age", "estimand is a tuple; it must be one of"),
         ("plan --n 10 --width 0.1 --out missing/plan", "doesn't exist; create it first"),
     ],
 )

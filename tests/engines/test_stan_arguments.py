@@ -24,7 +24,7 @@ from bayesdp.errors import InvalidInput, MissingDependency
         ({"seed": True}, "seed is True"),
         ({"adapt_delta": 1.0}, "adapt_delta=1.0"),
         ({"variables": "p"}, "variables='p'"),
-        ({"variables": []}, r"variables=\[\]"),
+        ({"variables": []}, "variables=a list"),
         ({"data": {"log_weight": [7.5, np.nan]}}, r"data\['log_weight'\] contains NaN"),
         ({"data": {"G": "7.5"}}, r"data\['G'\] has dtype <U3"),
         ({"data": {"G": [[1], [7.5, 2]]}}, r"data\['G'\] has dtype object"),
