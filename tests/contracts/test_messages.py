@@ -32,6 +32,9 @@ DATA: dict[str, Any] = {
     "pair": (NUMBERS[0], NUMBERS[1]),
     "list": [*WORDS, *NUMBERS],
     "whole": np.array(WHOLE),
+    "negative": -np.array(NUMBERS),
+    "pairs": [(NUMBERS[0], NUMBERS[1]), (NUMBERS[2], NUMBERS[0])],
+    "repeated": (NUMBERS[0], -NUMBERS[1], NUMBERS[2], NUMBERS[0]),
     "mapping": {"name": WORDS[0], "income": NUMBERS[0], "code": WHOLE[0]},
     "Count": bdp.Count(WHOLE[2], WHOLE[1]),
 }
