@@ -26,8 +26,11 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     if len(labels) < 2:
         raise InvalidInput(f"there are {len(labels)} nodes; a network needs at least 2")
     if not isinstance(labels, range) and len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise InvalidInput(f"nodes has {quoted(twice)} twice; each node needs its own label")
+        again = next(i for i, label in enumerate(labels) if label in labels[:i])
+        raise InvalidInput(
+            f"nodes has one label twice, at {labels.index(labels[again])} and at {again}; each "
+            "node needs its own"
+        )
     return labels
 
 

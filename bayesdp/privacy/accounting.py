@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of
 from bayesdp.privacy import composition, conversions
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -144,16 +144,16 @@ def merged(promises: Iterable[Guarantee | DistributionalGuarantee]) -> tuple[str
 
 
 def _pair(part: Any) -> tuple[Any, int]:
-    count = 1
+    count: Any = 1
     if isinstance(part, tuple) and len(part) == 2:
-        part, count = part[0], check_at_least_one("count", part[1])
+        part, count = part
     refuse_distributional(part, "bdp.compose")
     if not isinstance(part, Guarantee | Accountable):
         raise InvalidInput(
-            f"part is {quoted(part)}; it must be a Guarantee, a mechanism with "
+            f"part is {kind_of(part)}; it must be a Guarantee, a mechanism with "
             "guarantee(delta=...), or a pair (part, count)"
         )
-    return part, count
+    return part, check_at_least_one("count", count)
 
 
 def _share(pairs: Sequence[tuple[Any, int]], delta: float) -> float:

@@ -13,7 +13,7 @@ from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, 
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
-from bayesdp.mechanisms.families import Family, Sums, check_family
+from bayesdp.mechanisms.families import Family, Sums, check_families, check_family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.evidence import priors_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
@@ -125,7 +125,7 @@ class Modips:
         plain(self)
         check_selection(self.family, self.selection)
         if isinstance(self.family, Sequence) and self.selection is not None:
-            object.__setattr__(self, "family", tuple(check_family(each) for each in self.family))
+            object.__setattr__(self, "family", check_families(self.family))
             priors_of(self.family)
         else:
             object.__setattr__(self, "family", check_family(self.family))

@@ -213,7 +213,7 @@ def test_relations_strengths_and_assumptions():
     ("parts", "delta", "message"),
     [
         ([], 0.0, "parts is empty"),
-        ([1.0], 0.0, "part is 1"),
+        ([1.0], 0.0, "part is a float"),
         ([(promise(1.0), 0)], 0.0, "count is 0"),
         ([(promise(1.0), 1.5)], 0.0, "count is 1"),
         ([promise(1.0)], -0.1, "delta is -0"),

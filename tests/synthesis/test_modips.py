@@ -137,7 +137,7 @@ def test_wrong_declarations_are_named(wrong, message):
         (lambda: Categorical(3, (1, 1)), "k = 3 positive"),
         (lambda: Categorical(2, (1, -1)), "k = 2 positive"),
         (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0,), 9), "2 numbers: mean, variance"),
-        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 0.0), 9), "scales is 0"),
+        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 0.0), 9), "scales has a value"),
         (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 1.0), 1), "a variance needs 2"),
     ],
 )

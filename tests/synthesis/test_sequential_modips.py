@@ -165,7 +165,7 @@ def test_wrong_declarations_are_named(wrong, message):
         (lambda: Numeric({"age": (18, 90)}, prior=(0, 0, 1, 1)), "prior is"),
         (lambda: Numeric({"age": (18, 90)}, prior=((0,), 1, 1, 1)), "four numbers"),
         (lambda: bdp.SequentialModipsMechanism([SEX], 5, (1.0, 2.0), 9), "one number for each"),
-        (lambda: bdp.SequentialModipsMechanism([SEX], 5, (0.0,), 9), "scales is 0"),
+        (lambda: bdp.SequentialModipsMechanism([SEX], 5, (0.0,), 9), "scales has a value"),
         (lambda: bdp.SequentialModipsMechanism([SEX], 5, (1.0,), 2**40), "at most"),
     ],
 )

@@ -6,10 +6,10 @@ sufficient statistic, what one record can move of it, and how a copy follows fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.families.base import Family, Number, Sums
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
@@ -49,12 +49,21 @@ def check_family(family: Any) -> Family:
     InvalidInput
         If it is neither, or there is no such family, or a parameter is out of its range.
     """
+    return _checked(family, quoted(family))
+
+
+def check_families(given: Iterable[Any]) -> tuple[Family, ...]:
+    """The families, as `check_family` takes each; a message shows none of them."""
+    return tuple(_checked(each, kind_of(each)) for each in given)
+
+
+def _checked(family: Any, shown: str) -> Family:
     if type(family) in FAMILIES.values():
         known: Family = family
         return known
     if not isinstance(family, Mapping) or family.get("kind") not in FAMILIES:
         raise InvalidInput(
-            f"family is {quoted(family)}; it must be one of bdp.families, for example "
+            f"family is {shown}; it must be one of bdp.families, for example "
             f"bdp.families.Bernoulli(); there are {', '.join(sorted(FAMILIES))}"
         )
     parameters = {name: value for name, value in family.items() if name != "kind"}

@@ -17,7 +17,11 @@ from bayesdp.mechanisms.graphs.statistics_frame import (
     nodes_of,
 )
 from bayesdp.mechanisms.graphs.statistics_promise import check_relation
-from bayesdp.mechanisms.noise.fields import check_granularity, check_positive, check_scale_in_steps
+from bayesdp.mechanisms.noise.fields import (
+    check_each_positive,
+    check_granularity,
+    check_scale_in_steps,
+)
 from bayesdp.networks.network_checks import checked_nodes
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -34,9 +38,7 @@ def check_fields(mechanism: NoisyStatisticsMechanism) -> dict[str, Any]:
     relation = check_relation(mechanism.neighbours)
     check_noise(mechanism.noise)
     made = public_frame(**{name: getattr(mechanism, name) for name in PUBLIC})
-    scales = tuple(
-        check_positive("scales", scale) for scale in _one_each("scales", mechanism.scales, made)
-    )
+    scales = check_each_positive("scales", _one_each("scales", mechanism.scales, made))
     if mechanism.granularity is None:
         steps = default_granularity(made, scales, relation is Neighbours.NODE)
     else:

@@ -52,7 +52,7 @@ from bayesdp.mechanisms.families.base import Number
 from bayesdp.mechanisms.modips import calibration as modips_calibration
 from bayesdp.mechanisms.modips import promise as modips_promise
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.fields import BOUNDING, check_positive
+from bayesdp.mechanisms.noise.fields import BOUNDING, check_each_positive
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
@@ -123,7 +123,7 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
             raise InvalidInput(
                 f"scales is {quoted(scales)}; it must be {len(numbers)} numbers: {names}"
             )
-        checked["scales"] = tuple(check_positive("scales", scale) for scale in scales)
+        checked["scales"] = check_each_positive("scales", scales)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         _ = self.parts  # whose own checks raise

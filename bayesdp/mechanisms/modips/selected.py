@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.families import Family, check_family
+from bayesdp.mechanisms.families import Family, check_families
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
     check_records,
@@ -107,7 +107,7 @@ class SelectedModips(SymmetricPromise):
             raise InvalidInput(
                 f"families is {quoted(self.families)}; it must be a sequence of families"
             )
-        families = tuple(check_family(each) for each in self.families)
+        families = check_families(self.families)
         priors_of(families)
         object.__setattr__(self, "families", families)
         object.__setattr__(self, "modips", _check_modips(self.modips, families[0]))

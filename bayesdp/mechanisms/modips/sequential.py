@@ -40,7 +40,7 @@ from bayesdp.mechanisms.modips.sequential_counts import drawn_copy, public_of, s
 from bayesdp.mechanisms.modips.sequential_layout import Layout, check_steps, layouts_of
 from bayesdp.mechanisms.modips.sequential_steps import Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.fields import check_positive
+from bayesdp.mechanisms.noise.fields import check_each_positive
 from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
@@ -97,7 +97,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
         scales = self.scales
         if not isinstance(scales, Sequence) or len(scales) != len(checked["steps"]):
             raise InvalidInput(f"scales is {quoted(scales)}; it must be one number for each step")
-        checked["scales"] = tuple(check_positive("scales", scale) for scale in scales)
+        checked["scales"] = check_each_positive("scales", scales)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         for j in range(len(self.steps)):

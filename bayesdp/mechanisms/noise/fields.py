@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_at_least_one, is_number
@@ -67,6 +68,16 @@ def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> flo
             f"{name} is {quoted(value)}; it must be a positive finite number, in the {unit}"
         )
     return float(value)
+
+
+def check_each_positive(name: str, values: Sequence[Any]) -> tuple[float, ...]:
+    """Return the values as floats if all are positive finite numbers, else show none of them."""
+    try:
+        return tuple(check_positive(name, value) for value in values)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{name} has a value that is no positive finite number, in the statistic's unit"
+        ) from None
 
 
 def check_granularity(granularity: Any, scale: float, sensitivity: float) -> float:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesdp.checks import is_number, plain
+from bayesdp.checks import check_numbers, is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart
@@ -144,7 +144,7 @@ def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
 
 
 def _numbers(sums: Sequence[float], count: int) -> list[float]:
-    values = [float(v) for v in sums]
-    if len(values) != count or not all(math.isfinite(v) for v in values):
+    values = check_numbers("sums", sums)
+    if values.shape != (count,) or not np.isfinite(values).all():
         raise InvalidInput(f"sums is {quoted(sums)}; it must be {count} finite numbers")
-    return values
+    return [float(v) for v in values]
