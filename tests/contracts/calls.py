@@ -70,6 +70,19 @@ def name_of(function: Any) -> str:
     return f"{(owner if isinstance(owner, type) else type(owner)).__name__}.{function.__name__}"
 
 
+def anew(get: Callable[[], Any]) -> Any:
+    """A function that is got anew for every call: after what it needs has been made."""
+    function = get()
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return get()(*args, **kwargs)
+
+    if hasattr(function, "__self__"):
+        setattr(called, "__self__", function.__self__)  # noqa: B010
+    return called
+
+
 @functools.cache
 def every() -> tuple[Call, ...]:
     """All of them."""
@@ -221,8 +234,12 @@ def _synthesizers(call: Any) -> None:
     call(comparators.truncated, fitted, 2.0)
     call(comparators.clipped, fitted, 2.0)
     call(comparators.perturbed_histogram, 2.0, 30, 5)
-    TABLE.to_csv("table.csv")
-    call(bdp.scan, str(Path("table.csv").absolute()), ["x", "y"], rows=40)
+
+    def of_a_file() -> Any:
+        TABLE.to_csv("table.csv")
+        return bdp.scan
+
+    call(anew(of_a_file), "table.csv", ["x", "y"], rows=40)
     call(bdp.publish, bdp.BetaBinomialMechanism(100, 9, (4.0, 4.0)), ONES, copies=3)
     _posteriors(call)
     _releases(call)
@@ -252,10 +269,18 @@ def _releases(call: Any) -> None:
     call(bdp.Release, made.parts)
     call(bdp.Release.of_groups, {"a": (mechanism, [38]), "b": (mechanism, [41])})
     call(made.save, "folder")
-    made.save(Path("saved"))
-    call(bdp.Release.load, Path("saved").absolute())
-    with pm.Model():
-        call(bdp.observe, made, pm.Binomial.dist(n=100, p=pm.Beta("p", 1, 1)), n=100)
+
+    def of_a_folder() -> Any:
+        made.save(Path("saved"))
+        return bdp.Release.load
+
+    @functools.wraps(bdp.observe)
+    def observe(*args: Any, **kwargs: Any) -> Any:
+        with pm.Model():
+            return bdp.observe(*args, **kwargs)
+
+    call(anew(of_a_folder), "saved")
+    call(observe, made, pm.Binomial.dist(n=100, p=0.4), n=100)
 
 
 def _graphs(call: Any) -> None:
@@ -382,8 +407,12 @@ def _evaluation(call: Any) -> None:
                  analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]}, replicates=2,
                  seed=7, truth=0.5)  # fmt: skip
     call(study.run, "study", client=None)
-    study.run("done", client=None)
-    call(bdp.StudyResults.load, Path("done").absolute())
+
+    def of_a_study() -> Any:
+        study.run("done", client=None)
+        return bdp.StudyResults.load
+
+    call(anew(of_a_study), "done")
     design = call(bdp.plan, bdp.BinomialModel(), 50, target=0.5, mechanisms=["beta_binomial"],
                   epsilon=(0.5, 4.0), copies=[2], level=0.9, assurance=0.8, attacker_prior=0.5,
                   replicates=20, seed=1)  # fmt: skip
@@ -397,14 +426,28 @@ def _privacy(call: Any) -> None:
     call(bdp.bootstrap_epsilon, 1.0, 20)
     made = bdp.RandomizedResponse.binary(1.0)
     call(bdp.audit, made, trials=200, alpha=1e-3, search=2)
-    call(bdp.reproducible, 3)
-    url = f"sqlite:///{Path('budget.db').absolute()}"
-    ledger = call(bdp.Ledger.open, url)
-    call(ledger.create, "survey", epsilon=4.0, delta=1e-6, conversion_delta=1e-7,
-         neighbours="replace_one")  # fmt: skip
-    account = call(ledger.dataset, "survey")
-    call(account.spend, promise)
-    call(ledger.verify)
+
+    @functools.wraps(bdp.reproducible)
+    def reproducible(seed: Any) -> Any:
+        with bdp.reproducible(seed):
+            return bdp.BetaBinomialSynthesizer(epsilon=2.0, size=50).release(ONES)
+
+    call(reproducible, 3)
+    call(bdp.Ledger.open, "sqlite:///opened.db")
+    total: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6, "conversion_delta": 1e-7}
+
+    def ledger(*datasets: str) -> Any:
+        path = Path("budget.db")
+        path.unlink(missing_ok=True)
+        opened = bdp.Ledger.open(f"sqlite:///{path}")
+        for each in datasets:
+            opened.create(each, **total, neighbours="replace_one")
+        return opened
+
+    call(anew(lambda: ledger().create), "survey", **total, neighbours="replace_one")
+    call(anew(lambda: ledger("survey").dataset), "survey")
+    call(anew(lambda: ledger("survey").dataset("survey").spend), promise)
+    call(anew(lambda: ledger("survey").verify))
 
 
 def _laws(call: Any) -> None:

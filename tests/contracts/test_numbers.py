@@ -131,7 +131,7 @@ def taken_otherwise(call: calls.Call) -> Iterator[str]:
                 yield f"{said}: {found!r}, not {plain!r}"[:300]
             if dataclasses.is_dataclass(found) and isinstance(call.function, type):
                 fields = dataclasses.fields(found)
-                if left := [f.name for f in fields if any(stored(getattr(found, f.name)))]:
+                if left := [f.name for f in fields if [*stored(getattr(found, f.name))]]:
                     yield f"{said} stays in {left}"
 
 
@@ -140,7 +140,8 @@ def kinds_of(value: Any) -> list[Any]:
     if isinstance(value, int):
         fit = [k for k in INTEGERS if np.iinfo(k).min <= value <= np.iinfo(k).max]
         return [fit[0], fit[1], np.int64, np.uint64] if value >= 0 else [fit[0], np.int64]
-    return [k for k in FLOATS if float(k(value)) == value]
+    with np.errstate(over="ignore"):  # half a float holds no number beyond 65504
+        return [k for k in FLOATS if float(k(value)) == value]
 
 
 def not_refused(call: calls.Call) -> Iterator[str]:
