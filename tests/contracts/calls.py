@@ -354,6 +354,7 @@ def _models(call: Any) -> None:
     call(bdp.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
     call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)
     call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, None, (3.0, 2.0), n=9)
+    call(bdp.HierarchicalBinomialModel, (1.0, 2.0), 5.0)
     call(bdp.LogLinearModel, "a + b", 1.0, 1.0, (0.0, 10.0), n=9)
     call(bdp.ErgmModel, "edges", bdp.Normal(0.0, 2.0))
     sampled = bdp.RecordModel({"theta": (3,)}, record_functions.start,
@@ -502,6 +503,13 @@ def _laws(call: Any) -> None:
     wide = np.linspace(-0.9, 0.9, 400)
     call(D.exact_slope, wide, wide**3, law=products, known_records=3, delta=0.2)
     call(D.exact_slope, wide, wide**3, law=products, known_records=3, epsilon=1.0)
+    square = ((-1.0, 1.0), (-1.0, 1.0))
+    split: dict[str, Any] = {"means_law": D.BoundedLaw(square, square, 0.25),
+                             "products_law": products, "known_records": 3}  # fmt: skip
+    call(D.exact_line, wide, wide**3, first=150, delta=0.2, **split)
+    call(D.exact_line, wide, wide**3, first=[0, 2, 4, 6], second=range(1, 400, 2), delta=0.2,
+         **split | {"known_records": 0})  # fmt: skip
+    call(D.exact_line, wide, wide**3, first=150, epsilon=1.0, **split)
     coins = [stats.bernoulli(0.2), stats.bernoulli(0.8)]
     estimator = call(D.MAPEstimator, coins, (0.5, 0.5), 5.0)
     call(estimator.guarantee, 30, known_records=2, least_probability=0.1)
