@@ -12,9 +12,13 @@ import os
 from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST = 2**63 - 1
 """The largest whole number that an argument may be: larger ones fit in no array's type."""
@@ -85,6 +89,29 @@ def check_at_least(name: str, value: Any, least: int, also: str = "") -> int:
             f"{also and ' ' + also}"
         )
     return int(value)
+
+
+def check_seed(seed: Any) -> int | None:
+    """Return None, or a non-negative integer as an int; else raise InvalidInput."""
+    if seed is None:
+        return None
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
+    if not whole or seed < 0:
+        raise InvalidInput(f"seed is {quoted(seed)}; it must be None or a non-negative integer")
+    return int(seed)
+
+
+def check_numbers(name: str, given: Any) -> NDArray[np.float64]:
+    """Return what was given as an array of floats, else raise without showing any of it.
+
+    NumPy's own message shows the first that is no number, which may be a record.
+    """
+    import numpy as np  # here, so that the command line starts without it
+
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{name} is {kind_of(given)}, not of numbers alone") from None
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -43,6 +43,20 @@ def quoted(value: Any) -> str:
             return repr(float(value))
     if isinstance(value, type):
         return f"the class {value.__name__}"
+    return kind_of(value)
+
+
+def kind_of(value: Any) -> str:
+    """What a message may say of one of several values that were given: its type.
+
+    One element of a sequence may be a record, and so `quoted`, which shows numbers and texts, isn't
+    for it.
+
+    Returns
+    -------
+    str
+        "a float", "an int", "a DataFrame".
+    """
     kind = type(value).__name__
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
 

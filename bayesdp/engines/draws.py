@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.checks import check_at_least_one, check_seed
 
 if TYPE_CHECKING:
     import arviz as az
@@ -47,16 +45,6 @@ def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
     """Return the seed and numbers of draws, chains and so on, or raise InvalidInput."""
     found = {name: check_at_least_one(name, value) for name, value in counts.items()}
     return {**found, "seed": check_seed(seed)}
-
-
-def check_seed(seed: int | None) -> int | None:
-    """Return None, or a non-negative integer as an int; else raise InvalidInput."""
-    if seed is None:
-        return None
-    whole = isinstance(seed, Integral) and not isinstance(seed, bool)
-    if not whole or seed < 0:
-        raise InvalidInput(f"seed is {quoted(seed)}; it must be None or a non-negative integer")
-    return int(seed)
 
 
 def seed_of(seed: int, bits: int) -> int:

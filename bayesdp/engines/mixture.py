@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from bayesdp.checks import as_float, check_at_least
-from bayesdp.engines.draws import check_seed
+from bayesdp.checks import as_float, check_at_least, check_seed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_logpdf
 

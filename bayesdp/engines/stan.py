@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bayesdp.engines.draws import Draws, check_seed, seed_of
+from bayesdp.checks import check_seed
+from bayesdp.engines.draws import Draws, seed_of
 from bayesdp.engines.stan_backend import Backend, Run
 from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
 from bayesdp.engines.stan_programs import Program, compiled, read_program

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one
-from bayesdp.engines.draws import check_seed, import_arviz
+from bayesdp.checks import check_at_least_one, check_seed
+from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.predictive_statistics import STATISTICS, Statistic
 from bayesdp.inference.result import group_coordinate

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bayesdp.checks import check_at_least_one, check_delta
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of
 from bayesdp.privacy import composition, conversions
 from bayesdp.privacy.distributional.guarantee import (
     DistributionalGuarantee,
@@ -150,7 +150,7 @@ def _pair(part: Any) -> tuple[Any, int]:
     refuse_distributional(part, "bdp.compose")
     if not isinstance(part, Guarantee | Accountable):
         raise InvalidInput(
-            f"part is {quoted(part)}; it must be a Guarantee, a mechanism with "
+            f"part is {kind_of(part)}; it must be a Guarantee, a mechanism with "
             "guarantee(delta=...), or a pair (part, count)"
         )
     return part, count

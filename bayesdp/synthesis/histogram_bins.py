@@ -179,7 +179,6 @@ def _edges(name: str, pair: tuple[float, float], bins: Any) -> tuple[float, ...]
     edges = check_edges(name, bins)
     if (edges[0], edges[-1]) != pair:
         raise InvalidInput(
-            f"edges of column {quoted(name)} are from {edges[0]} to {edges[-1]}, but its bounds "
-            f"are {pair}; begin and end at the bounds"
+            f"edges of column {quoted(name)} don't begin and end at its bounds, which are {pair}"
         )
     return edges

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp.errors import quoted
+from bayesdp.checks import check_numbers, check_seed
+from bayesdp.errors import kind_of, quoted
 from tests.contracts import calls
 
 PACKAGE = Path(bdp.__file__).parent
@@ -30,6 +31,7 @@ DATA: dict[str, Any] = {
     "labels": np.array(WORDS),
     "pair": (NUMBERS[0], NUMBERS[1]),
     "list": [*WORDS, *NUMBERS],
+    "whole": np.array(WHOLE),
     "mapping": {"name": WORDS[0], "income": NUMBERS[0], "code": WHOLE[0]},
     "Count": bdp.Count(WHOLE[2], WHOLE[1]),
 }
@@ -101,6 +103,22 @@ def test_of_what_may_hold_data_a_message_quotes_the_type_alone(value: Any):
 )
 def test_numbers_names_and_paths_are_quoted(value: Any, wanted: str):
     assert quoted(value) == wanted
+
+
+@pytest.mark.parametrize("value", [NUMBERS[0], WHOLE[0], WORDS[0]], ids=str)
+def test_of_one_of_several_values_a_message_says_the_type_alone(value: Any):
+    assert kind_of(value) in ("a float", "an int", "a str")
+    with pytest.raises(bdp.InvalidInput, match="part is a") as caught:
+        bdp.compose([value])
+    assert str(value) not in str(caught.value)
+
+
+@pytest.mark.parametrize("check", [check_seed, lambda data: check_numbers("records", data)])
+def test_what_numpy_would_show_is_refused_before(check: Any):
+    for data in (DATA["frame"], DATA["labels"], DATA["list"], DATA["mapping"]):
+        with pytest.raises(bdp.InvalidInput) as caught:
+            check(data)
+        assert not [trace for trace in TRACES for shown in said(caught.value) if trace in shown]
 
 
 def test_messages_quote_by_the_one_function():

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.draws import Draws, check_sampling, check_seed
+from bayesdp.checks import check_seed
+from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.ergm_exchange import sample_jointly, sample_observed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_numbers
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.poisson_gamma_promise import UNBOUNDED
 from bayesdp.privacy.guarantee import check_epsilon
@@ -35,7 +35,7 @@ def calibrated_counts(
     ratios = np.array(1.0)
     if proportions is not None:
         possible = np.asarray(other["expected"], dtype=np.float64) > 0
-        shape = np.asarray(proportions, dtype=np.float64)
+        shape = check_numbers("proportions", proportions)
         if shape.shape != possible.shape:
             raise InvalidInput(
                 f"proportions has shape {shape.shape}; it must have a number for each of the "

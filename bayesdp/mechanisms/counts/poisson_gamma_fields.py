@@ -28,8 +28,8 @@ def check_fields(made: PoissonGammaMechanism) -> dict[str, Any]:
     each = np.delete(np.broadcast_to(prior, len(expected)), zeros)
     if not 1 <= each.min() <= each.max() <= _FURTHEST:
         raise InvalidInput(
-            f"prior is from {each.min()} to {each.max()}; each area's must be from 1 to "
-            f"{_FURTHEST:.0e} events"
+            f"prior has a number out of its range; each area's must be from 1 to {_FURTHEST:.0e} "
+            "events"
         )
     areas = made.areas
     if areas is not None:
@@ -80,7 +80,7 @@ def _check_expected(expected: Any) -> tuple[float, ...]:
         )
     if not 1 / _FURTHEST <= min(positive) <= max(positive) <= _FURTHEST:
         raise InvalidInput(
-            f"expected is from {min(positive)} to {max(positive)}; each area's must be from "
+            "expected has a number out of its range; each area's must be from "
             f"{1 / _FURTHEST:.0e} to {_FURTHEST:.0e} events, or 0 where there can be none"
         )
     return made

@@ -36,13 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts import response_matrix
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
 
 Pair = tuple[Any, Any]
@@ -172,10 +172,10 @@ class RandomizedResponse:
         InvalidInput
             If `neighbours` isn't replace-one.
         """
-        if neighbours not in (None, Neighbours.REPLACE_ONE):
+        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
             raise InvalidInput(
-                f"neighbours is {neighbours!s}, but every record's answer is released, so their "
-                "number shows; randomized response promises under 'replace_one' alone"
+                f"neighbours is {quoted(neighbours)}, but every record's answer is released, so "
+                "their number shows; randomized response promises under 'replace_one' alone"
             )
         times, delta = check_at_least_one("copies", copies), check_delta(delta)
         profile = self.profile()

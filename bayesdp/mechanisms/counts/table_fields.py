@@ -33,8 +33,8 @@ def check_zeros(zeros: Any, cells: int) -> tuple[int, ...]:
     made = tuple(sorted(int(c) for c in given))
     if made and (made[0] < 0 or made[-1] >= cells or len(set(made)) < len(made)):
         raise InvalidInput(
-            f"zeros has cells from {made[0]} to {made[-1]}; it must name each once, and from 0 to "
-            f"{cells - 1}"
+            f"zeros names a cell twice, or one that isn't from 0 to {cells - 1}, the last of the "
+            f"{cells}"
         )
     if cells - len(made) < 2:
         raise InvalidInput(

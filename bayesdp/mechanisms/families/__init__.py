@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.families.base import Family, Number, Sums
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.categorical import Categorical
@@ -54,7 +54,7 @@ def check_family(family: Any) -> Family:
         return known
     if not isinstance(family, Mapping) or family.get("kind") not in FAMILIES:
         raise InvalidInput(
-            f"family is {quoted(family)}; it must be one of bdp.families, for example "
+            f"family is {kind_of(family)}; it must be one of bdp.families, for example "
             f"bdp.families.Bernoulli(); there are {', '.join(sorted(FAMILIES))}"
         )
     parameters = {name: value for name, value in family.items() if name != "kind"}

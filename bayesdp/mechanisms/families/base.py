@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number, plain
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips.sbs import ModipsSBS
@@ -184,7 +184,7 @@ def check_interval(bounds: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (low < high and math.isfinite(high - low) and high - low >= _SMALLEST):
         raise InvalidInput(
-            f"bounds is {quoted(bounds)}; it must be two finite numbers, the lower first, chosen "
+            f"bounds is {kind_of(bounds)}; it must be two finite numbers, the lower first, chosen "
             "without the data, for example (-4, 4)"
         )
     return low, high

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, is_number
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import check_epsilon
@@ -93,7 +93,9 @@ def numbers(name: str, given: Any) -> tuple[float, ...]:
     if not isinstance(values, Sequence) or not all(
         is_number(v) and math.isfinite(v) for v in values
     ):
-        raise InvalidInput(f"{name} is {quoted(given)}; it must be finite numbers, one a statistic")
+        raise InvalidInput(
+            f"{name} is {kind_of(given)}; it must be finite numbers, one a statistic"
+        )
     return tuple(float(v) for v in values)
 
 

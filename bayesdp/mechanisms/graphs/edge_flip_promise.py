@@ -87,8 +87,7 @@ def check_probability(name: str, given: Any, nodes: int | None, directed: bool) 
         )
     inside = matrix[~np.eye(len(matrix), dtype=bool)]
     if not np.all((inside > 0) & (inside < 1)):  # NaN isn't
-        wrong = float(inside[~((inside > 0) & (inside < 1))][0])
-        raise InvalidInput(f"{name} has {wrong} off its diagonal; {_ALLOWED}")
+        raise InvalidInput(f"{name} has a number out of its range off its diagonal; {_ALLOWED}")
     np.fill_diagonal(matrix, 0.0)
     if not directed and not np.array_equal(matrix, matrix.T):
         raise InvalidInput(f"{name} isn't symmetric; in an undirected network it must be")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats
 from bayesdp.mechanisms.families.regression_fields import RESERVED
@@ -148,7 +148,7 @@ def _step(given: Any) -> Step:
         return given
     if not isinstance(given, Mapping) or given.get("kind") not in _KINDS:
         raise InvalidInput(
-            f"steps has {quoted(given)}; each must be a bdp.CategoricalColumns or a "
+            f"steps has {kind_of(given)}; each must be a bdp.CategoricalColumns or a "
             "bdp.NumericColumns"
         )
     parameters = {name: value for name, value in given.items() if name != "kind"}

@@ -37,7 +37,7 @@ from bayesdp.mechanisms.regression import logistic_minimiser as logistic
 from bayesdp.mechanisms.regression import ridge
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import Signed, coefficients
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
 
 INTERCEPT = "intercept"
@@ -221,10 +221,10 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def _check_relation(self, neighbours: Neighbours | None) -> None:
-        if neighbours not in (None, Neighbours.REPLACE_ONE):
+        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
             raise InvalidInput(
-                f"neighbours is {neighbours!s}; perturbed coefficients promise under 'replace_one' "
-                "alone, as their number of records is public"
+                f"neighbours is {quoted(neighbours)}; perturbed coefficients promise under "
+                "'replace_one' alone, as their number of records is public"
             )
 
     # What is drawn, and with what probability.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_below, check_share
+from bayesdp.checks import as_float, check_at_least_one, check_below, check_seed, check_share
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, check_coupled
 from bayesdp.privacy.distributional.worlds import hockey_sticks
@@ -120,7 +120,7 @@ def attack(
     before = np.ones(len(values)) if prior is None else np.array([as_float(p) for p in prior])
     if before.shape != (len(values),) or not np.all((before > 0) & (before < np.inf)):
         raise InvalidInput(f"prior is {quoted(prior)}; it must be {len(values)} positive numbers")
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(check_seed(seed))
     drawn = np.array(
         [[np.asarray(world(generator, v, trials)) for v in values] for world in (real, simulated)]
     )

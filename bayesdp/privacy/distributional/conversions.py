@@ -166,7 +166,8 @@ def semantic_privacy(
         Neighbours.REPLACE_ONE,
     ):
         raise InvalidInput(
-            f"guarantee is {guarantee}; it must be a Guarantee under add_remove or replace_one"
+            f"guarantee is {quoted(guarantee)}; it must be a Guarantee under add_remove or "
+            "replace_one"
         )
     delta = check_delta(delta)
     records = check_at_least_one("records", records)

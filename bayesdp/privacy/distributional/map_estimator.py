@@ -48,7 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, is_number, plain
+from bayesdp.checks import as_float, check_at_least_one, check_numbers, is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.families import Family, family_of
 from bayesdp.privacy.distributional.guarantee import (
@@ -123,9 +123,9 @@ class MAPEstimator:
         Raises
         ------
         InvalidInput
-            If there is none, or one has no density under a law.
+            If there is none, one is no number, or one has no density under a law.
         """
-        x = np.asarray(records, dtype=np.float64)
+        x = check_numbers("records", records)
         if x.ndim != 1 or x.size == 0:
             raise InvalidInput(f"records has shape {x.shape}; it must be one column, not empty")
         scores = self._log_weights + np.array([f(x).sum() for f in self.family.log_densities])

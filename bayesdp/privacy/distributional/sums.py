@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import (
     Definition,
     DistributionalGuarantee,
@@ -59,7 +59,9 @@ def sum_guarantee(
         enough.
     """
     if (delta is None) == (epsilon is None):
-        raise InvalidInput(f"delta is {delta} and epsilon is {epsilon}; give one of them")
+        raise InvalidInput(
+            f"delta is {quoted(delta)} and epsilon is {quoted(epsilon)}; give one of them"
+        )
     profile = SumProfile(n, law, known_records, definition)
     if delta is not None:
         epsilon = profile.epsilon(delta)

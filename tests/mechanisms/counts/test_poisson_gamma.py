@@ -336,7 +336,7 @@ def test_calibration_leaves_areas_without_events_out():
     [
         ({"expected": (0.0, 0.0, 1.0), "prior": 2.0}, "expected has 1 positive"),
         ({"prior": (2.0, 2.0, 2.0)}, "not 0 in a structural zero"),
-        ({"prior": (2.0, 0.0, 0.5)}, "prior is from 0.5"),
+        ({"prior": (2.0, 0.0, 0.5)}, "prior has a number out of its range"),
     ],
 )
 def test_bad_structural_zeros_are_named(wrong, message):
