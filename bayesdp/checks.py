@@ -47,16 +47,21 @@ def plain(made: Any) -> None:
     """
     for field in dataclasses.fields(made):
         if field.init:
-            object.__setattr__(made, field.name, _plain(getattr(made, field.name)))
+            object.__setattr__(made, field.name, as_plain(getattr(made, field.name)))
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """`value`, or the plain Python number that it is; also in tuples, lists and mappings.
+
+    NumPy's numbers aren't compared as they are: a plain float beside a `numpy.float16` is rounded
+    to that type first, to 0 or to infinity.
+    """
     if type(value) in (int, float, bool, str):
         return value
     if type(value) in (tuple, list):
-        return type(value)(map(_plain, value))
+        return type(value)(map(as_plain, value))
     if type(value) is dict:
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: as_plain(each) for key, each in value.items()}
     if not is_number(value):
         return value
     return int(value) if isinstance(value, Integral) else as_float(value)

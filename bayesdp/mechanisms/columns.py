@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.checks import as_float
 from bayesdp.errors import InvalidInput, quoted
 
 _FARTHEST = 2.0**53  # steps: floats are exact up to there
@@ -87,8 +86,8 @@ def check_multiples(names: Sequence[str], steps: Sequence[float], output: Any) -
             f"{', '.join(names)}"
         )
     for name, value, step in zip(names, values, steps, strict=True):
-        number = is_number(value) and abs(value) <= sys.float_info.max
-        if not (number and abs(value) / step <= _FARTHEST and value % step == 0):
+        number = as_float(value)
+        if not (abs(number) / step <= _FARTHEST and number % step == 0):
             raise InvalidInput(
                 f"output has {quoted(value)} for {name}; this mechanism releases multiples of "
                 f"{quoted(step)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least
 from bayesdp.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 def checked_nodes(nodes: Any) -> Sequence[Hashable]:
     """Labels of at least two nodes, each once."""
-    if isinstance(nodes, int | np.integer) and not isinstance(nodes, bool):
-        nodes = range(int(nodes))
+    if isinstance(nodes, Integral) and not isinstance(nodes, bool):
+        nodes = range(check_at_least("nodes", nodes, 2))
     elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
         raise InvalidInput(
             f"nodes is {quoted(nodes)}; it must be a whole number or a list of labels"

@@ -53,7 +53,8 @@ class FamilySelection:
 
     def times(self, copies: int) -> int:
         """How many choices there are."""
-        return check_at_least_one("copies", copies) if self.each_copy else 1
+        copies = check_at_least_one("copies", copies)
+        return copies if self.each_copy else 1
 
 
 def check_selection(family: Any, selection: Any) -> None:

@@ -132,6 +132,8 @@ class PosteriorSynthesizer:
             raise InvalidInput(f"engine is {quoted(self.engine)}; it must be 'pymc' or 'grid'")
         if self.engine == "pymc" and not (self.grid_bounds is None and self.grid_size is None):
             raise InvalidInput("grid_bounds and grid_size are for engine='grid'; leave them out")
+        if self.grid_size is not None and not isinstance(self.grid_size, Mapping):
+            keep(self, grid_size=check_at_least_one("grid_size", self.grid_size))
 
     def release(self, *, ledger: DatasetLedger | None = None) -> Release:
         """Draw the copies; with a ledger, only once their cost is recorded there for good.

@@ -70,6 +70,19 @@ def name_of(function: Any) -> str:
     return f"{(owner if isinstance(owner, type) else type(owner)).__name__}.{function.__name__}"
 
 
+def anew(get: Callable[[], Any]) -> Any:
+    """A function that is got anew for every call: after what it needs has been made."""
+    function = get()
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return get()(*args, **kwargs)
+
+    if hasattr(function, "__self__"):
+        setattr(called, "__self__", function.__self__)  # noqa: B010
+    return called
+
+
 @functools.cache
 def every() -> tuple[Call, ...]:
     """All of them."""
@@ -221,8 +234,12 @@ def _synthesizers(call: Any) -> None:
     call(comparators.truncated, fitted, 2.0)
     call(comparators.clipped, fitted, 2.0)
     call(comparators.perturbed_histogram, 2.0, 30, 5)
-    TABLE.to_csv("table.csv")
-    call(bdp.scan, str(Path("table.csv").absolute()), ["x", "y"], rows=40)
+
+    def of_a_file() -> Any:
+        TABLE.to_csv("table.csv")
+        return bdp.scan
+
+    call(anew(of_a_file), "table.csv", ["x", "y"], rows=40)
     call(bdp.publish, bdp.BetaBinomialMechanism(100, 9, (4.0, 4.0)), ONES, copies=3)
     _posteriors(call)
     _releases(call)
@@ -252,10 +269,18 @@ def _releases(call: Any) -> None:
     call(bdp.Release, made.parts)
     call(bdp.Release.of_groups, {"a": (mechanism, [38]), "b": (mechanism, [41])})
     call(made.save, "folder")
-    made.save(Path("saved"))
-    call(bdp.Release.load, Path("saved").absolute())
-    with pm.Model():
-        call(bdp.observe, made, pm.Binomial.dist(n=100, p=pm.Beta("p", 1, 1)), n=100)
+
+    def of_a_folder() -> Any:
+        made.save(Path("saved"))
+        return bdp.Release.load
+
+    @functools.wraps(bdp.observe)
+    def observe(*args: Any, **kwargs: Any) -> Any:
+        with pm.Model():
+            return bdp.observe(*args, **kwargs)
+
+    call(anew(of_a_folder), "saved")
+    call(observe, made, pm.Binomial.dist(n=100, p=0.4), n=100)
 
 
 def _graphs(call: Any) -> None:
@@ -329,6 +354,7 @@ def _models(call: Any) -> None:
     call(bdp.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
     call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)
     call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, None, (3.0, 2.0), n=9)
+    call(bdp.HierarchicalBinomialModel, (1.0, 2.0), 5.0)
     call(bdp.LogLinearModel, "a + b", 1.0, 1.0, (0.0, 10.0), n=9)
     call(bdp.ErgmModel, "edges", bdp.Normal(0.0, 2.0))
     sampled = bdp.RecordModel({"theta": (3,)}, record_functions.start,
@@ -382,8 +408,12 @@ def _evaluation(call: Any) -> None:
                  analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]}, replicates=2,
                  seed=7, truth=0.5)  # fmt: skip
     call(study.run, "study", client=None)
-    study.run("done", client=None)
-    call(bdp.StudyResults.load, Path("done").absolute())
+
+    def of_a_study() -> Any:
+        study.run("done", client=None)
+        return bdp.StudyResults.load
+
+    call(anew(of_a_study), "done")
     design = call(bdp.plan, bdp.BinomialModel(), 50, target=0.5, mechanisms=["beta_binomial"],
                   epsilon=(0.5, 4.0), copies=[2], level=0.9, assurance=0.8, attacker_prior=0.5,
                   replicates=20, seed=1)  # fmt: skip
@@ -397,14 +427,28 @@ def _privacy(call: Any) -> None:
     call(bdp.bootstrap_epsilon, 1.0, 20)
     made = bdp.RandomizedResponse.binary(1.0)
     call(bdp.audit, made, trials=200, alpha=1e-3, search=2)
-    call(bdp.reproducible, 3)
-    url = f"sqlite:///{Path('budget.db').absolute()}"
-    ledger = call(bdp.Ledger.open, url)
-    call(ledger.create, "survey", epsilon=4.0, delta=1e-6, conversion_delta=1e-7,
-         neighbours="replace_one")  # fmt: skip
-    account = call(ledger.dataset, "survey")
-    call(account.spend, promise)
-    call(ledger.verify)
+
+    @functools.wraps(bdp.reproducible)
+    def reproducible(seed: Any) -> Any:
+        with bdp.reproducible(seed):
+            return bdp.BetaBinomialSynthesizer(epsilon=2.0, size=50).release(ONES)
+
+    call(reproducible, 3)
+    call(bdp.Ledger.open, "sqlite:///opened.db")
+    total: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6, "conversion_delta": 1e-7}
+
+    def ledger(*datasets: str) -> Any:
+        path = Path("budget.db")
+        path.unlink(missing_ok=True)
+        opened = bdp.Ledger.open(f"sqlite:///{path}")
+        for each in datasets:
+            opened.create(each, **total, neighbours="replace_one")
+        return opened
+
+    call(anew(lambda: ledger().create), "survey", **total, neighbours="replace_one")
+    call(anew(lambda: ledger("survey").dataset), "survey")
+    call(anew(lambda: ledger("survey").dataset("survey").spend), promise)
+    call(anew(lambda: ledger("survey").verify))
 
 
 def _laws(call: Any) -> None:
@@ -459,6 +503,13 @@ def _laws(call: Any) -> None:
     wide = np.linspace(-0.9, 0.9, 400)
     call(D.exact_slope, wide, wide**3, law=products, known_records=3, delta=0.2)
     call(D.exact_slope, wide, wide**3, law=products, known_records=3, epsilon=1.0)
+    square = ((-1.0, 1.0), (-1.0, 1.0))
+    split: dict[str, Any] = {"means_law": D.BoundedLaw(square, square, 0.25),
+                             "products_law": products, "known_records": 3}  # fmt: skip
+    call(D.exact_line, wide, wide**3, first=150, delta=0.2, **split)
+    call(D.exact_line, wide, wide**3, first=[0, 2, 4, 6], second=range(1, 400, 2), delta=0.2,
+         **split | {"known_records": 0})  # fmt: skip
+    call(D.exact_line, wide, wide**3, first=150, epsilon=1.0, **split)
     coins = [stats.bernoulli(0.2), stats.bernoulli(0.8)]
     estimator = call(D.MAPEstimator, coins, (0.5, 0.5), 5.0)
     call(estimator.guarantee, 30, known_records=2, least_probability=0.1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.checks import as_float, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -98,12 +98,13 @@ def check_prior_lambda(prior: Any) -> tuple[float, float]:
 
 def check_largest(largest: Any, smallest: float) -> float:
     """Return the end of the grid as a float if it is after its start, else raise."""
-    if not (is_number(largest) and smallest < largest <= 1e6):
+    checked = as_float(largest)
+    if not smallest < checked <= 1e6:
         raise InvalidInput(
             f"largest is {quoted(largest)}; it must be a number above the smallest lambda, the "
             "first of prior_lambda, and at most 1e6"
         )
-    return float(largest)
+    return checked
 
 
 def check_bits(grid: Any) -> tuple[int, int]:

@@ -29,6 +29,7 @@ def check(output: Any, size: int) -> tuple[float, ...]:
         raise InvalidInput(
             f"output has shape {values.shape}; this mechanism releases size = {size} records"
         )
+    values = values.astype(np.float64)
     if not np.all((values > 0) & (values < 1)):
         raise InvalidInput("output has records outside (0, 1); this mechanism releases none")
     return tuple(np.sort(values).tolist())

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import is_number
+from bayesdp.checks import as_plain, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
@@ -152,7 +152,7 @@ def check_output(release: ConjugateRelease, output: Any) -> Any:
         values = tuple(output) if size else (output,)
     except TypeError:  # not a sequence
         values = ()
-    values = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    values = tuple(as_plain(v) for v in values)
     fit = all(is_number(v) and abs(v) <= limit for v in values)
     if not fit or len(values) != (size or 1):
         what = f"tuples of {size} finite numbers" if size else "finite numbers"

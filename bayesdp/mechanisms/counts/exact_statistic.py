@@ -14,7 +14,6 @@ the suppressed counts.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Never
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import (
+    as_plain,
     check_at_least_one,
     check_delta,
     check_flag,
@@ -199,7 +199,8 @@ class ExactStatistic:
         return tuple(self._checked_number(value) for value in values)
 
     def _checked_number(self, value: Any) -> int | float:
-        number = is_number(value) and abs(value) <= sys.float_info.max
+        value = as_plain(value)
+        number = is_number(value) and math.isfinite(value)
         if not number or (self.whole and (value != math.floor(value) or abs(value) > _LARGEST)):
             what = "integers" if self.whole else "finite numbers"
             raise InvalidInput(f"output is {quoted(value)}; this mechanism releases {what}")

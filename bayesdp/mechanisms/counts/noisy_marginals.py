@@ -218,7 +218,7 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
         """The output as a tuple of ints, or InvalidInput if it can't be one."""
         noisy = self._noisy(output, "output")
         self._of(self.neighbours).check_output(noisy)
-        return tuple(np.asarray(output).tolist())
+        return tuple(map(int, np.asarray(output).tolist()))
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts: a structured array of marginal, cell and count."""

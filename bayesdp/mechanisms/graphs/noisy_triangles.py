@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import as_float, check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.graphs.network_columns import known_nodes
@@ -106,14 +106,14 @@ class NoisyTrianglesMechanism:
                 f"epsilon is {quoted(epsilon)}; for noise by smooth sensitivity it must be from "
                 f"{_LEAST} to {_LARGEST}"
             )
-        beta = suitable_beta(epsilon) if self.beta is None else self.beta
-        if not (is_number(beta) and _MARGIN <= beta <= epsilon - _MARGIN):
+        beta = suitable_beta(epsilon) if self.beta is None else as_float(self.beta)
+        if not _MARGIN <= beta <= epsilon - _MARGIN:
             raise InvalidInput(
-                f"beta is {quoted(beta)}; it must lie between 0 and epsilon = {quoted(epsilon)}, "
-                "or be None for one that suits epsilon"
+                f"beta is {quoted(self.beta)}; it must lie between 0 and epsilon = "
+                f"{quoted(epsilon)}, or be None for one that suits epsilon"
             )
         object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "beta", float(beta))
+        object.__setattr__(self, "beta", beta)
         if self.nodes is not None:
             object.__setattr__(self, "nodes", _check_nodes(self.nodes))
 

@@ -115,6 +115,7 @@ class AdditiveNoise:
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
         """The zCDP parameter of `copies` copies, where more is known than what epsilon implies."""
+        copies = check_at_least_one("copies", copies)
         return None
 
     def _relation(self, neighbours: Neighbours | None) -> Neighbours:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.checks import as_float, check_at_least_one, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.lattice import lattice_ends
 from bayesdp.mechanisms.public_n import check_public_n
@@ -63,11 +62,12 @@ def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
 
 def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> float:
     """Return `value` as a float if it is a positive finite number, else raise InvalidInput."""
-    if not (is_number(value) and 0 < value <= sys.float_info.max):
+    checked = as_float(value)
+    if not 0 < checked < math.inf:
         raise InvalidInput(
             f"{name} is {quoted(value)}; it must be a positive finite number, in the {unit}"
         )
-    return float(value)
+    return checked
 
 
 def check_each_positive(name: str, values: Sequence[Any]) -> tuple[float, ...]:
@@ -85,15 +85,13 @@ def check_granularity(granularity: Any, scale: float, sensitivity: float) -> flo
     if granularity is None:
         finest = math.frexp(min(scale, sensitivity))[1] - 1 - _FINEST
         return 2.0 ** max(finest, math.frexp(scale / _LONGEST)[1])
-    if (
-        not (is_number(granularity) and 2.0**-900 <= granularity <= 2.0**900)
-        or math.frexp(granularity)[0] != 0.5
-    ):
+    step = as_float(granularity)
+    if not 2.0**-900 <= step <= 2.0**900 or math.frexp(step)[0] != 0.5:
         raise InvalidInput(
             f"granularity is {quoted(granularity)}; it must be a power of two, for example 2**-20, "
             "or None for one chosen from the scale and the sensitivity"
         )
-    return float(granularity)
+    return step
 
 
 def scale_range(step: float) -> tuple[float, float]:
@@ -142,6 +140,6 @@ def check_bounds(
 def _end(end: Any, sign: int, whole: bool) -> float | int | None:
     if end is None or (is_number(end) and end == sign * math.inf):
         return None
-    if not (is_number(end) and abs(end) <= sys.float_info.max) or (whole and end != int(end)):
+    if not (is_number(end) and math.isfinite(end)) or (whole and end != int(end)):
         raise ValueError
     return int(end) if whole else float(end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +79,7 @@ def check_output(mechanism: AdditiveNoise, output: Any) -> Any:
 
 def _checked_number(mechanism: AdditiveNoise, value: Any) -> int | float:
     low, high = mechanism.ends
-    number = is_number(value) and abs(value) <= sys.float_info.max
+    number = is_number(value) and math.isfinite(value)
     steps = float(value) / mechanism.step if number else math.nan
     if (
         not math.isfinite(steps)

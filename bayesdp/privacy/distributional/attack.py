@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_at_least_one, check_seed, check_share
+from bayesdp.checks import as_float, check_at_least_one, check_below, check_seed, check_share
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, check_coupled
 from bayesdp.privacy.distributional.worlds import hockey_sticks
@@ -118,7 +118,7 @@ def attack(
     if trials < 100:
         raise InvalidInput(f"trials is {trials}; it must be at least 100")
     before = np.ones(len(values)) if prior is None else np.array([as_float(p) for p in prior])
-    if before.shape != (len(values),) or not np.all(before > 0):
+    if before.shape != (len(values),) or not np.all((before > 0) & (before < np.inf)):
         raise InvalidInput(f"prior is {quoted(prior)}; it must be {len(values)} positive numbers")
     generator = np.random.default_rng(check_seed(seed))
     drawn = np.array(
@@ -187,6 +187,7 @@ def believed_delta(found: Attack, epsilon: float) -> float:
     epsilon : float
         At least 0.
     """
+    epsilon = check_below("epsilon", epsilon, 700)
     real = found.probability[0].mean(axis=0)
     needed = np.full(real.size, 2.0)
     known = np.isfinite(found.posterior).all(axis=(0, 1))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesdp.checks import check_numbers, is_number, plain
+from bayesdp.checks import as_float, check_at_least_one, is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart
@@ -131,6 +131,7 @@ def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
     InvalidInput
         If the variance of g that the moments give isn't positive.
     """
+    first, second = check_at_least_one("first", first), check_at_least_one("second", second)
     g, h, squares, products = _numbers(sums, 4)
     mean, outcome = g / first, h / first
     variance = squares / second - mean**2
@@ -144,7 +145,7 @@ def line(sums: Sequence[float], first: int, second: int) -> tuple[float, float]:
 
 
 def _numbers(sums: Sequence[float], count: int) -> list[float]:
-    values = check_numbers("sums", sums)
-    if values.shape != (count,) or not np.isfinite(values).all():
+    values = [as_float(v) for v in sums] if np.ndim(sums) == 1 else []
+    if len(values) != count or not all(math.isfinite(v) for v in values):
         raise InvalidInput(f"sums is {quoted(sums)}; it must be {count} finite numbers")
-    return [float(v) for v in values]
+    return values

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from bayesdp.checks import is_number, plain
+from bayesdp.checks import as_float, is_number, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import LawClass
 from bayesdp.privacy.distributional.uniform_part import UniformPart, check_intervals
@@ -123,8 +123,8 @@ class TopCodedNormal:
         if not is_number(self.sd) or not 0 < self.sd < math.inf:
             raise InvalidInput(f"sd is {quoted(self.sd)}; it must be a positive finite number")
         ((low, high),) = check_intervals("the law", [(self.lower, self.upper)])
-        if not low < self.mean < high:
-            raise InvalidInput(f"mean is {self.mean}; it must be between the bounds {low}, {high}")
+        if not low < as_float(self.mean) < high:
+            raise InvalidInput(f"mean is {quoted(self.mean)}; it must be between {low} and {high}")
 
     @property
     def support(self) -> tuple[tuple[float, float], ...]:

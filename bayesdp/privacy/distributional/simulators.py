@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import as_float, check_delta
+from bayesdp.checks import as_float, check_below, check_delta
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.privacy.distributional.worlds import (
     Best,
@@ -93,8 +93,11 @@ def smallest_epsilon(
     mechanism, laws, secrets, delta, simulator
         As for `smallest_delta`.
     within : float
-        How near to the smallest.
+        How near to the smallest; positive.
     """
+    given, within = within, as_float(within)
+    if not 0 < within < math.inf:
+        raise InvalidInput(f"within is {quoted(given)}; it must be a positive finite number")
     delta, found = check_delta(delta), contexts(mechanism, laws, secrets)
     if simulator is not None:
         found, kernel = kernel_of(found, simulator)
@@ -136,7 +139,7 @@ def inference_delta(
     mechanism, laws, secrets, epsilon, simulator
         As for `smallest_delta`; the simulator is needed.
     """
-    laws = list(laws)
+    epsilon, laws = check_below("epsilon", epsilon, 700), list(laws)
     found, kernel = kernel_of(contexts(mechanism, laws, secrets), simulator)
     joint = found.weight[:, None] * found.real
     other = found.weight[:, None] * (found.scrubbed @ kernel)

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from bayesdp.checks import check_at_least_one, check_delta, keep
+from bayesdp.checks import check_at_least_one, check_delta, check_share, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import Definition, check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
@@ -231,7 +231,7 @@ def simulator_floor(profile: SumProfile, delta: float) -> float:
     InvalidInput
         If the profile is of other records.
     """
-    part = profile.law.parts()[0]
+    delta, part = check_share("delta", delta), profile.law.parts()[0]
     if len(part.box) > 1 or part.volume < 1:
         raise InvalidInput("the law isn't uniform in one coordinate; its floor isn't known")
     exact = SumProfile(profile.n, profile.law, profile.known_records, Definition.NOISELESS)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.checks import check_at_least, check_at_least_one
 from bayesdp.errors import InvalidInput
 
 Data = Hashable
@@ -57,6 +58,7 @@ def records(n: int) -> list[Secret]:
     n : int
         Records.
     """
+    n = check_at_least_one("n", n)
     return [Secret(_without([i]), _value_at(i)) for i in range(n)]
 
 
@@ -70,6 +72,7 @@ def attributes(n: int, private: Sequence[int]) -> list[Secret]:
     private : sequence of int
         Positions in a record.
     """
+    n, private = check_at_least_one("n", n), [check_at_least("private", j, 0) for j in private]
     return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
 
 
@@ -81,6 +84,7 @@ def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
     members : sequence of sequences of int
         Positions of each group's records.
     """
+    members = [[check_at_least("members", i, 0) for i in group] for group in members]
     return [Secret(_without(group), _value_at(i)) for group in members for i in group]
 
 
@@ -92,6 +96,7 @@ def nodes(n: int) -> list[Secret]:
     n : int
         Nodes.
     """
+    n = check_at_least_one("n", n)
 
     def without(i: int) -> Callable[[Any], Hashable]:
         return lambda g: (i, *(tuple(x for k, x in enumerate(row) if k != i)
