@@ -78,14 +78,16 @@ def check_at_least_one(name: str, value: Any, also: str = "") -> int:
     return check_at_least(name, value, 1, also)
 
 
-def check_at_least(name: str, value: Any, least: int, also: str = "") -> int:
+def check_at_least(
+    name: str, value: Any, least: int, also: str = "", *, most: float = LARGEST
+) -> int:
     """Return `value` as an int if it is a whole number from `least`, else raise InvalidInput."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not least <= value <= LARGEST:
-        most = f" and at most {LARGEST}" if whole and value > LARGEST else ""
+    if not whole or not least <= value <= most:
+        end = f" and at most {most}" if whole and value > most else ""
         given = "a text" if isinstance(value, str) else quoted(value)  # no option's name
         raise InvalidInput(
-            f"{name} is {given}; it must be a whole number, at least {least}{most}"
+            f"{name} is {given}; it must be a whole number, at least {least}{end}"
             f"{also and ' ' + also}"
         )
     return int(value)

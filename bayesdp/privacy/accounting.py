@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least, check_delta
 from bayesdp.errors import InvalidInput, kind_of
 from bayesdp.privacy import composition, conversions
 from bayesdp.privacy.distributional.guarantee import (
@@ -153,7 +153,7 @@ def _pair(part: Any) -> tuple[Any, int]:
             f"part is {kind_of(part)}; it must be a Guarantee, a mechanism with "
             "guarantee(delta=...), or a pair (part, count)"
         )
-    return part, check_at_least_one("count", count)
+    return part, check_at_least("count", count, 1, most=math.inf)
 
 
 def _share(pairs: Sequence[tuple[Any, int]], delta: float) -> float:

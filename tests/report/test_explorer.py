@@ -218,7 +218,7 @@ class TestCommand:
         [
             ("--group d", "group is 'd'"),
             ("--prior 1", "prior is '1'"),
-            ("--prior 0,1", "prior is (0.0, 1.0)"),
+            ("--prior 0,1", "prior is a tuple; it must be two positive"),
             ("--level 2", "level is 2.0"),
             ("--n 50", "the release says n = 50"),
         ],

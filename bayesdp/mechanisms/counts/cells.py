@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class Axis:
         if self.categories is not None:
             return self._codes(column)
         values = np.asarray(column)
-        if values.dtype.kind not in "biuf" and not all(is_number(v) for v in values):
+        if values.dtype.kind not in "biuf" and not all(_is_real(v) for v in values):
             raise InvalidInput(
                 f"column {quoted(self.name)} is not of numbers; if it is of labels, list them all "
                 "in categories"
@@ -260,3 +261,8 @@ def points_in(
     """A record in each of these cells, uniform within it."""
     places = np.unravel_index(cells, shape_of(axes))
     return {axis.name: axis.points(bins, random) for axis, bins in zip(axes, places, strict=True)}
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a record is a number, also one beyond all floats, which has a bin too."""
+    return isinstance(value, Real) and not isinstance(value, bool)
