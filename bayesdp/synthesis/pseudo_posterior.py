@@ -71,8 +71,9 @@ class PseudoPosterior:
         """
         import pandas as pd
 
-        levels = np.array([as_float(level) for level in quantiles])
-        if not np.all((levels > 0) & (levels < 1)):
+        given = np.asarray(quantiles, dtype=object)
+        levels = np.array([as_float(level) for level in given.ravel()])
+        if given.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise InvalidInput(
                 f"quantiles is {quoted(quantiles)}; give probabilities between 0 and 1"
             )

@@ -105,7 +105,7 @@ def test_wald_tests_that_cannot_be():
         bdp.combine(Q, V, "reiter").wald_test()
     with pytest.raises(bdp.InvalidInput, match="variance is 0"):
         bdp.combine([0.2, 0.2], [0, 0]).wald_test()
-    with pytest.raises(bdp.InvalidInput, match="null must be a finite number"):
+    with pytest.raises(bdp.InvalidInput, match="null is nan; it must be a finite number"):
         bdp.combine(Q, V).wald_test(math.nan)
     nothing_known = bdp.combine([0.1, 0.3], [0.03, 0.03 + 1e-9], "reiter_positive")
     assert nothing_known.wald_test(5).p_value == 1

@@ -195,7 +195,7 @@ def test_structural_zeros_get_no_noise_and_no_records(noise, tmp_path):
     known["delta"] = 1e-6 if noise == "gaussian" else 0.0
     made = Synthesizer(0.5, zeros=IMPOSSIBLE, **known)
     counts = np.random.default_rng(7).integers(1, 9, (2, 3, 2))
-    with pytest.raises(bdp.InvalidInput, match=r"zeros\[0\] = .* says that there can be none"):
+    with pytest.raises(bdp.InvalidInput, match=r"zeros\[0\] says that there can be none"):
         made.release(counts=counts)
     counts[1, 0] = counts[:, 2] = 0
     release = made.release(counts=counts)
