@@ -145,7 +145,8 @@ class Scan:
     def without_groups(self) -> Scan:
         """Itself, or InvalidInput if it has groups."""
         if self.by is not None:
-            raise InvalidInput(f"this synthesizer has no groups, but by is {quoted(self.by)}")
+            by = quoted(self.by)
+            raise InvalidInput(f"by is {by}, but this synthesizer has no groups; leave it out")
         return self
 
     def typed(self, types: Mapping[str, str | None]) -> Scan:
