@@ -39,7 +39,7 @@ def model(**changes):
         ({"support": [0, 0], "record": None, "probabilities": f.chances}, "a value twice"),
         ({"support": [0, np.nan], "record": None, "probabilities": f.chances}, "finite"),
         ({"support": "ab", "record": None, "probabilities": f.chances}, "support must hold"),
-        ({"parameters": {}}, "parameters is {}"),
+        ({"parameters": {}}, "parameters is a dict; it must map"),
         ({"parameters": {"n": ()}}, "but not 'n'"),
         ({"parameters": {"mu": 3}}, "to shapes"),
         ({"record_size": 0}, "record_size is 0"),
