@@ -97,7 +97,7 @@ def graph_fit(**options):
 
 def plain_fit(**options):
     return BayesianERGM("edges + gwesp(0.5)").fit(
-        karate(), draws=120, tune=110, chains=2, auxiliary=300, seed=1, **options
+        karate(), draws=120, tune=110, chains=2, auxiliary=1_122, seed=1, **options
     ).posterior["theta"]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ Laplace noise, whose size is exponential, and d^2 / (2 scale^2) of Gaussian nois
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,31 +48,80 @@ class Noise:
 
 
 def noise_from(
-    part: Part, low: ArrayLike, high: ArrayLike, total: float | None = None
-) -> Iterable[Noise]:
-    """The least noise on numbers that lie between two ends; none if the release has no noise.
+    parts: Sequence[Part], low: ArrayLike, high: ArrayLike, total: float | None = None
+) -> Iterator[Noise]:
+    """The least noise on numbers that lie between two ends; none if no release has noise.
+
+    All copies are of one statistic, so that they may contradict each other too: the nearest is the
+    median of copies with Laplace noise, weighted by 1 / scale, and the mean of those with Gaussian
+    noise, weighted by 1 / scale^2, within the ends. Where a mechanism's own bounds don't hold all
+    that lies between the ends, a copy at a bound may be of a statistic beyond it, and each is looked
+    at alone.
 
     Parameters
     ----------
-    part : Part
+    parts : sequence of Part
+        Of the same records.
     low, high : array_like
         A number's ends, or each of a vector's; inf where there is none.
     total : float, optional
         The vector's known sum.
     """
-    mechanism: Any = part.mechanism
-    if not isinstance(mechanism, AdditiveNoise):
-        return
-    outputs = np.array(part.outputs, dtype=np.float64)
+    together: dict[bool, list[tuple[Floats, float, float]]] = {True: [], False: []}
+    for part in parts:
+        mechanism: Any = part.mechanism
+        if not isinstance(mechanism, AdditiveNoise):
+            continue
+        outputs = np.array(part.outputs, dtype=np.float64)
+        laplace = isinstance(mechanism.noise, LaplaceNoise)
+        alone = _each_alone(outputs, mechanism.scale, laplace, low, high, total)
+        first, last = mechanism.bounds or (None, None)
+        below = -math.inf if first is None else float(first)
+        above = math.inf if last is None else float(last)
+        if np.all(np.asarray(low) >= below) and np.all(np.asarray(high) <= above):
+            together[laplace].append((outputs, float(mechanism.scale), alone))
+        else:
+            yield Noise(alone, outputs.size)
+    for laplace, found in together.items():
+        if found:
+            outputs = np.concatenate([each for each, _, _ in found])
+            scales = np.repeat(
+                [scale for _, scale, _ in found], [len(each) for each, _, _ in found]
+            )
+            alone = sum(needed for _, _, needed in found)
+            needed = _of_one_statistic(outputs, scales, laplace, low, high)
+            yield Noise(max(alone, needed), outputs.size)
+
+
+def _each_alone(
+    outputs: Floats, scale: float, laplace: bool, low: ArrayLike, high: ArrayLike,
+    total: float | None,
+) -> float:  # fmt: skip
+    """Of copies from a statistic each."""
     nearest = np.clip(outputs, low, high)
     gap = 0.0 if total is None else np.abs(nearest.sum(axis=-1) - total)
     away = np.abs(outputs - nearest)
-    if isinstance(mechanism.noise, LaplaceNoise):
-        needed = (away.sum() + np.sum(gap)) / mechanism.scale
-    else:  # the gap is shared by all numbers
-        shared = np.sum(np.square(gap)) / max(outputs.shape[-1], 1)
-        needed = (np.square(away).sum() + shared) / (2 * mechanism.scale**2)
-    yield Noise(float(needed), outputs.size)
+    if laplace:
+        return float((away.sum() + np.sum(gap)) / scale)
+    # the gap is shared by all numbers
+    shared = np.sum(np.square(gap)) / max(outputs.shape[-1], 1)
+    return float((np.square(away).sum() + shared) / (2 * scale**2))
+
+
+def _of_one_statistic(
+    outputs: Floats, scales: Floats, laplace: bool, low: ArrayLike, high: ArrayLike
+) -> float:
+    """Of copies, shape (copies, ...), from one statistic, in each number the nearest to all."""
+    weight = (1 / scales if laplace else 1 / scales**2).reshape(-1, *[1] * (outputs.ndim - 1))
+    if laplace:
+        order = np.argsort(outputs, axis=0)
+        sorted_weight = np.take_along_axis(np.broadcast_to(weight, outputs.shape), order, axis=0)
+        half = (sorted_weight.cumsum(axis=0) >= weight.sum() / 2).argmax(axis=0)
+        middle = np.take_along_axis(np.sort(outputs, axis=0), half[None], axis=0)
+    else:
+        middle = (weight * outputs).sum(axis=0, keepdims=True) / weight.sum()
+    away = np.abs(outputs - np.clip(middle, low, high))
+    return float((weight * away).sum() if laplace else (weight * away**2).sum() / 2)
 
 
 def noise_from_moments(

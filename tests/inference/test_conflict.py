@@ -106,7 +106,7 @@ def test_the_rule_bounds_what_noise_does(kind):
         released = made.release(np.zeros(numbers), size)
     found = []
     for z in released:
-        (noise,) = noise_from(Part(None, made, (tuple(z),)), 0.0, 0.0)
+        (noise,) = noise_from([Part(None, made, (tuple(z),))], 0.0, 0.0)
         assert noise.numbers == numbers
         found.append(noise.needed)
     for q in (0.5, 0.1, 0.01):
@@ -129,3 +129,19 @@ def test_the_rule_alone():
     assert conflict_in([Noise(20.0, 1)]) is None
     assert conflict_in([Noise(20.0, 1), Noise(20.0, 9)]) is None
     assert "1 number leads" in str(conflict_in([Noise(21.0, 1)]))
+
+
+def test_copies_that_contradict_each_other_are_said_to():
+    """Each alone is as it may be; together no noise of that scale explains them."""
+    for mechanism, far in (
+        (bdp.DiscreteLaplaceMechanism(2.0, n=100, neighbours="replace_one"), 40),
+        (bdp.DiscreteGaussianMechanism(2.0, n=100, neighbours="replace_one"), 40),
+    ):
+        near = bdp.Release.of(mechanism, [50, 52, 49], delta=1e-6)
+        apart = bdp.Release.of(mechanism, [50, 50 + far, 50 - far], delta=1e-6)
+        assert "noise" not in bdp.BinomialModel().fit(near, draws=10, chains=1).attrs["verdict"]
+        with pytest.warns(UserWarning, match="noise hardly explains what was released"):
+            bdp.BinomialModel().fit(apart, draws=10, chains=1)
+        two = [bdp.Release.of(mechanism, [z], delta=1e-6) for z in (50 - far, 50 + far)]
+        with pytest.warns(UserWarning, match="noise hardly explains what was released"):
+            bdp.BinomialModel().fit(two, draws=10, chains=1)

@@ -169,7 +169,7 @@ def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any)
             most = sum(w * k for w, k in weights_of(weights, parts[0].group))
         else:
             most = float(known[0] if known else max(n for n, _ in sizes))
-        found += [noise for part in parts for noise in noise_from(part, 0.0, most)]
+        found += noise_from(parts, 0.0, most)
     return found
 
 

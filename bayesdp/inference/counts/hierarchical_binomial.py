@@ -138,8 +138,7 @@ class HierarchicalBinomialModel:
         noises = [
             noise
             for parts, (_, _, n) in zip(parts_of(release), known, strict=True)
-            for part in parts
-            for noise in noise_from(part, 0, n)
+            for noise in noise_from(parts, 0, n)
         ]
         return self._fitted(known, release, reason, options, noises)
 

@@ -210,8 +210,7 @@ class MultinomialModel:
         noises = [
             noise
             for each, sizes in parts
-            for part in each
-            for noise in noise_from(part, 0, sizes[-1][0], sizes[0][0] if len(sizes) == 1 else None)
+            for noise in noise_from(each, 0, sizes[-1][0], sizes[0][0] if len(sizes) == 1 else None)
         ]
         return self._result(drawn, release, reason, noises)
 

@@ -152,8 +152,7 @@ class PoissonModel:
         noises = [
             noise
             for parts, each in zip(parts_of(release), known, strict=True)
-            for part in parts
-            for noise in noise_from(part, 0, math.inf, each.total)
+            for noise in noise_from(parts, 0, math.inf, each.total)
         ]
         return self._fitted(known, release, chosen, reason, options, noises)
 

@@ -189,7 +189,7 @@ def noises_of(release: Releases, n: int | None, statistic: str) -> list[Noise]:
         if not is_noise(mechanism) or mechanism.dimension != 2:
             continue
         if statistic == "mean":
-            found += noise_from(part, (-math.inf, 0.0), math.inf)
+            found += noise_from([part], (-math.inf, 0.0), math.inf)
             continue
         z = np.array(part.outputs, dtype=np.float64)
         rows = [np.full(len(z), size_of(part, n)), z[:, 0], z[:, 0], z[:, 1]]

@@ -75,9 +75,9 @@ def test_outputs_are_sorted_tables_of_their_columns_kinds():
     for bad, message in [
         ([(1.0, 1)], "rows"),
         ([(1.0, 1), (1.0,)], "rows"),
-        ([(1.0, 1), (1.0, 1.5)], "column's kind"),
-        ([(1.0, 1), (math.nan, 1)], "column's kind"),
-        ([(1.0, 1), ("a", 1)], "column's kind"),
+        ([(1.0, 1), (1.0, 1.5)], "of that kind"),
+        ([(1.0, 1), (math.nan, 1)], "of that kind"),
+        ([(1.0, 1), ("a", 1)], "of that kind"),
     ]:
         with pytest.raises(bdp.InvalidInput, match=message):
             mechanism.check_output(bad)
