@@ -55,8 +55,8 @@ def noise_from(
     All copies are of one statistic, so that they may contradict each other too: the nearest is the
     median of copies with Laplace noise, weighted by 1 / scale, and the mean of those with Gaussian
     noise, weighted by 1 / scale^2, within the ends. Where a mechanism's own bounds don't hold all
-    that lies between the ends, a copy at a bound may be of a statistic beyond it, and each is looked
-    at alone.
+    that lies between the ends, a copy at a bound may be of a statistic beyond it, and each is
+    looked at alone.
 
     Parameters
     ----------
