@@ -174,7 +174,7 @@ class Ledger:
             dataset = given if given in chains else (*alike(chains, given), given)[0]
             if dataset not in chains or head not in chains[dataset].hashes:
                 raise LedgerCorrupted(
-                    f"dataset {quoted(dataset)}: hash {head} isn't in its history any more, so "
+                    f"dataset {quoted(dataset)}: the hash given isn't in its history any more, so "
                     "that was rewritten or is an old copy; restore it",
                     dataset,
                     None,

@@ -75,7 +75,7 @@ def scan(
     >>> len(made.release(people).outputs[0])
     4
     """
-    several = columns if isinstance(columns, Iterable) else ()
+    several = columns if isinstance(columns, list | tuple) else ()
     names = (columns,) if isinstance(columns, str) else tuple(several)
     if not names or not all(isinstance(name, str) for name in names):
         raise InvalidInput(f"columns is {quoted(columns)}; name one column or more")

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least, check_at_least_one
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, kind_of
 
 Data = Hashable
 Output = Hashable
@@ -72,7 +72,7 @@ def attributes(n: int, private: Sequence[int]) -> list[Secret]:
     private : sequence of int
         Positions in a record.
     """
-    n, private = check_at_least_one("n", n), [check_at_least("private", j, 0) for j in private]
+    n, private = check_at_least_one("n", n), [_position("private", j) for j in private]
     return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
 
 
@@ -84,7 +84,7 @@ def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
     members : sequence of sequences of int
         Positions of each group's records.
     """
-    members = [[check_at_least("members", i, 0) for i in group] for group in members]
+    members = [[_position("members", i) for i in group] for group in members]
     return [Secret(_without(group), _value_at(i)) for group in members for i in group]
 
 
@@ -298,3 +298,13 @@ def kernel_of(
     real[:, : len(found.outputs)] = found.real
     wider = Contexts(list(outputs), found.alts, found.keys, real, found.scrubbed, found.weight)
     return wider, kernel
+
+
+def _position(name: str, value: Any) -> int:
+    """One of several positions, which no message shows: it may be a record given by mistake."""
+    try:
+        return check_at_least(name, value, 0)
+    except InvalidInput:
+        raise InvalidInput(
+            f"{name} must hold whole numbers of at least 0; it has {kind_of(value)} that isn't one"
+        ) from None

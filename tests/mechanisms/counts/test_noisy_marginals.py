@@ -137,7 +137,7 @@ def test_structural_zeros_leave_no_record_that_moves_more(marginals, law):
 
 @pytest.mark.parametrize(
     ("zeros", "message"),
-    [((12,), "from 12 to 12"), ((0, 0), "each once"), (tuple(range(11)), "at least 2 cells"),
+    [((12,), "from 0 to 11"), ((0, 0), "a cell twice"), (tuple(range(11)), "at least 2 cells"),
      ("0", "zeros is '0'")],
 )  # fmt: skip
 def test_bad_zeros_are_named(zeros, message):

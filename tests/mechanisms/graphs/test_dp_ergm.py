@@ -260,7 +260,7 @@ GRID = {"centre": (-1.0,), "scale": (1.0,)}
         ({"calibration": "published"}, "centre and scale"),
         ({"centre": None}, "centre is missing"),
         ({"scale": (0.0,)}, "scale is"),
-        ({"scale": "wide"}, "scale is 'wide'"),
+        ({"scale": "wide"}, "scale is a str"),
         ({"prior": (1.0,)}, "prior is"),
         ({"prior": ((0.0,), (-1.0,))}, "prior's sd"),
         ({"bins": 1}, "bins is 1"),
