@@ -280,7 +280,7 @@ def test_a_choice_among_categorical_families_has_no_multinomial_model_yet_a_law(
         ({"family": [TWO[0], Categorical(2)]}, "all bdp.families.Bernoulli, or all"),
         ({"family": [Categorical(2), Categorical(3)]}, "with one k"),
         ({"family": [bdp.families.Gaussian((0, 1), 1.0)] * 2}, "no bound"),
-        ({"family": [TWO[0], "bernoulli"]}, "family is 'bernoulli'"),
+        ({"family": [TWO[0], "bernoulli"]}, "family is a str; it must be one of"),
         ({"family": [TWO[0], Bernoulli((1, 2e9))]}, "sum above"),
         ({"family": [Categorical(4)] * 2, "method": "sdd"}, "has no cells"),
     ],
