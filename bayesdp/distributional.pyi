@@ -28,6 +28,11 @@ from .privacy.distributional.record_laws import Uniform as Uniform
 from .privacy.distributional.sample_sizes import BinomialSize as BinomialSize
 from .privacy.distributional.sample_sizes import FixedMinusLaplace as FixedMinusLaplace
 from .privacy.distributional.sample_sizes import PoissonSize as PoissonSize
+from .privacy.distributional.secret import Secret as Secret
+from .privacy.distributional.secret import attributes as attributes
+from .privacy.distributional.secret import groups as groups
+from .privacy.distributional.secret import nodes as nodes
+from .privacy.distributional.secret import records as records
 from .privacy.distributional.simulators import inference_delta as inference_delta
 from .privacy.distributional.simulators import noiseless_epsilon as noiseless_epsilon
 from .privacy.distributional.simulators import pufferfish_epsilon as pufferfish_epsilon
@@ -43,11 +48,6 @@ from .privacy.distributional.sums_profile import SumProfile as SumProfile
 from .privacy.distributional.sums_profile import simulator_floor as simulator_floor
 from .privacy.distributional.uniform_part import UniformPart as UniformPart
 from .privacy.distributional.worlds import Best as Best
-from .privacy.distributional.worlds import Secret as Secret
-from .privacy.distributional.worlds import attributes as attributes
-from .privacy.distributional.worlds import groups as groups
-from .privacy.distributional.worlds import nodes as nodes
-from .privacy.distributional.worlds import records as records
 from .synthesis.exact_sum import exact_line as exact_line
 from .synthesis.exact_sum import exact_slope as exact_slope
 from .synthesis.exact_sum import exact_sum as exact_sum

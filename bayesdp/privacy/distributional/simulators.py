@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_below, check_delta
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
+from bayesdp.privacy.distributional.secret import Secret
 from bayesdp.privacy.distributional.worlds import (
     Best,
     Contexts,
     FiniteLaw,
     Mechanism,
-    Secret,
     contexts,
     delta_of,
     epsilon_of,
@@ -93,7 +93,14 @@ def smallest_epsilon(
     mechanism, laws, secrets, delta, simulator
         As for `smallest_delta`.
     within : float
-        How near to the smallest; positive.
+        How near to the smallest; positive. Nothing nearer is tried than neighbouring floats.
+
+    Raises
+    ------
+    InvalidInput
+        If an argument is out of its range, or the spaces are too large.
+    EngineFailed
+        If the linear programme isn't solved.
     """
     given, within = within, as_float(within)
     if not 0 < within < math.inf:
@@ -110,8 +117,7 @@ def smallest_epsilon(
             return Best(math.inf, delta, high, _as_dict(found, kernel))
         low, high = high, min(2 * high + 0.5, _LARGEST)
         kernel, best = _best_kernel(found, high)
-    while high - low > within:
-        middle = (low + high) / 2
+    while high - low > within and low < (middle := (low + high) / 2) < high:
         tried, best = _best_kernel(found, middle)
         if best <= delta + _NEAR:
             kernel, high = tried, middle

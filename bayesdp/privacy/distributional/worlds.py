@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least, check_at_least_one
-from bayesdp.errors import InvalidInput, kind_of
+from bayesdp.errors import InvalidInput
+from bayesdp.privacy.distributional.secret import Secret
 
 Data = Hashable
 Output = Hashable
@@ -34,95 +34,6 @@ FiniteLaw = Mapping[tuple[Any, Any], float]
 """The probability of each pair (data, what the adversary knows)."""
 Mechanism = Callable[[Any], Any]
 """Of data: an output, or a mapping of outputs to their probabilities."""
-
-
-@dataclass(frozen=True)
-class Secret:
-    """What is private in the data, and what is left of it where its owner took no part.
-
-    Attributes
-    ----------
-    alt, priv : callable
-        Functions of the data, with hashable values.
-    """
-
-    alt: Callable[[Any], Hashable]
-    priv: Callable[[Any], Hashable]
-
-
-def records(n: int) -> list[Secret]:
-    """Each of n records: private, and scrubbed (None in its place). Distributional privacy.
-
-    Parameters
-    ----------
-    n : int
-        Records.
-    """
-    n = check_at_least_one("n", n)
-    return [Secret(_without([i]), _value_at(i)) for i in range(n)]
-
-
-def attributes(n: int, private: Sequence[int]) -> list[Secret]:
-    """The private attributes of each of n records, those with these positions in it.
-
-    Parameters
-    ----------
-    n : int
-        Records.
-    private : sequence of int
-        Positions in a record.
-    """
-    n, private = check_at_least_one("n", n), [_position("private", j) for j in private]
-    return [Secret(_masked(i, private), _attributes_of(i, private)) for i in range(n)]
-
-
-def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
-    """Each record of each group, in a world without its whole group; positions of records.
-
-    Parameters
-    ----------
-    members : sequence of sequences of int
-        Positions of each group's records.
-    """
-    members = [[_position("members", i) for i in group] for group in members]
-    return [Secret(_without(group), _value_at(i)) for group in members for i in group]
-
-
-def nodes(n: int) -> list[Secret]:
-    """Each of n nodes with its ties; data are symmetric adjacency matrices, tuples of tuples.
-
-    Parameters
-    ----------
-    n : int
-        Nodes.
-    """
-    n = check_at_least_one("n", n)
-
-    def without(i: int) -> Callable[[Any], Hashable]:
-        return lambda g: (i, *(tuple(x for k, x in enumerate(row) if k != i)
-                               for j, row in enumerate(g) if j != i))  # fmt: skip
-
-    return [Secret(without(i), _value_at(i)) for i in range(n)]
-
-
-def _without(removed: Sequence[int]) -> Callable[[Any], Hashable]:
-    return lambda x: tuple(None if k in removed else r for k, r in enumerate(x))
-
-
-def _value_at(i: int) -> Callable[[Any], Hashable]:
-    return lambda x: x[i]
-
-
-def _masked(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
-    def alt(x: Any) -> Hashable:
-        seen = tuple(None if j in private else a for j, a in enumerate(x[i]))
-        return (*x[:i], seen, *x[i + 1 :])
-
-    return alt
-
-
-def _attributes_of(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
-    return lambda x: tuple(x[i][j] for j in private)
 
 
 @dataclass(frozen=True)
@@ -298,13 +209,3 @@ def kernel_of(
     real[:, : len(found.outputs)] = found.real
     wider = Contexts(list(outputs), found.alts, found.keys, real, found.scrubbed, found.weight)
     return wider, kernel
-
-
-def _position(name: str, value: Any) -> int:
-    """One of several positions, which no message shows: it may be a record given by mistake."""
-    try:
-        return check_at_least(name, value, 0)
-    except InvalidInput:
-        raise InvalidInput(
-            f"{name} must hold whole numbers of at least 0; it has {kind_of(value)} that isn't one"
-        ) from None

@@ -20,7 +20,7 @@ from bayesdp.evaluation.papers.errata import (
     find_errata,
 )
 from bayesdp.evaluation.papers.erratum import FINITE, Relation, Shown
-from bayesdp.privacy.distributional.worlds import Secret
+from bayesdp.privacy.distributional.secret import Secret
 
 D = bdp.distributional
 EACH = pytest.mark.parametrize("erratum", ERRATA, ids=lambda e: e.key)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.privacy.distributional.worlds import Secret
+from bayesdp.privacy.distributional.secret import Secret
 
 from .oracles import bits, independent, mixture, random_kernel, random_law, sum_of
 
