@@ -41,11 +41,9 @@ def shared(budget: float, times: int) -> float:
 def one_of(declared: Any, copies: Any) -> Any:
     """The declaration of one of `copies` independent outputs, at a share of the total cost.
 
-    Together they keep the declared epsilon and delta by basic composition. A declaration whose
-    `epsilon` is of one copy, and so has no `total`, stays as it is.
+    Together they keep the declared epsilon and delta by basic composition. What is declared by
+    probabilities, without an epsilon, stays as it is: each of its copies costs.
     """
-    if not getattr(declared, "total", False):
-        return declared
     times = check_at_least_one("copies", copies)
     costs = {name: getattr(declared, name, None) for name in ("epsilon", "delta")}
     shares = {name: shared(cost, times) for name, cost in costs.items() if cost}

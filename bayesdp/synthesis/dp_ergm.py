@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
@@ -108,8 +108,6 @@ class DPERGM:
     draws: int = 1000
     correlation: float = 0.8
     burn_in: int | None = None
-
-    total: ClassVar[bool] = True  # epsilon is of all copies together
 
     def __post_init__(self) -> None:
         plain(self)

@@ -13,6 +13,7 @@ from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
 from bayesdp.mechanisms.graphs.edge_flip_promise import check_probability, symmetric
 from bayesdp.mechanisms.graphs.network_columns import check_attribute_names, confidential
 from bayesdp.networks.network import as_network
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish
 
@@ -35,12 +36,12 @@ class EdgeFlip:
     Parameters
     ----------
     epsilon : float, optional
-        Privacy cost of one copy: each dyad is flipped with probability 1 / (1 + exp(epsilon)),
-        rounded up to a multiple of 2^-53.
+        Total privacy cost of the copies: in each of so many, a dyad is flipped with probability
+        1 / (1 + exp(epsilon / copies)), rounded up to a multiple of 2^-53.
     tie, gap : float or (n, n) array_like, optional
         Instead of `epsilon`: the probability that a tie, and that a dyad without one, is released
         as a tie, strictly between 0 and 1. A matrix has one a dyad, is symmetric for an undirected
-        graph, and its diagonal isn't read. Chosen without the ties.
+        graph, and its diagonal isn't read. Chosen without the ties. Each copy has them.
     attributes : sequence of str
         Node attributes that are public and released with the graph. No others are, and none of
         the ties'.
@@ -95,7 +96,7 @@ class EdgeFlip:
             The confidential graph. Its nodes and their labels are public; they are released in
             the labels' order.
         copies : int
-            Number of independent released graphs. Each costs.
+            Number of independent released graphs. Each has a share of epsilon.
         delta : float
             Where the promise is stated, in [0, 1).
         ledger : DatasetLedger, optional
@@ -117,7 +118,7 @@ class EdgeFlip:
         """
         network = confidential(graph)
         return publish(
-            self.mechanism_like(graph),
+            one_of(self, copies).mechanism_like(graph),
             network,
             copies=copies,
             delta=delta,

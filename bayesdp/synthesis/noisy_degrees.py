@@ -13,6 +13,7 @@ from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import Normal
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -26,8 +27,8 @@ class NoisyDegrees:
     Parameters
     ----------
     epsilon : float
-        Cost of one copy if one dyad's tie changes, on nodes that are public. What it costs if all
-        ties of a node change, ``release.mechanism.guarantee(neighbours="node")`` says.
+        Total cost of the copies if one dyad's tie changes, on nodes that are public. What it
+        costs if all ties of a node change, ``release.mechanism.guarantee(neighbours="node")`` says.
 
     Raises
     ------
@@ -37,7 +38,7 @@ class NoisyDegrees:
     Notes
     -----
     One tie is in two degrees (of a directed network, one out-degree and one in-degree), so the
-    noise's scale is 2 / epsilon, rounded up. `NoisyDegreesMechanism` has the proofs.
+    noise's scale is 2 copies / epsilon, rounded up. `NoisyDegreesMechanism` has the proofs.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class NoisyDegrees:
         graph : Network or networkx graph
             Its ties are confidential, its nodes and their labels public; attributes are left out.
         copies : int
-            Independent outputs; each costs epsilon.
+            Independent outputs; each has a share of epsilon.
         delta : float
             Where the promise is stated, in [0, 1).
         ledger : DatasetLedger, optional
@@ -114,7 +115,7 @@ class NoisyDegrees:
         """
         network = confidential(graph)
         return publish(
-            self.mechanism_like(network),
+            one_of(self, copies).mechanism_like(network),
             network,
             copies=copies,
             delta=delta,

@@ -15,6 +15,7 @@ from bayesdp.mechanisms.graphs.statistics_frame import check_formula, columns_of
 from bayesdp.mechanisms.graphs.statistics_promise import check_relation
 from bayesdp.mechanisms.graphs.statistics_scales import calibrated, check_noise_delta, check_weights
 from bayesdp.networks.network import Network
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.synthesis.publish import publish
 
@@ -39,7 +40,7 @@ class NoisyStatistics:
         As "edges + kstar(2) + nodematch('grade')"; any terms but edgecov, whose dyad attribute
         would have to be public and cross with the release.
     epsilon : float
-        Privacy cost of one copy.
+        Total privacy cost of the copies.
     delta : float
         Gaussian noise only: with which `epsilon` is kept.
     attributes : sequence of str
@@ -118,7 +119,7 @@ class NoisyStatistics:
         graph : Network or networkx graph
             The confidential graph. Empty and complete ones are allowed.
         copies : int
-            Number of independent releases. Each costs.
+            Number of independent releases. Each has a share of epsilon, and of delta.
         delta : float, optional
             Where the promise is stated, in [0, 1). Default: the declaration's own.
         ledger : DatasetLedger, optional
@@ -141,7 +142,7 @@ class NoisyStatistics:
         """
         network = confidential(graph)
         return publish(
-            self.mechanism_like(network),
+            one_of(self, copies).mechanism_like(network),
             network,
             copies=copies,
             delta=self.delta if delta is None else delta,

@@ -8,6 +8,7 @@ from typing import Any
 from bayesdp.checks import plain
 from bayesdp.mechanisms.graphs.noisy_triangles import NoisyTrianglesMechanism
 from bayesdp.networks.network import Network, as_network
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
@@ -23,10 +24,10 @@ class NoisyTriangles:
     Parameters
     ----------
     epsilon : float
-        Of each copy, under EDGE: two graphs on the same public nodes that differ in one tie.
+        Of all copies, under EDGE: two graphs on the same public nodes that differ in one tie.
     beta : float, optional
         How fast the noise's width may change from a graph to its neighbours, in log, between 0
-        and epsilon; None for one that suits epsilon.
+        and a copy's share of epsilon; None for one that suits it.
 
     Raises
     ------
@@ -71,7 +72,7 @@ class NoisyTriangles:
         graph : Network or networkx graph
             Confidential but for its nodes; undirected.
         copies : int
-            Independent outputs. Each costs epsilon.
+            Independent outputs. Each has a share of epsilon.
         delta : float
             Where the promise is stated; none is needed.
         ledger : DatasetLedger, optional
@@ -85,7 +86,7 @@ class NoisyTriangles:
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         network = as_network(graph)
-        mechanism = self._mechanism(network.n)
+        mechanism = one_of(self, copies).mechanism_like(network)
         return publish(
             mechanism, network, copies=copies, delta=delta, variable="triangle", ledger=ledger
         )

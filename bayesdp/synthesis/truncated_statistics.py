@@ -9,6 +9,7 @@ from typing import Any
 from bayesdp.checks import plain
 from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
 from bayesdp.networks.network import Network, as_network
+from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
@@ -29,7 +30,7 @@ class TruncatedStatistics:
         Of edges, kstar, degree, gwdegree, isolates and concurrent, as "edges + kstar(2)". Others,
         as nodematch and triangle, depend on which ties are kept, of which one node may change all.
     epsilon : float
-        Of each copy, under NODE: two graphs on the same public nodes that differ in any of the
+        Of all copies, under NODE: two graphs on the same public nodes that differ in any of the
         dyads of one node. `guarantee(neighbours="edge")` of the mechanism has the smaller cost of
         one tie.
     max_degree : int
@@ -87,7 +88,7 @@ class TruncatedStatistics:
         graph : Network or networkx graph
             Confidential but for its nodes and their labels; undirected.
         copies : int
-            Independent outputs. Each costs epsilon.
+            Independent outputs. Each has a share of epsilon.
         delta : float
             Where the promise is stated; none is needed.
         ledger : DatasetLedger, optional
@@ -101,6 +102,5 @@ class TruncatedStatistics:
             If it costs more than is left in the ledger. Nothing is spent or drawn then.
         """
         network = as_network(graph)
-        return publish(
-            self.mechanism_like(network), network, copies=copies, delta=delta, ledger=ledger
-        )
+        mechanism = one_of(self, copies).mechanism_like(network)
+        return publish(mechanism, network, copies=copies, delta=delta, ledger=ledger)

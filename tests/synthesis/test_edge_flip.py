@@ -19,7 +19,7 @@ def school(tmp_path):
 
 
 def test_a_graph_is_released_with_its_promise(tmp_path):
-    release = bdp.EdgeFlip(epsilon=3.0).release(CLUB, copies=2)
+    release = bdp.EdgeFlip(epsilon=6.0).release(CLUB, copies=2)
     promise = release.guarantee
     assert promise.neighbours is bdp.Neighbours.EDGE
     assert promise.strength is bdp.Strength.PROVED
@@ -63,7 +63,7 @@ def test_a_directed_graph_stays_one():
 
 
 def test_a_graph_released_elsewhere():
-    release = bdp.Release.of(bdp.EdgeFlip(epsilon=2.0), outputs=[nx.path_graph(7), Network(7)])
+    release = bdp.Release.of(bdp.EdgeFlip(epsilon=4.0), outputs=[nx.path_graph(7), Network(7)])
     assert release.mechanism.nodes == 7
     assert release.guarantee.strength is bdp.Strength.CONDITIONAL
     assert release.guarantee.epsilon == pytest.approx(4.0)

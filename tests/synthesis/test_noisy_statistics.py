@@ -31,7 +31,7 @@ def test_a_release_says_all_that_an_analyst_needs_and_no_more(tmp_path):
         network.edges,
         attributes={**network.attributes, "secret": [f"hidden{k}" for k in range(16)]},
     )
-    release = declared().release(secret, copies=2)
+    release = declared(epsilon=2.0).release(secret, copies=2)
     assert release.guarantee.epsilon == 2
     assert release.guarantee.neighbours is bdp.Neighbours.EDGE
     assert release.guarantee.strength is bdp.Strength.PROVED

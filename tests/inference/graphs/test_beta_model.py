@@ -196,7 +196,7 @@ def test_the_shape_of_a_fit():
 def test_a_release_by_edge_flips():
     """As an analyst has it: through a mechanism of the package, two copies, public labels."""
     with bdp.reproducible(5):
-        release = bdp.EdgeFlip(epsilon=2.0).release(PATH, copies=2)
+        release = bdp.EdgeFlip(epsilon=4.0).release(PATH, copies=2)
     data = bdp.BetaModel().stan_data(release)
     first, second = (z.to_adjacency()[np.triu_indices(3, 1)] for z in release.outputs)
     shift = data["sign"] * np.log1p(data["odds"])

@@ -246,7 +246,7 @@ def test_outputs_are_cut_off_where_floats_stop_being_exact(monkeypatch):
 def test_release_survives_the_disk_and_the_ledger(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     ledger.create("club", epsilon=3.0, neighbours="edge")
-    release = bdp.NoisyTriangles(epsilon=1.5).release(
+    release = bdp.NoisyTriangles(epsilon=3.0).release(
         nx.karate_club_graph(), copies=2, ledger=ledger.dataset("club")
     )
     assert release.guarantee.epsilon == 3.0

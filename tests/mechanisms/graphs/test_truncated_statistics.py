@@ -213,7 +213,7 @@ def test_gwdegree_is_summed_exactly():
 def test_release_survives_the_disk_and_the_ledger(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     ledger.create("club", epsilon=2.0, neighbours="node")
-    declared = bdp.TruncatedStatistics("edges + gwdegree(0.5) + kstar([2, 3])", max_degree=5)
+    declared = bdp.TruncatedStatistics("edges + gwdegree(0.5) + kstar([2, 3])", 2.0, 5)
     release = declared.release(nx.karate_club_graph(), copies=2, ledger=ledger.dataset("club"))
     assert release.guarantee.epsilon == pytest.approx(2.0, rel=1e-9)
     assert release.guarantee.epsilon <= 2.0
