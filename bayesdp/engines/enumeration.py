@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.counts.count import Count
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.core.views import CountView, NoiseView, view_of
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
 _LOG_TAIL = np.log(1e-16)  # mass given up on each side: all but 1e-15 is kept, with room
@@ -123,20 +121,28 @@ def _too_many(n: int) -> InvalidInput:
 
 def is_noisy_count(mechanism: Any) -> bool:
     """Whether it adds noise to one number, which may be a count."""
-    if not isinstance(mechanism, AdditiveNoise) or isinstance(mechanism, PerturbedHistogram):
-        return False
-    return mechanism.dimension is None
+    noise = view_of(mechanism, NoiseView)
+    return noise is not None and not noise.shape
+
+
+def count_of(mechanism: Any) -> CountView:
+    """The mechanism's view of a count of ones, or InvalidInput where it has none."""
+    if (view := view_of(mechanism, CountView)) is None:
+        raise InvalidInput(
+            f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a count of ones "
+            "among n records, so a proportion has no law for it"
+        )
+    return view
 
 
 def log_law_of_counts(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
     """log Pr[all outputs | x ones of n records], at an array of x."""
     law = np.zeros(x.size)
     for part in parts:
-        copies, number = np.array(part.outputs)[:, None], is_noisy_count(part.mechanism)
+        copies, view = np.array(part.outputs)[:, None], count_of(part.mechanism)
         for start in range(0, x.size, _BLOCK):
             block = slice(start, start + _BLOCK)
-            statistic = x[block] if number else Count(x[block], n)
-            law[block] += part.mechanism.logp(copies, statistic).sum(axis=0)
+            law[block] += view.logp(copies, x[block], n).sum(axis=0)
     return law
 
 

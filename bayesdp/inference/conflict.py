@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.core.views import NoiseView, view_of
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part
 
@@ -69,9 +69,9 @@ def noise_from(
     """
     together: dict[bool, list[tuple[Floats, float, float]]] = {True: [], False: []}
     for part in parts:
-        mechanism: Any = part.mechanism
-        if not isinstance(mechanism, AdditiveNoise):
+        if view_of(part.mechanism, NoiseView) is None:
             continue
+        mechanism: Any = part.mechanism
         outputs = np.array(part.outputs, dtype=np.float64)
         laplace = isinstance(mechanism.noise, LaplaceNoise)
         alone = _each_alone(outputs, mechanism.scale, laplace, low, high, total)

@@ -83,7 +83,7 @@ def multinomial(
         elif engines.are_responses(parts):
             how = _BRIDGE.format("the latent counts are summed out, the rest is theta")
             each.append(_of_responses(parts, model.prior, child, options))
-        elif any(law.is_modips(part.mechanism) for part in parts):
+        elif any(law.is_mixture(part.mechanism) for part in parts):
             how = "Gibbs sampling of the latent counts, and Chib's identity at one of them"
             each.append(_of_mixture(law.mixed(parts, model.prior, sizes), child, options))
         else:

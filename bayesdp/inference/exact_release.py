@@ -7,39 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.core.views import ExactView, view_of
 from bayesdp.engines.normal_mixture import normal_logpdf
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair
 from bayesdp.inference.readers import instead
-from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
+from bayesdp.mechanisms.counts.exact_statistic import value_of
 from bayesdp.release import Part
-
-Ends = tuple[float, float]
 
 
 def is_exact(mechanism: Any) -> bool:
     """Whether it releases its statistic as it is."""
-    return isinstance(mechanism, ExactStatistic)
-
-
-def value_of(part: Part) -> Any:
-    """The statistic that all copies say.
-
-    Raises
-    ------
-    InvalidInput
-        If they differ.
-    """
-    if any(output != part.outputs[0] for output in part.outputs):
-        raise InvalidInput(
-            "copies of an exact statistic differ, so the outputs have probability zero under any "
-            "model; was something else released?"
-        )
-    return part.outputs[0]
+    return view_of(mechanism, ExactView) is not None
 
 
 def checked_value(part: Part, dimension: int | None) -> Any:
@@ -50,15 +32,7 @@ def checked_value(part: Part, dimension: int | None) -> Any:
             "or the sum; else, as a vector, mean and variance or sum and sum of squares; "
             + instead(part.mechanism)
         )
-    return value_of(part)
-
-
-def exact_windows(part: Part) -> list[Ends]:
-    """Of each released integer, the smallest and the largest it can come from."""
-    mechanism: Any = part.mechanism
-    numbers = np.atleast_1d(value_of(part)).tolist()
-    hidden = 0 if mechanism.threshold is None else mechanism.threshold - 1
-    return [(z, hidden if z == 0 else z) for z in numbers]
+    return value_of(part.outputs)
 
 
 def sampled() -> InvalidInput:
@@ -73,7 +47,7 @@ def log_density_of(parts: Sequence[Part], law: Any) -> Any:
     """log p(statistic | theta) as a PyTensor expression, of a continuous distribution."""
     import pymc as pm
 
-    values = np.array([value_of(part) for part in parts], dtype=np.float64)
+    values = np.array([value_of(part.outputs) for part in parts], dtype=np.float64)
     values = values[0] if parts[0].group is None else values
     if law.ndim != values.ndim:
         raise InvalidInput(
@@ -161,8 +135,3 @@ def _log_pair(mean: float, variance: float, n: int, prior: tuple[float, ...]) ->
         + special.gammaln(a + h + 0.5)
         - (a + h + 0.5) * math.log(scale)
     )
-
-
-def hidden_counts(values: NDArray[np.int64], ends: Ends) -> NDArray[np.float64]:
-    """log of the law of one released integer: 0 from those within its ends, else -inf."""
-    return np.where((values >= ends[0]) & (values <= ends[1]), 0.0, -np.inf)

@@ -9,24 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.exact_release import is_exact
-from bayesdp.inference.observed_elements import (
-    Element,
+from bayesdp.core.views import (
+    AnswersView,
+    CountView,
     Ends,
-    area_elements,
-    exact_elements,
-    noisy_elements,
-    unlike,
+    FixedTotalView,
+    Floats,
+    Integer,
+    Integers,
+    IntegersView,
+    view_of,
 )
-from bayesdp.mechanisms.counts.count import Count
-from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.unobserved import unlike
 from bayesdp.release import Part
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _MOST = 5_000_000
 _CHEAP = 50_000  # integers that gradients are quickly summed over
@@ -104,46 +100,40 @@ def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
 
 def _elements(
     parts: Sequence[Part], n: int | None, *, alike: bool
-) -> tuple[list[Element], tuple[int, ...]]:
+) -> tuple[list[Integer], tuple[int, ...]]:
     """Of a release, in the order of the flattened statistic, and its shape."""
     mechanism: Any = parts[0].mechanism
-    if isinstance(mechanism, RandomizedResponse):
+    if (answers := view_of(mechanism, AnswersView)) is not None:
         if len(parts) > 1 or parts[0].group is not None:
             raise InvalidInput(
                 "the release has groups of answers; observe each, as bdp.observe(release['a'], ...)"
             )
-        found = _answers(parts[0], alike=alike)
+        found = _answers(answers, parts[0], alike=alike)
         return found, (len(found),)
-    each: list[Element] = []
+    each: list[Integer] = []
     own: tuple[int, ...] = ()
     for part in parts:
-        mechanism = part.mechanism
-        if isinstance(mechanism, PoissonGammaMechanism):
-            each += (found := _free_areas(part))
-            own = (len(found),)
-        elif isinstance(mechanism, AdditiveNoise) or is_exact(mechanism):
-            each += exact_elements(part) if is_exact(mechanism) else noisy_elements(part)
-            own = () if mechanism.dimension is None else (mechanism.dimension,)
+        if (fixed := view_of(part.mechanism, FixedTotalView)) is not None:
+            raise InvalidInput(
+                f"the copies have a fixed total, {fixed.total}, which ties their areas together, "
+                "and there is no law of one area's events; fit bdp.PoissonModel, or release with "
+                "fixed=False"
+            )
+        if (view := view_of(part.mechanism, IntegersView)) is not None:
+            each += view.each(part.outputs)
+            own = view.shape
         else:
             each += [_count(part, n)]
     return each, shape_of(parts, own)
 
 
-def _free_areas(part: Part) -> list[Element]:
-    mechanism: Any = part.mechanism
-    if (total := mechanism.total) is not None:
-        raise InvalidInput(
-            f"the copies have a fixed total, {total}, which ties their areas together, and there "
-            "is no law of one area's events; fit bdp.PoissonModel, or release with fixed=False"
-        )
-    return area_elements(part)
-
-
-def _count(part: Part, n: int | None) -> Element:
+def _count(part: Part, n: int | None) -> Integer:
     mechanism = part.mechanism
+    if (view := view_of(mechanism, CountView)) is None:
+        raise unlike(mechanism)
     size = mechanism.n if mechanism.n is not None else n
     try:
-        mechanism.check_statistic(Count(0, size or 1))
+        view.check(size or 1)
     except InvalidInput as error:
         raise unlike(mechanism) from error
     if size is None or (n is not None and n != size):
@@ -152,24 +142,23 @@ def _count(part: Part, n: int | None) -> Element:
             f"{quoted(mechanism.n)}, and n= must be given where it says None, and agree elsewhere"
         )
     z = np.array(part.outputs)[:, None]
-    return Element(
+    return Integer(
         lambda ends, times: (max(ends[0], 0), min(ends[1], size)),
-        lambda x: mechanism.logp(z, Count(x, size)).sum(axis=0),
+        lambda x: np.asarray(view.logp(z, x, size).sum(axis=0)),
     )
 
 
-def _answers(part: Part, *, alike: bool) -> list[Element]:
+def _answers(view: AnswersView, part: Part, *, alike: bool) -> list[Integer]:
     """Of each record; where their categories have one law, of each different answer."""
-    mechanism: Any = part.mechanism
-    answers, counts = np.array(part.outputs).T, np.ones(mechanism.n, dtype=np.int64)
+    answers, counts = np.array(part.outputs).T, np.ones(view.n, dtype=np.int64)
     if alike:
         answers, counts = np.unique(answers, axis=0, return_counts=True)
     with np.errstate(divide="ignore"):
-        law = np.log(mechanism.matrix)
+        law = np.log(view.matrix)
 
-    def element(z: NDArray[Any], weight: int) -> Element:
-        return Element(
-            lambda ends, times: (max(ends[0], 0), min(ends[1], mechanism.k - 1)),
+    def element(z: NDArray[Any], weight: int) -> Integer:
+        return Integer(
+            lambda ends, times: (max(ends[0], 0), min(ends[1], view.k - 1)),
             lambda x: law[x][:, z].sum(axis=1),
             weight,
         )
@@ -177,7 +166,7 @@ def _answers(part: Part, *, alike: bool) -> list[Element]:
     return [element(z, int(w)) for z, w in zip(answers, counts, strict=True)]
 
 
-def widest(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
+def widest(rows: Sequence[Sequence[Integer]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
     """The integers and laws of `tabled`, as many of them as are cheap.
 
     There the rest of the model isn't known, and may make likely what noise hardly reaches.
@@ -190,7 +179,7 @@ def widest(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Int
 
 
 def tabled(
-    rows: Sequence[Sequence[Element]], ends: Sequence[Ends], times: float = 1.0
+    rows: Sequence[Sequence[Integer]], ends: Sequence[Ends], times: float = 1.0
 ) -> tuple[Integers, Floats]:
     """Integers that matter and the log of their laws, a column each; -inf below the last ones.
 
@@ -218,14 +207,14 @@ def tabled(
     return values, table
 
 
-def _window(row: Sequence[Element], within: Ends, times: float) -> tuple[int, int]:
+def _window(row: Sequence[Integer], within: Ends, times: float) -> tuple[int, int]:
     """What the elements' windows share, or what lies between them."""
     each = [element.reached(within, times) for element in row]
     first, last = int(max(e[0] for e in each)), int(min(e[1] for e in each))
     return min(first, last), max(first, last)
 
 
-def _ends_well(row: Sequence[Element], x: Integers, law: Floats, within: Ends) -> bool:
+def _ends_well(row: Sequence[Integer], x: Integers, law: Floats, within: Ends) -> bool:
     """Whether what is beyond the integers looked at, within two ends, is negligible."""
     beyond = np.array([x[0] - 1, x[-1] + 1])
     inside = (beyond >= within[0]) & (beyond <= within[1])

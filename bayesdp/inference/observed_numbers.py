@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import NoiseView, view_of
 from bayesdp.engines.pymc import import_pymc
 from bayesdp.engines.pymc_gaussian import copies_logp
 from bayesdp.engines.pymc_noise import noise_logp
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed
-from bayesdp.inference.noisy_cells import one_cell, range_of
-from bayesdp.inference.observed_elements import unlike
 from bayesdp.inference.observed_integers import shape_of, wrong_shape
+from bayesdp.inference.unobserved import unlike
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.modips.sbs import ModipsSBS
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 
@@ -44,8 +44,8 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
     law: Any = 0.0
     for g, part in enumerate(parts):
         s, name = (statistic[g], f"{tag}_{g}") if grouped else (statistic, tag)
-        if isinstance(part.mechanism, AdditiveNoise):
-            law = law + _noisy(part, s)
+        if (noise := view_of(part.mechanism, NoiseView)) is not None:
+            law = law + _noisy(noise.cell, part, s)
         else:
             law = law + _copies(part, s, n, name)
     return law
@@ -53,22 +53,20 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
 
 def _own_shape(mechanism: Any) -> tuple[int, ...]:
     """Of one group's statistic."""
-    if isinstance(mechanism, AdditiveNoise):
-        return () if mechanism.dimension is None else (mechanism.dimension,)
+    if (noise := view_of(mechanism, NoiseView)) is not None:
+        return noise.shape
     if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Gaussian):
         return () if mechanism.family.sd is not None else (2,)
     raise unlike(mechanism)
 
 
-def _noisy(part: Part, s: Any) -> Any:
+def _noisy(cell: Any, part: Part, s: Any) -> Any:
     import pytensor.tensor as pt
 
-    mechanism: Any = part.mechanism
-    cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
     if cell.whole and cell.bounding is not None:
         raise InvalidInput(
-            f"the noise of {quoted(mechanism.name)} is of integers kept in a range, whose law has "
-            "no form in a real number; give the integers' distribution, as pm.Binomial.dist"
+            f"the noise of {quoted(part.mechanism.name)} is of integers kept in a range, whose law "
+            "has no form in a real number; give the integers' distribution, as pm.Binomial.dist"
         )
     law = noise_logp(cell, np.array(part.outputs, dtype=np.float64), s)
     if cell.bounding != "truncated":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.counts.binomial_weights import weights_of
 from bayesdp.inference.counts.poisson_release import expected_of, total_of
@@ -16,7 +17,6 @@ from bayesdp.inference.gaussian.release import size_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.release import Part, Release
 
@@ -41,8 +41,8 @@ def _binomial(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any
 
 def _multinomial(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
     p = np.asarray(theta["p"] if "p" in theta else theta["theta"])
-    if isinstance(part.mechanism, RandomizedResponse):
-        return rng.choice(p.size, size=part.mechanism.n, p=p / p.sum())
+    if (answers := view_of(part.mechanism, AnswersView)) is not None:
+        return rng.choice(p.size, size=answers.n, p=p / p.sum())
     return rng.multinomial(_known(part), p / p.sum())
 
 

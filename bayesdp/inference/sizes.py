@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_at_least_one, is_number
-from bayesdp.engines.enumeration import is_noisy_count
+from bayesdp.engines.enumeration import count_of, is_noisy_count
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.binomial_weights import check_noise
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
-from bayesdp.mechanisms.counts.count import Count
 from bayesdp.release import Part
 
 
@@ -60,7 +59,7 @@ def check_counts(mechanism: Any, n: int) -> None:
         check_noise(mechanism, ((1.0, n),), n)
         return
     try:
-        mechanism.check_statistic(Count(0, n))
+        count_of(mechanism).check(n)
     except InvalidInput as error:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a count of ones "

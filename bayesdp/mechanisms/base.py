@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.posterior import CensoredPosterior
@@ -96,6 +97,10 @@ class Mechanism(Protocol):
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """What outputs tell of the statistic, in the ways that models read; see `core.views`."""
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""

@@ -1,4 +1,4 @@
-"""An epsilon that is declared is of all copies together, whichever synthesizer it is declared of."""
+"""A declared epsilon is of all copies together, of every synthesizer."""
 
 import networkx as nx
 import pytest

@@ -6,7 +6,8 @@ import numpy as np
 
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.exact_release import is_exact, value_of
+from bayesdp.inference.exact_release import is_exact
+from bayesdp.mechanisms.counts.exact_statistic import value_of
 from bayesdp.release import Part
 
 
@@ -20,7 +21,7 @@ def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
     """
     a, b = prior
     if is_exact(part.mechanism) and part.mechanism.n is not None:
-        ones = float(value_of(part))
+        ones = float(value_of(part.outputs))
         return BetaMixture(
             np.ones(1), np.array([a + ones]), np.array([b + part.mechanism.n - ones])
         )

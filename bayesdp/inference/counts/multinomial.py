@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.engines.count_vectors import CountPosterior
 from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.mixture import BetaMixture
@@ -30,7 +31,6 @@ from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
 from bayesdp.inference.verdict import verdict_on
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class MultinomialModel:
     def _naive_counts(self, part: Part) -> NDArray[np.float64]:
         self.sizes_of([part])
         outputs = np.array(part.outputs)
-        if isinstance(part.mechanism, RandomizedResponse):
+        if view_of(part.mechanism, AnswersView) is not None:
             counts = np.bincount(outputs.ravel(), minlength=len(self.prior))
             return counts.astype(np.float64)
         synthetic = getattr(part.mechanism, "size", None) is not None

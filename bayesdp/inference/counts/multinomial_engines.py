@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.engines.count_vectors import CountPosterior, Factored
 from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts import multinomial_release as law
 from bayesdp.inference.counts.multinomial_response import Responses, listed_binary, responses
 from bayesdp.mechanisms.counts.category_laws import dirichlet_logpdf
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.release import Part
 
 Prior = tuple[float, ...]
@@ -31,7 +31,7 @@ _REASONS = {
 
 def check_fit(part: Part, k: int) -> None:
     """Raise InvalidInput unless the release is of k categories, in a way there is a law for."""
-    if isinstance(part.mechanism, RandomizedResponse):
+    if view_of(part.mechanism, AnswersView) is not None:
         responses([part], k)
     else:
         law.check_categories(part.mechanism, k)
@@ -45,7 +45,7 @@ def are_responses(parts: Sequence[Part]) -> bool:
     InvalidInput
         If some are and some aren't.
     """
-    each = {isinstance(part.mechanism, RandomizedResponse) for part in parts}
+    each = {view_of(part.mechanism, AnswersView) is not None for part in parts}
     if len(each) > 1:
         raise InvalidInput(
             "some of the releases are answers of each record, by randomized response, and some are "
@@ -216,7 +216,7 @@ def _product(
     base = law.factored(parts, prior, sizes)
     if base is not None:
         return base, None
-    if not any(law.is_modips(part.mechanism) for part in parts):
+    if not any(law.is_mixture(part.mechanism) for part in parts):
         name = parts[0].mechanism.name
         raise InvalidInput(
             f"mechanism {quoted(name)} has no law in products over the categories, which Gibbs "

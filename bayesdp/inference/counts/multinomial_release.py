@@ -22,22 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.core.views import (
+    IntegersView,
+    MixtureTable,
+    NoiseView,
+    ProductTable,
+    TableView,
+    view_of,
+)
 from bayesdp.engines.count_vectors import Factored, Listed, holds
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.counts.multinomial_laws import CONJUGATE, one_draw
-from bayesdp.inference.exact_release import exact_windows, hidden_counts, is_exact
-from bayesdp.inference.noisy_cells import one_cell, possible, reached
 from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
-from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.families.categorical import Categorical
-from bayesdp.mechanisms.families.count_laws import mixture_tables
 from bayesdp.mechanisms.laws import negative_binomial
-from bayesdp.mechanisms.modips.grid import ModipsGrid
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -82,55 +80,32 @@ class Mixed:
         return found
 
 
-def is_conjugate(mechanism: Any) -> bool:
-    """Whether it is a conjugate release of categorical records."""
-    return isinstance(mechanism, ConjugateRelease) and mechanism.family == "categorical"
+def table_of(mechanism: Any) -> TableView | IntegersView | None:
+    """The mechanism's view of counts of categories, tied by their sum or each by itself."""
+    counts = view_of(mechanism, IntegersView)
+    return counts if counts is not None and counts.shape else view_of(mechanism, TableView)
 
 
-def is_copied(mechanism: Any) -> bool:
-    """Whether it makes Dirichlet-multinomial copies of a table."""
-    return isinstance(mechanism, DirichletMultinomialMechanism)
-
-
-def is_modips(mechanism: Any) -> bool:
-    """Whether it makes modips copies of categorical records."""
-    return isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Categorical)
-
-
-def is_grid(mechanism: Any) -> bool:
-    """Whether it makes copies of categorical records around a cell of a grid, of known law."""
-    grid = isinstance(mechanism, ModipsGrid) and mechanism.method == "sdd"
-    return grid and isinstance(mechanism.family, Categorical)
-
-
-def is_noise(mechanism: Any) -> bool:
-    """Whether it adds noise to every cell of a vector."""
-    return isinstance(mechanism, AdditiveNoise) and mechanism.dimension is not None
+def is_mixture(mechanism: Any) -> bool:
+    """Whether its law is a mixture of products over the categories."""
+    return view_of(mechanism, MixtureTable) is not None
 
 
 def check_categories(mechanism: Any, k: int) -> None:
     """Raise InvalidInput unless the release is of counts of k categories."""
-    if is_conjugate(mechanism):
-        found = len(mechanism.prior)
-    elif is_copied(mechanism):
-        found = mechanism.cells
-        if mechanism.zeros:
-            raise InvalidInput(
-                f"the release has {len(mechanism.zeros)} structural zeros, where no record can be, "
-                "but a MultinomialModel gives every category a probability; release the table "
-                "without those cells, or combine the copies with bdp.combine"
-            )
-    elif is_modips(mechanism) or is_grid(mechanism):
-        found = mechanism.family.k
-    elif is_noise(mechanism) or (
-        is_exact(mechanism) and mechanism.whole and mechanism.dimension is not None
-    ):
-        found = mechanism.dimension
-    else:
+    view = table_of(mechanism)
+    if view is None:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise counts of "
             f"categories; a MultinomialModel takes {TAKES}; {instead(mechanism)}"
         )
+    if isinstance(view, TableView) and view.zeros:
+        raise InvalidInput(
+            f"the release has {view.zeros} structural zeros, where no record can be, "
+            "but a MultinomialModel gives every category a probability; release the table "
+            "without those cells, or combine the copies with bdp.combine"
+        )
+    found = view.cells if isinstance(view, TableView) else view.shape[0]
     if found != k:
         raise InvalidInput(
             f"prior has {k} numbers, but the release is of {found} categories; give one number a "
@@ -167,34 +142,29 @@ def _tables(
     """The factors of the posterior within windows of each category."""
     _check_cells(sum(last - first + 1 for first, last in windows))
     each, tables, log_sizes = prior_of(alpha, sizes, windows)
+    counts = [np.arange(first, last + 1) for first, last in windows]
     for part in parts:
-        made: Any = part.mechanism
-        outputs, constant = np.array(part.outputs), np.zeros(1)
-        known = exact_windows(part) if is_exact(made) else []
-        for i, (first, last) in enumerate(windows):
-            x = np.arange(first, last + 1)
-            if known:
-                tables[i] += hidden_counts(x, known[i])
-                continue
-            if is_noise(made):
-                tables[i] += one_cell(made).logp(outputs[:, i, None], x).sum(axis=0)
-                continue
-            law = one_draw if is_copied(made) else CONJUGATE[made.method]
-            found, constant = law(made, outputs[:, i], i, x, each)
-            tables[i] += found
-        log_sizes = log_sizes + constant * len(outputs)
+        view, outputs = table_of(part.mechanism), np.array(part.outputs)
+        if isinstance(view, IntegersView):
+            for i, (z, x) in enumerate(zip(view.each(part.outputs), counts, strict=True)):
+                tables[i] += z.logp(x)
+        elif isinstance(view, ProductTable):
+            constant: Any = 0.0
+            for i, x in enumerate(counts):
+                law, constant = view.law(outputs[:, i], i, x, each)
+                tables[i] += law
+            log_sizes = log_sizes + constant * len(outputs)
     return [first for first, _ in windows], tables, each, log_sizes
 
 
 def _is_product(mechanism: Any) -> bool:
     """Whether its law is a product over the categories."""
-    drawn = is_conjugate(mechanism) and mechanism.method in CONJUGATE
-    return is_noise(mechanism) or is_copied(mechanism) or is_exact(mechanism) or drawn
+    return isinstance(table_of(mechanism), IntegersView | ProductTable)
 
 
 def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
     """Whether there is noise on every cell, and more counts than can be looked at one by one."""
-    if not all(is_noise(part.mechanism) for part in parts):
+    if any(view_of(part.mechanism, NoiseView) is None for part in parts):
         return False
     windows = _windows(parts, k, sizes[-1][0])
     return sum(last - first + 1 for first, last in windows) > _MOST_CELLS
@@ -204,15 +174,12 @@ def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[
     """The counts of each category that all releases' outputs can come from."""
     found = [(0, n)] * k
     for part in parts:
-        if is_noise(part.mechanism):
-            cell, columns = one_cell(part.mechanism), np.array(part.outputs).T
-            found = [
-                reached(cell, z, w, times=times) if times < math.inf else possible(cell, w)
-                for z, w in zip(columns, found, strict=True)
+        view = table_of(part.mechanism)
+        if isinstance(view, IntegersView):
+            each = [
+                z.reached(w, times) for z, w in zip(view.each(part.outputs), found, strict=True)
             ]
-        elif is_exact(part.mechanism):
-            known = zip(exact_windows(part), found, strict=True)
-            found = [(max(int(a), c), min(int(b), d)) for (a, b), (c, d) in known]
+            found = [(int(first), int(last)) for first, last in each]
     if any(first > last for first, last in found):
         raise InvalidInput("the outputs have probability zero under the model's prior")
     return found
@@ -221,9 +188,9 @@ def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[
 def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
     """The latent counts' posterior from modips copies, and from other releases of them."""
     n = sizes[-1][0]
-    seen: list[Any] = [part for part in parts if is_modips(part.mechanism)]
-    copies = [(z, part.mechanism) for part in seen for z in part.outputs]
-    others = [part for part in parts if not is_modips(part.mechanism)]
+    views = [(part, view_of(part.mechanism, MixtureTable)) for part in parts]
+    copies = [(z, view) for part, view in views if view is not None for z in part.outputs]
+    others = [part for part, view in views if view is None]
     base = factored(others, alpha, sizes, whole=True)
     if base is None:
         names = sorted({part.mechanism.name for part in others})
@@ -231,10 +198,10 @@ def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
             f"mechanisms {names} have no laws in products over the categories, which Gibbs "
             "sampling needs; take other methods of release, or fewer records"
         )
-    rare = 64 + math.ceil(max(_least_rare(z, made, n) for z, made in copies))
+    rare = 64 + math.ceil(max(_least_rare(z, view, n) for z, view in copies))
     tables, log_scale = [], 0.0
-    for z, made in copies:
-        found, log_step = mixture_tables(z, made.family.prior, made.size, made.parts, n, rare)
+    for z, view in copies:
+        found, log_step = view.tables(z, n, rare)
         _check_cells(len(copies) * sum(table.size for table in found))
         best = np.sum([table.max(axis=0) for table in found], axis=0)
         kept = best > best.max() - 745.0  # a bound that no counts exceed
@@ -287,9 +254,8 @@ def _check_cells(cells: int) -> None:
         )
 
 
-def _least_rare(output: Any, mechanism: Any, n: int) -> float:
+def _least_rare(output: Any, view: MixtureTable, n: int) -> float:
     """-log of a bound from below of the law where it is likely."""
     z = np.array(output)
     counts = np.rint(z * (n / max(z.sum(), 1))).astype(np.int64)
-    alpha = np.asarray(mechanism.family.prior) + counts
-    return -float(dirichlet_multinomial_logpmf(z, mechanism.size, alpha))
+    return -float(dirichlet_multinomial_logpmf(z, view.size, np.asarray(view.prior) + counts))

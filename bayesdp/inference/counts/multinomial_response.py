@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.engines.count_vectors import Listed
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
 from bayesdp.release import Part
 
@@ -57,10 +57,11 @@ def responses(parts: Sequence[Part], k: int) -> Responses:
         If one is of another number of categories, or an answer can't be.
     """
     for part in parts:
-        if not isinstance(part.mechanism, RandomizedResponse) or part.mechanism.k != k:
+        view = view_of(part.mechanism, AnswersView)
+        if view is None or view.k != k:
             raise InvalidInput(
                 f"prior has {k} numbers, but the release is of "
-                f"{getattr(part.mechanism, 'k', 'no')} categories; give one number a category"
+                f"{'no' if view is None else view.k} categories; give one number a category"
             )
     return patterns_of([(part.mechanism, np.array(part.outputs)) for part in parts])
 

@@ -11,23 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from bayesdp.core.views import FixedTotalView, Integer, IntegersView, view_of
 from bayesdp.engines.count_vectors import holds
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.exact_release import is_exact
-from bayesdp.inference.noisy_cells import range_of
-from bayesdp.inference.observed_elements import (
-    Element,
-    area_elements,
-    events_element,
-    exact_elements,
-    noisy_elements,
-)
 from bayesdp.inference.observed_integers import tabled
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
-from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.counts.poisson_gamma_areas import events_before
+from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -88,10 +79,10 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
             f"{len(around)} are expected; they must be of the same areas"
         )
     (a, b), chances = prior, around / (prior[1] + around)
-    elements.append([events_element(a, float(chance), _NEGLIGIBLE) for chance in chances])
+    elements.append([events_before(a, float(chance), _NEGLIGIBLE) for chance in chances])
     rows = list(zip(*elements, strict=True))
     ends = [_ends(parts, i, a, float(chance), total) for i, chance in enumerate(chances)]
-    free = not any(map(_has_fixed_total, parts))
+    free = not any(_fixed_total(part) for part in parts)
     values, table = _tied_tables(rows, ends, total, free)
     laws, firsts = [], []
     for x, whole in zip(values.T, table.T, strict=True):
@@ -107,7 +98,9 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
         if not 0 <= ahead < laws[0].size:
             raise InvalidInput(f"the outputs have probability zero if there are {total} events")
         laws, firsts, total = [laws[0][ahead : ahead + 1]], [total], None
-    fixed = [_fixed(part, guess) for part in parts if _has_fixed_total(part)]
+    fixed = [
+        _fixed(part, view, guess) for part in parts if (view := _fixed_total(part)) is not None
+    ]
     return Known(
         _areas(parts, len(laws)), laws, np.array(firsts), total, fixed,
         np.full(len(laws), a), b + around,
@@ -179,16 +172,12 @@ def drawn(
     return np.stack(rates), found
 
 
-def _elements(part: Part, guess: float) -> list[Element]:
-    if _has_fixed_total(part):
-        tilt = math.exp(_log_tilt(part, guess))
-        return area_elements(part, tilt=tilt, negligible=_NEGLIGIBLE)
-    if isinstance(part.mechanism, PoissonGammaMechanism):
-        return area_elements(part)
-    if isinstance(part.mechanism, AdditiveNoise):
-        return noisy_elements(part)
-    if is_exact(part.mechanism):
-        return exact_elements(part)
+def _elements(part: Part, guess: float) -> list[Integer]:
+    if (fixed := _fixed_total(part)) is not None:
+        tilt = math.exp(_log_tilt(part, fixed, guess))
+        return fixed.each(part.outputs, tilt, _NEGLIGIBLE)
+    if (view := view_of(part.mechanism, IntegersView)) is not None:
+        return view.each(part.outputs)
     raise InvalidInput(
         f"the release's mechanism {quoted(part.mechanism.name)} doesn't randomise counts of events "
         "by area; a PoissonModel takes Poisson-gamma copies, exact counts, and noise on a vector "
@@ -233,9 +222,7 @@ def _ends(
 
 def total_of(parts: Sequence[Part], n: int | None) -> int | None:
     """The number of events, where the counts are of all of them."""
-    whole = [
-        p for p in parts if isinstance(p.mechanism, PoissonGammaMechanism | PerturbedHistogram)
-    ]
+    whole = [part for part in parts if _is_complete(part)]
     public = agreed_size(whole, None)
     if n is not None and public is not None and n != public:
         raise InvalidInput(
@@ -244,28 +231,30 @@ def total_of(parts: Sequence[Part], n: int | None) -> int | None:
     return n if public is None else public
 
 
-def _has_fixed_total(part: Part) -> bool:
-    mechanism = part.mechanism
-    return isinstance(mechanism, PoissonGammaMechanism) and mechanism.total is not None
+def _fixed_total(part: Part) -> FixedTotalView | None:
+    return view_of(part.mechanism, FixedTotalView)
 
 
-def _log_tilt(part: Part, guess: float) -> float:
+def _is_complete(part: Part) -> bool:
+    """Whether its counts are of all events."""
+    view = view_of(part.mechanism, IntegersView)
+    return _fixed_total(part) is not None if view is None else view.complete
+
+
+def _log_tilt(part: Part, view: FixedTotalView, guess: float) -> float:
     """With which copies of about `guess` events have the fixed total without being held to it."""
     from bayesdp.engines.fixed_total import tilted
 
-    mechanism: Any = part.mechanism
-    z = np.sum(part.outputs, axis=0)[mechanism.possible] + 1.0
-    weights = mechanism.shape + guess * z / z.sum()
-    return float(tilted(weights, mechanism.chance, float(mechanism.total), 0.0))
+    possible = view.chances > 0
+    z = np.sum(part.outputs, axis=0)[possible] + 1.0
+    weights = view.shapes[possible] + guess * z / z.sum()
+    return float(tilted(weights, view.chances[possible], float(view.total), 0.0))
 
 
-def _fixed(part: Part, guess: float) -> Fixed:
+def _fixed(part: Part, view: FixedTotalView, guess: float) -> Fixed:
     """With 0 for a and p where no event can be."""
-    mechanism: Any = part.mechanism
-    shape, chance = np.zeros(len(mechanism.expected)), np.zeros(len(mechanism.expected))
-    shape[mechanism.possible] = mechanism.shape
-    chance[mechanism.possible] = math.exp(_log_tilt(part, guess)) * mechanism.chance
-    return shape, chance, float(mechanism.total), float(len(part.outputs))
+    chances = math.exp(_log_tilt(part, view, guess)) * view.chances
+    return view.shapes, chances, float(view.total), float(len(part.outputs))
 
 
 def _stacked(known: Known) -> tuple[Floats, Floats, Floats, Floats]:

@@ -25,7 +25,6 @@ from scipy import special
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.windows import shared, window, within
-from bayesdp.inference.noisy_cells import range_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
@@ -34,6 +33,7 @@ from bayesdp.mechanisms.families.grid_laws import log_given_cell
 from bayesdp.mechanisms.modips.grid import ModipsGrid
 from bayesdp.mechanisms.modips.sbs import ModipsSBS
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]

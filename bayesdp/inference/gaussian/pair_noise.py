@@ -9,8 +9,8 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.mean import ends_of
 from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.windows import within
-from bayesdp.inference.noisy_cells import range_of
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]

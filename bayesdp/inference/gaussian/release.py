@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
+from bayesdp.core.views import IntegersView, NoiseView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from, noise_from_moments
 from bayesdp.inference.exact_release import checked_value, is_exact
@@ -25,15 +26,12 @@ from bayesdp.inference.gaussian.mean import (
 from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
-from bayesdp.inference.noisy_cells import one_cell
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.modips.grid import ModipsGrid
 from bayesdp.mechanisms.modips.sbs import ModipsSBS
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part, Release
 
@@ -93,7 +91,8 @@ def unlike(mechanism: Any) -> InvalidInput:
 
 def is_noise(mechanism: Any) -> bool:
     """Whether it adds noise to numbers that may be of normal records."""
-    return isinstance(mechanism, AdditiveNoise) and not isinstance(mechanism, PerturbedHistogram)
+    counts = view_of(mechanism, IntegersView)
+    return view_of(mechanism, NoiseView) is not None and not (counts and counts.complete)
 
 
 def is_smooth(mechanism: Any) -> bool:
@@ -168,7 +167,7 @@ def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
             "with sd unknown, a Gaussian model reads two numbers of 2 records or more: mean and "
             "variance, or sum and sum of squares; give the model sd if it is known"
         )
-    return pair_through_noise(part, one_cell(mechanism), size, statistic)
+    return pair_through_noise(part, mechanism.cell, size, statistic)
 
 
 def bounds_of(part: Part) -> tuple[float, float] | None:

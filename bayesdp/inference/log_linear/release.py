@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import NoiseView, view_of
 from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.counts.multinomial_release import is_noise
-from bayesdp.inference.noisy_cells import one_cell, range_of
 from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
+from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 TAKES = (
@@ -83,15 +83,16 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
     mechanism: Any = part.mechanism
     if isinstance(mechanism, NoisyMarginals):
         return _of_marginals(mechanism, part, categories, zeros)
-    if not is_noise(mechanism):
+    noise = view_of(mechanism, NoiseView)
+    if noise is None or not noise.shape:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't add noise to a table's "
             f"counts; a LogLinearModel takes {TAKES}; {instead(mechanism)}. For other synthetic "
             "tables, fit your own estimator to each copy and combine the results by bdp.combine"
         )
-    axes = axes_of(mechanism, categories, mechanism.dimension)
+    axes = axes_of(mechanism, categories, noise.shape[0])
     possible = _check_zeros(zeros, axes)
-    cell = one_cell(mechanism)
+    cell = noise.cell
     kept = np.flatnonzero(possible.ravel())
     observed = np.array(part.outputs, dtype=np.float64).T[kept]
     law = _law_of_cells(cell, observed, largest)

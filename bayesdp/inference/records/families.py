@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import NoiseView, view_of
 from bayesdp.engines.draws import Draws
 from bayesdp.inference.counts.multinomial_response import Responses
 from bayesdp.inference.records import chains as record_chains
 from bayesdp.inference.records.release import law_of
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.release import Part
 
 Parts = Sequence[tuple[Part, record_chains.Sizes]]
@@ -90,12 +90,12 @@ def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> 
     """
     alpha, mechanism, k = np.array(prior), part.mechanism, len(prior)
     concentration = alpha
-    if isinstance(mechanism, AdditiveNoise):
+    if (noise := view_of(mechanism, NoiseView)) is not None:
         cells = np.maximum(np.mean(np.array(part.outputs, dtype=np.float64), axis=0), 0.0)
         n = max(float(np.median([size for size, _ in sizes])), 1.0)
-        noise = mechanism.scale**2 / len(part.outputs)
+        variance = noise.cell.scale**2 / len(part.outputs)
         cells *= n / max(cells.sum(), 1.0)
-        concentration = alpha + cells / (9 * (1 + 2 * k * noise / n))
+        concentration = alpha + cells / (9 * (1 + 2 * k * variance / n))
     return lambda rng: rng.dirichlet(concentration)
 
 

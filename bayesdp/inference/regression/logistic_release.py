@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.core.views import AnswersView, NoiseView, view_of
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.counts.multinomial_release import is_noise
 from bayesdp.inference.log_linear.fit import sizes_of
 from bayesdp.inference.log_linear.release import (
     NoisyTable,
@@ -39,7 +39,6 @@ from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
 from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.release import Part
 
@@ -55,7 +54,6 @@ TAKES = (
     "bdp.PerturbedCoefficients"
 )
 _MOST_TABLED = 20_000_000
-_ALONE = (RandomizedResponse, PerturbedCoefficientsMechanism)
 
 
 def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting:
@@ -70,13 +68,13 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
     mechanisms: list[Any] = [each.mechanism for each in releases]  # which refuses groups
     parts = parts_of(release)[0]
     for mechanism in mechanisms:
-        if len(parts) > 1 and isinstance(mechanism, _ALONE):
+        if len(parts) > 1 and _is_alone(mechanism):
             raise InvalidInput(
                 f"one of the {len(parts)} releases is by {quoted(mechanism.name)}; several at once "
                 "are noisy cells, noisy marginals and Dirichlet-multinomial copies of one table"
             )
     sizes = sizes_of(model, parts)
-    if isinstance(mechanisms[0], RandomizedResponse):
+    if view_of(mechanisms[0], AnswersView) is not None:
         return setting_of_answers(model, mechanisms[0], parts[0], naive)
     if model.data is not None:
         raise InvalidInput(
@@ -96,12 +94,19 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
     return Setting(design, problem, noisy, copies)
 
 
+def _is_alone(mechanism: Any) -> bool:
+    """Whether its release can't be read together with others."""
+    answers = view_of(mechanism, AnswersView)
+    return answers is not None or isinstance(mechanism, PerturbedCoefficientsMechanism)
+
+
 def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integers | None, Sizes]:
     """What one release says of a table; its copies, if they are synthetic; what n may be."""
     mechanism: Any = part.mechanism
     if isinstance(mechanism, DirichletMultinomialMechanism):
         return _of_copies(model, mechanism, part, sizes)
-    if isinstance(mechanism, NoisyMarginals) or is_noise(mechanism):
+    noise = view_of(mechanism, NoiseView)
+    if isinstance(mechanism, NoisyMarginals) or (noise is not None and noise.shape):
         largest = None if sizes is None else max(n for n, _ in sizes)
         return noisy_table(part, model.categories, model.zeros, largest), None, sizes
     raise InvalidInput(

@@ -140,6 +140,8 @@ class CensoredBetaMechanism:
     weights: PublicWeights | str | None = None
 
     name: ClassVar[str] = "censored_beta"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

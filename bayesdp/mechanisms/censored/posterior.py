@@ -104,6 +104,8 @@ class CensoredPosterior:
     """
 
     name: ClassVar[str] = "censored_posterior"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
 
     n: int | None

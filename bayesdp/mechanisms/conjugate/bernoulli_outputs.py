@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate import categorical_outputs as two_categories
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.counts.count import Count, count_view
 from bayesdp.mechanisms.laws import beta_logpdf
 from bayesdp.mechanisms.randomness import generator
 
@@ -118,3 +119,8 @@ def _beta_binomial(release: ConjugateRelease) -> BetaBinomialMechanism:
 
 def _counts(statistic: Count) -> NDArray[np.int64]:
     return np.stack(np.broadcast_arrays(statistic.successes, statistic.failures), axis=-1)
+
+
+def views(release: Any) -> list[View]:
+    """The view of a count of ones."""
+    return [count_view(release)]

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import ProductTable, TableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.category_laws import (
     accumulated,
@@ -24,6 +26,7 @@ from bayesdp.mechanisms.counts.category_laws import (
     mode_weights,
     multinomial_logpmf,
 )
+from bayesdp.mechanisms.counts.category_products import many_draws, one_draw, parameter
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.draws.categories import multinomial_draws
 from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_draws
@@ -204,3 +207,16 @@ LAWS: dict[
     ),
 }
 """Each method's law."""
+
+
+def views(release: Any) -> list[View]:
+    """The view of counts of categories: a product over them where the release's law is one."""
+    k, prior = len(release.prior), np.array(release.prior)
+    laws: dict[str, Any] = {
+        "synthetic_one": partial(one_draw, prior, float(release.synthetic_size)),
+        "synthetic_many": partial(many_draws, prior, release.synthetic_size),
+        "parameter_draw": partial(parameter, prior),
+    }
+    if release.method in laws:
+        return [ProductTable(k, 0, laws[release.method])]
+    return [TableView(k, 0)]

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_plain, is_number
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
@@ -184,3 +185,8 @@ def _normal(rng: np.random.Generator, mean: Floats, sd: float, R: float, bounded
 
 def _scale(release: ConjugateRelease) -> tuple[float, float]:
     return float(release.R or 0), float(release.sigma or 0)
+
+
+def views(release: Any) -> list[View]:
+    """None: a Gaussian model reads the mean by itself."""
+    return []

@@ -48,8 +48,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.core.views import CountView
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.count import Count, check_count
+from bayesdp.mechanisms.counts.count import Count, check_count, count_view
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
@@ -207,6 +208,11 @@ class BetaBinomialMechanism:
         return beta_binomial_logpmf(
             output, self.size, a + statistic.successes, b + statistic.failures
         )
+
+    @property
+    def views(self) -> tuple[CountView, ...]:
+        """The law given a count of ones."""
+        return (count_view(self),)
 
     def pairs(self) -> list[tuple[Count, Count]]:
         """The pairs where the largest ratios are attained, for an audit to try.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import plain
+from bayesdp.core.views import CountView
 from bayesdp.errors import InvalidInput
 
 
@@ -168,3 +169,11 @@ def _is_missing_value(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA has no truth value
         return True
+
+
+def count_view(mechanism: Any) -> CountView:
+    """The view of a mechanism whose statistic is a `Count`."""
+    return CountView(
+        lambda z, x, n: mechanism.logp(z, Count(x, n)),
+        lambda n: mechanism.check_statistic(Count(0, n)),
+    )

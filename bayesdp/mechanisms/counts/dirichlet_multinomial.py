@@ -19,16 +19,19 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.core.views import ProductTable
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
+from bayesdp.mechanisms.counts.category_products import one_draw
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, table
 from bayesdp.mechanisms.counts.dirichlet_multinomial_calibration import calibrated_table
 from bayesdp.mechanisms.counts.dirichlet_multinomial_promise import (
@@ -241,6 +244,12 @@ class DirichletMultinomialMechanism(NumberColumns):
             z[..., support], self.size, self.alpha + counts[..., support]
         )
         return np.where(np.any(z[..., list(self.zeros)] != 0, axis=-1), -np.inf, law)
+
+    @property
+    def views(self) -> tuple[ProductTable, ...]:
+        """The law given counts of categories: given n, a product over them."""
+        law = partial(one_draw, self.alpha, float(self.size))
+        return (ProductTable(self.cells, len(self.zeros), law),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """The two smallest priors' cells exchange a record, the others being elsewhere."""

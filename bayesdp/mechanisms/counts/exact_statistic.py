@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Never
 
 import numpy as np
@@ -29,8 +30,9 @@ from bayesdp.checks import (
     check_one_statistic,
     is_number,
 )
+from bayesdp.core.views import Ends, ExactView, Floats, Integer, Integers, IntegersView, View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.count import Count
+from bayesdp.mechanisms.counts.count import Count, count_view
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee
 
 _LARGEST = 2**63 - 1
@@ -182,6 +184,17 @@ class ExactStatistic:
             same = same.all(axis=-1)
         return np.where(same, 0.0, -np.inf)
 
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The statistic itself; of integers, the law of each."""
+        shape = () if self.dimension is None else (self.dimension,)
+        hidden = 0 if self.threshold is None else self.threshold - 1
+        exact = ExactView(shape, self.whole, hidden)
+        if not self.whole:
+            return (exact,)
+        whole = IntegersView(shape, partial(_integers, hidden))
+        return (exact, whole) if shape else (exact, whole, count_view(self))
+
     def outputs(self) -> None:
         """None: they can't be listed."""
         return
@@ -229,3 +242,35 @@ class ExactStatistic:
         from bayesdp.mechanisms.noise.outputs import rows_of
 
         return [self.check_output(row) for row in rows_of(columns, self.dimension)]
+
+
+def value_of(outputs: Sequence[Any]) -> Any:
+    """The statistic that all copies say.
+
+    Raises
+    ------
+    InvalidInput
+        If they differ.
+    """
+    if any(output != outputs[0] for output in outputs):
+        raise InvalidInput(
+            "copies of an exact statistic differ, so the outputs have probability zero under any "
+            "model; was something else released?"
+        )
+    return outputs[0]
+
+
+def _integers(hidden: int, outputs: Sequence[Any]) -> list[Integer]:
+    """Integers that are known, or for a 0 at most `hidden`."""
+
+    def integer(low: int, high: int) -> Integer:
+        def within(ends: Ends, times: float) -> Ends:
+            return max(ends[0], low), min(ends[1], high)
+
+        def logp(x: Integers) -> Floats:
+            return np.where((x >= low) & (x <= high), 0.0, -np.inf)
+
+        return Integer(within, logp)
+
+    known = np.atleast_1d(value_of(outputs)).tolist()
+    return [integer(z, hidden if z == 0 else z) for z in known]

@@ -68,6 +68,7 @@ class PerturbedHistogram(AdditiveNoise):
     axes: tuple[Axis, ...] | None = None
 
     name: ClassVar[str] = "perturbed_histogram"
+    complete: ClassVar[bool] = True
     norm: ClassVar[str] = "L1"
     law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
     source: ClassVar[str] = (
@@ -99,6 +100,11 @@ class PerturbedHistogram(AdditiveNoise):
     def dimension(self) -> int:
         """The number of cells."""
         return self.cells
+
+    @property
+    def cell(self) -> DiscreteLaplaceMechanism:
+        """The same noise on a single count."""
+        return DiscreteLaplaceMechanism(self.scale, bounds=self.bounds, bounding=self.bounding)
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts; with axes, a structured array that shows their cells too."""

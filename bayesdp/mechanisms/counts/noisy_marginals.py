@@ -80,6 +80,8 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
     zeros: tuple[int, ...] = ()
 
     name: ClassVar[str] = "noisy_marginals"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 

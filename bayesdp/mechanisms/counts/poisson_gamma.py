@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.core.views import FixedTotalView, Integer, IntegersView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
@@ -35,6 +36,7 @@ from bayesdp.mechanisms.counts import poisson_gamma_promise
 from bayesdp.mechanisms.counts.cells import Axis, table
 from bayesdp.mechanisms.counts.dirichlet_multinomial_promise import check_relation
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient
+from bayesdp.mechanisms.counts.poisson_gamma_areas import NO_EVENTS, area_events
 from bayesdp.mechanisms.counts.poisson_gamma_calibration import calibrated_counts
 from bayesdp.mechanisms.counts.poisson_gamma_fields import check_fields, worst_pairs
 from bayesdp.mechanisms.counts.table_fields import (
@@ -49,6 +51,8 @@ from bayesdp.mechanisms.draws.negative_binomial import (
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
+
+_NEGLIGIBLE = 100.0  # below the log of the largest, of an area's events
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,25 @@ class PoissonGammaMechanism(NumberColumns):
             ]
             law = law - np.array(norms).reshape(weights.shape[:-1])
         return np.where(possible, law, -np.inf)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The law of each area's copies given its events; tied together by a fixed total."""
+        if self.total is None:
+            k = len(self.expected)
+            return (IntegersView((k,), self._each, complete=True),)
+        shapes, chances = (np.zeros(len(self.expected)) for _ in range(2))
+        shapes[self.possible], chances[self.possible] = self.shape, self.chance
+        return (FixedTotalView(shapes, chances, self.total, self._each),)
+
+    def _each(
+        self, outputs: Sequence[Any], tilt: float = 1.0, negligible: float = _NEGLIGIBLE
+    ) -> list[Integer]:
+        found, z = [NO_EVENTS] * len(self.expected), np.array(outputs)
+        where = np.flatnonzero(self.possible)
+        for i, shape, chance in zip(where, self.shape, tilt * self.chance, strict=True):
+            found[i] = area_events(z[:, i], float(shape), float(chance), negligible)
+        return found
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """One event in each of the areas that the epsilon is about; or no event, and one."""

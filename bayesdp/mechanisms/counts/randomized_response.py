@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
+from bayesdp.core.views import AnswersView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts import response_matrix
 from bayesdp.mechanisms.public_n import PUBLIC_N
@@ -239,6 +240,11 @@ class RandomizedResponse:
             table = np.log(self.matrix)
         law = table[records, np.where(inside, z, 0).astype(np.int64)]
         return np.asarray(np.where(inside, law, -np.inf).sum(axis=-1))
+
+    @property
+    def views(self) -> tuple[AnswersView, ...]:
+        """Each record's answer, given its category."""
+        return (AnswersView(self.n, self.matrix),)
 
     def pairs(self) -> list[Pair]:
         """One record of either of two categories, the others of category 0, for an audit.

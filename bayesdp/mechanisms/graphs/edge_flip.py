@@ -87,6 +87,8 @@ class EdgeFlipMechanism:
     attributes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "edge_flip"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
     log_concave: ClassVar[bool] = False

@@ -80,6 +80,8 @@ class NoisyDegreesMechanism(AdditiveNoise):
     directed: bool = False
 
     name: ClassVar[str] = "noisy_degrees"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     norm: ClassVar[str] = "L1"
     law: ClassVar[type[LaplaceNoise]] = LaplaceNoise

@@ -97,6 +97,8 @@ class NoisyStatisticsMechanism:
     neighbours: Neighbours = Neighbours.EDGE
 
     name: ClassVar[str] = "noisy_statistics"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     n: ClassVar[None] = None
 

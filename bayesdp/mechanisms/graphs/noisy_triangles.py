@@ -95,6 +95,8 @@ class NoisyTrianglesMechanism:
     nodes: int | None = None
 
     name: ClassVar[str] = "noisy_triangles"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
     log_concave: ClassVar[bool] = False

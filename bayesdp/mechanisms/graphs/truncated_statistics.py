@@ -86,6 +86,8 @@ class TruncatedStatisticsMechanism:
     nodes: int | None = None
 
     name: ClassVar[str] = "truncated_statistics"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.NODE
     log_concave: ClassVar[bool] = False

@@ -49,8 +49,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.core.views import TableView, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
+from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
 from bayesdp.mechanisms.modips import grid_promise as promise
@@ -270,6 +274,15 @@ class ModipsGrid(SymmetricPromise):
         return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))
 
     # What is written down, and what an audit tries.
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The law given a count of ones, or counts of categories, by the family."""
+        if isinstance(self.family, Bernoulli):
+            return (count_view(self),)
+        if self.method == "sdd" and isinstance(self.family, Categorical):
+            return (TableView(self.family.k, 0),)
+        return ()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""

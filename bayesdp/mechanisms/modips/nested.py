@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.count_laws import smoothed
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -145,6 +147,11 @@ class NestedModips:
     @property
     def _tractable(self) -> bool:
         return isinstance(self.sbs.family, Bernoulli) and self.n is not None
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The law given a count of ones; other families' is a mixture of too many kinds."""
+        return (count_view(self),) if isinstance(self.sbs.family, Bernoulli) else ()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""

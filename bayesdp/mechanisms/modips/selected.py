@@ -42,8 +42,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
+from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family, check_families
+from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
     check_records,
@@ -240,6 +243,11 @@ class SelectedModips(SymmetricPromise):
     def split(self, output: Any) -> tuple[int, tuple[Any, ...]]:
         """The position of the chosen family, and the copies as `candidates` release them."""
         return form.split(self, output)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The law given a count of ones; of categories there is none."""
+        return (count_view(self),) if isinstance(self.families[0], Bernoulli) else ()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""

@@ -82,6 +82,8 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     clip: bool = False
 
     name: ClassVar[str] = "modips_sequential"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 

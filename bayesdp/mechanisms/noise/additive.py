@@ -7,20 +7,24 @@ beyond a bound to the bound (boundary-inflated truncation), post-processing that
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.core.views import CountView, IntegersView, NoiseView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.calibration import calibrated
 from bayesdp.mechanisms.noise.fields import check_fields
 from bayesdp.mechanisms.noise.lattice import FURTHEST, lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise.laws import Noise
+from bayesdp.mechanisms.noise.reach import integers
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -57,6 +61,8 @@ class AdditiveNoise:
 
         def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile: ...
 
+    complete: ClassVar[bool] = False
+    """Whether its statistic counts all records, cell by cell."""
     norm: ClassVar[str]
     """The norm of its sensitivity, "L1" or "L2"."""
     law: ClassVar[Any]
@@ -208,6 +214,27 @@ class AdditiveNoise:
         return tuple(found)
 
     # What is drawn, and with what probability.
+
+    @property
+    def cell(self) -> AdditiveNoise:
+        """The same noise on a single number."""
+        if self.dimension is None:
+            return self
+        one: Any = self
+        sensitivity = max(1.0, math.ceil(self.sensitivity))  # on which no law depends
+        made: AdditiveNoise = dataclasses.replace(one, dimension=None, sensitivity=sensitivity)
+        return made
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Noise on a number or a vector, which may be of integers, and a number of ones."""
+        shape = () if self.dimension is None else (self.dimension,)
+        cell = self.cell
+        whole = IntegersView(shape, partial(integers, cell), self.complete)
+        if shape:
+            return NoiseView(shape, cell), whole
+        count = CountView(lambda z, x, n: self.logp(z, x), lambda n: None)
+        return NoiseView(shape, cell), whole, count
 
     def _to_steps(self, statistic: Any) -> Any:
         return to_steps(

@@ -104,6 +104,8 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
     granularity: float = None  # type: ignore[assignment]
 
     name: ClassVar[str] = "noisy_moments"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 

@@ -91,6 +91,8 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
     granularity: float = None  # type: ignore[assignment]
 
     name: ClassVar[str] = "perturbed_coefficients"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""

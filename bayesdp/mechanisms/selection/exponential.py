@@ -75,6 +75,8 @@ class ExponentialMechanism(Selection):
     """
 
     name: ClassVar[str] = "exponential"
+    views: ClassVar[tuple[()]] = ()
+    """No count, table or noise that several models read; see `core.views`."""
     source: ClassVar[str] = (
         "bayesdp.mechanisms.selection.exponential; McSherry and Talwar (2007), Theorem 6"
     )

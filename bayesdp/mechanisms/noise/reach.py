@@ -1,31 +1,22 @@
-"""One number of a noisy vector, and the integers from which its noise reaches what was released."""
+"""The integers from which additive noise reaches what was released."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import Ends, Floats, Integer, Integers
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
-_REACH = {True: 750.0, False: 45.0}  # scales of noise, Laplace or Gaussian: below any float
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
-
-def one_cell(mechanism: Any) -> AdditiveNoise:
-    """The same noise on a single number."""
-    if isinstance(mechanism, PerturbedHistogram):
-        bounds, bounding = mechanism.bounds, mechanism.bounding
-        return DiscreteLaplaceMechanism(mechanism.scale, bounds=bounds, bounding=bounding)
-    sensitivity = max(1.0, math.ceil(mechanism.sensitivity))  # on which no law depends
-    made: AdditiveNoise = dataclasses.replace(mechanism, dimension=None, sensitivity=sensitivity)
-    return made
+_SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise, whose laws end there nearly
 
 
 def range_of(cell: AdditiveNoise) -> tuple[float, float]:
@@ -34,17 +25,10 @@ def range_of(cell: AdditiveNoise) -> tuple[float, float]:
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def possible(cell: AdditiveNoise, within: tuple[int, int]) -> tuple[int, int]:
-    """The integers within two ends that may get such noise."""
-    low, high = range_of(cell) if cell.bounding == "truncated" else (-math.inf, math.inf)
-    return math.ceil(max(within[0], low)), math.floor(min(within[1], high))
-
-
 def reached(
     cell: AdditiveNoise,
     outputs: NDArray[Any],
     within: tuple[float, float],
-    scales: Mapping[bool, float] = _REACH,
     times: float = 1.0,
 ) -> tuple[int, int]:
     """Integers from which noise reaches the outputs; what is at an end, from all beyond it.
@@ -60,17 +44,15 @@ def reached(
     outputs : ndarray, shape (copies,)
     within : tuple of two floats
         Where the integer may be; inf where there is no end.
-    scales : mapping
-        How many scales noise reaches, Laplace's (True) and Gaussian (False).
     times : float
-        How many times as far to look.
+        How many times as far to look as noise reaches; inf for all that may be.
 
     Raises
     ------
     InvalidInput
         If there is no such integer, or no end of them.
     """
-    reach = times * scales[isinstance(cell.noise, LaplaceNoise)] * cell.scale
+    reach = times * _SCALES[isinstance(cell.noise, LaplaceNoise)] * cell.scale
     low, high = range_of(cell)
     first, last = within
     if cell.bounding == "truncated":
@@ -81,12 +63,30 @@ def reached(
     inflated = cell.bounding == "inflated"
     start, end = (min(max(z, first), last) for z in (nearest, furthest))
     if not (inflated and furthest == low):
-        first = max(first, math.ceil(start - reach))
+        first = max(first, start - reach)
     if not (inflated and nearest == high):
-        last = min(last, math.floor(end + reach))
+        last = min(last, end + reach)
     if math.isinf(first) or math.isinf(last):
         raise InvalidInput(
             "an output is at an end of its range, so that the integer behind it may be any beyond "
             "it; take a distribution with a largest and a smallest value, as pm.Binomial.dist"
         )
     return math.ceil(first), math.floor(last)
+
+
+def integers(cell: AdditiveNoise, outputs: Sequence[Any]) -> list[Integer]:
+    """The laws of a noisy number, or of each of a noisy vector, given the integers behind them."""
+    low, high = range_of(cell) if cell.bounding == "truncated" else (-math.inf, math.inf)
+
+    def integer(z: NDArray[Any]) -> Integer:
+        def logp(x: Integers) -> Floats:
+            inside = np.clip(x, low, high)
+            law = cell.logp(z[:, None], inside).sum(axis=0)
+            return np.asarray(np.where(inside == x, law, -np.inf))
+
+        def likely(within: Ends, times: float) -> Ends:
+            return reached(cell, z, within, times)
+
+        return Integer(likely, logp)
+
+    return [integer(column) for column in np.array(outputs).reshape(len(outputs), -1).T]

@@ -1,0 +1,1 @@
+"""The contracts that rooms share: what a mechanism offers, and what a model asks for."""

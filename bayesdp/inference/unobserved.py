@@ -1,0 +1,22 @@
+"""What `bdp.observe` says of a release that it has no law for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayesdp.errors import InvalidInput, quoted
+
+TAKES = (
+    "noise on a number or on each of a vector (LaplaceMechanism, GaussianMechanism and their "
+    "discrete forms, PerturbedHistogram), counts of ones (BetaBinomialMechanism, Bernoulli "
+    "ConjugateRelease, modips copies of bdp.families.Bernoulli), Poisson-gamma copies without a "
+    "fixed total, RandomizedResponse, and modips copies of bdp.families.Gaussian"
+)
+
+
+def unlike(mechanism: Any) -> InvalidInput:
+    """That there is no law of its statistic."""
+    return InvalidInput(
+        f"the release's mechanism {quoted(mechanism.name)} has no law here of a statistic of that "
+        f"kind; bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"
+    )
