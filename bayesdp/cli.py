@@ -20,7 +20,7 @@ from bayesdp import (
 from bayesdp._version import __version__
 from bayesdp.cli_tables import print_table, progress_bar
 from bayesdp.errors import BayesDPError, InvalidInput, quoted
-from bayesdp.evaluation.declarations import MODELS
+from bayesdp.inference.readers import MODELS
 
 app = typer.Typer(
     help="Bayesian inference from, and for, differentially private data.",

@@ -11,7 +11,7 @@ import typer
 from bayesdp import cli_options
 from bayesdp.cli_tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.evaluation.declarations import MODELS
+from bayesdp.inference.readers import MODELS
 
 if TYPE_CHECKING:
     from bayesdp.evaluation.planning.result import Plan

@@ -214,3 +214,22 @@ class AnswersView(View):
     def k(self) -> int:
         """Categories."""
         return len(self.matrix)
+
+
+@dataclass(frozen=True)
+class GraphView(View):
+    """What outputs tell of a hidden graph.
+
+    Attributes
+    ----------
+    evidence : callable
+        Of an output: `bayesdp.networks.evidence.Evidence`; InvalidInput where its law can't be
+        followed.
+    """
+
+    evidence: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class DyadsView(GraphView):
+    """What outputs tell of a hidden graph whose dyads were randomised one by one."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.readers import MODELS
 
 SYNTHESIZERS = {
     "beta_binomial": "beta_binomial.BetaBinomialSynthesizer",
@@ -20,21 +21,6 @@ SYNTHESIZERS = {
     "poisson_gamma": "poisson_gamma.PoissonGammaSynthesizer",
 }
 """Those of tables, by their names."""
-
-MODELS = {
-    "beta_model": "graphs.beta_model.BetaModel",
-    "binomial": "counts.binomial.BinomialModel",
-    "ergm": "graphs.ergm.ErgmModel",
-    "gaussian": "gaussian.model.GaussianModel",
-    "hierarchical_binomial": "counts.hierarchical_binomial.HierarchicalBinomialModel",
-    "hierarchical_gaussian": "gaussian.hierarchical.HierarchicalGaussianModel",
-    "linear_regression": "regression.linear.LinearRegression",
-    "log_linear": "log_linear.model.LogLinearModel",
-    "logistic_regression": "regression.logistic.LogisticRegression",
-    "multinomial": "counts.multinomial.MultinomialModel",
-    "poisson": "counts.poisson.PoissonModel",
-}
-"""By their families."""
 
 
 def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:

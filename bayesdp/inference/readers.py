@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-_COUNT = ("BinomialModel", "HierarchicalBinomialModel")
-_NORMAL = ("GaussianModel", "HierarchicalGaussianModel")
-_TABLE = ("MultinomialModel", "LogLinearModel", "LogisticRegression", "PoissonModel")
-_BY_KIND = {
-    "bernoulli": _COUNT,
-    "gaussian": _NORMAL,
-    "categorical": ("MultinomialModel",),
+MODELS = {
+    "beta_model": "graphs.beta_model.BetaModel",
+    "binomial": "counts.binomial.BinomialModel",
+    "ergm": "graphs.ergm.ErgmModel",
+    "gaussian": "gaussian.model.GaussianModel",
+    "hierarchical_binomial": "counts.hierarchical_binomial.HierarchicalBinomialModel",
+    "hierarchical_gaussian": "gaussian.hierarchical.HierarchicalGaussianModel",
+    "linear_regression": "regression.linear.LinearRegression",
+    "log_linear": "log_linear.model.LogLinearModel",
+    "logistic_regression": "regression.logistic.LogisticRegression",
+    "multinomial": "counts.multinomial.MultinomialModel",
+    "poisson": "counts.poisson.PoissonModel",
 }
-_BY_NAME: dict[str, tuple[str, ...]] = {
-    "beta_binomial": _COUNT,
-    "perturbed_histogram": _TABLE,
-    "noisy_marginals": ("LogLinearModel", "LogisticRegression"),
-    "randomized_response": ("MultinomialModel", "LogisticRegression"),
-    "dirichlet_multinomial": ("MultinomialModel", "LogisticRegression"),
-    "poisson_gamma": ("PoissonModel",),
-    "noisy_moments": ("LinearRegression",),
-    "edge_flip": ("ErgmModel", "BetaModel"),
-    "noisy_statistics": ("ErgmModel",),
-    "noisy_degrees": ("ErgmModel",),
-}
-_ADDITIVE = ("laplace", "discrete_laplace", "gaussian", "discrete_gaussian")
+"""Modules and classes of models, by their families."""
 
 
 def models_of(mechanism: Any) -> tuple[str, ...]:
     """Names of the models that read this mechanism's releases; empty where none does.
 
-    Whether one does may depend on more: a public number of records, say. A user's own model reads
-    more by `bdp.observe` and `bdp.RecordModel`.
+    Each model says it by `reads`. Whether it can may depend on more: a public number of records,
+    say. A user's own model reads more by `bdp.observe` and `bdp.RecordModel`.
     """
-    name = mechanism.name
-    if name == "perturbed_coefficients":
-        return ("LinearRegression" if mechanism.loss == "linear" else "LogisticRegression",)
-    if name in (*_ADDITIVE, "exact_statistic"):
-        table = _TABLE if name in _ADDITIVE else ("MultinomialModel", "PoissonModel")
-        if mechanism.dimension is None:
-            return (*_NORMAL, *_COUNT, "PoissonModel")
-        return (*table, *_NORMAL) if mechanism.dimension == 2 else table
-    family = getattr(mechanism, "family", None)
-    kind = family if isinstance(family, str) else getattr(family, "kind", None)
-    if name == "conjugate" or name.startswith("modips"):
-        return _BY_KIND.get(str(kind), ())
-    return _BY_NAME.get(name, ())
+    found = []
+    for where in MODELS.values():
+        module, name = where.rsplit(".", 1)
+        if getattr(import_module(f"bayesdp.inference.{module}"), name).reads(mechanism):
+            found.append(name)
+    return tuple(found)
 
 
 def instead(mechanism: Any) -> str:

@@ -44,8 +44,6 @@ from bayesdp.privacy.neighbours import Neighbours
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bayesdp.networks.evidence import Evidence
-
 
 AnyGuarantee = Guarantee | DistributionalGuarantee
 
@@ -122,14 +120,6 @@ class Mechanism(Protocol):
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """The copies that `encode` wrote."""
-
-
-@runtime_checkable
-class NetworkMechanism(Protocol):
-    """What a mechanism of graphs has beside: its law, as a chain over hidden graphs reads it."""
-
-    def evidence(self, output: Any) -> Evidence:
-        """What an output says of the graph; InvalidInput where its law can't be followed."""
 
 
 @runtime_checkable

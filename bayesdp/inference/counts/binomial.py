@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from bayesdp.core.views import CountView, view_of
 from bayesdp.engines import exact
 from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
@@ -89,6 +90,11 @@ class BinomialModel:
     weights: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "binomial"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a proportion has a law given this mechanism's releases."""
+        return view_of(mechanism, CountView) is not None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
+from bayesdp.core.views import CountView, view_of
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.pooled_proportions import given_proportions
@@ -76,6 +77,11 @@ class HierarchicalBinomialModel:
     concentration: float = 10.0
 
     family: ClassVar[str] = "hierarchical_binomial"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a group's proportion has a law given this mechanism's releases."""
+        return view_of(mechanism, CountView) is not None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))

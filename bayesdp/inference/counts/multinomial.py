@@ -71,6 +71,11 @@ class MultinomialModel:
 
     family: ClassVar[str] = "multinomial"
 
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a table has a law given this mechanism's releases."""
+        return engines.reads(mechanism)
+
     def __post_init__(self) -> None:
         prior: Any = self.prior
         good = isinstance(prior, Sequence | np.ndarray) and len(prior) >= 2

@@ -29,6 +29,12 @@ _REASONS = {
 }
 
 
+def reads(mechanism: Any) -> bool:
+    """Whether its outputs have a law given counts of categories, or each record's category."""
+    answers = view_of(mechanism, AnswersView)
+    return answers is not None or law.table_of(mechanism) is not None
+
+
 def check_fit(part: Part, k: int) -> None:
     """Raise InvalidInput unless the release is of k categories, in a way there is a law for."""
     if view_of(part.mechanism, AnswersView) is not None:

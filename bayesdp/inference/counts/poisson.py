@@ -75,6 +75,11 @@ class PoissonModel:
 
     family: ClassVar[str] = "poisson"
 
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a vector of events has a law given this mechanism's releases."""
+        return poisson_release.is_of_events(mechanism)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior, law="gamma"))
         if self.expected is not None:

@@ -186,6 +186,12 @@ def _elements(part: Part, guess: float) -> list[Integer]:
     )
 
 
+def is_of_events(mechanism: Any) -> bool:
+    """Whether it randomises whole numbers, each by itself but for a fixed total."""
+    each = view_of(mechanism, IntegersView)
+    return each is not None or view_of(mechanism, FixedTotalView) is not None
+
+
 def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
     """What the model says, or the release; else 1."""
     told = {tuple(e) for part in parts if (e := getattr(part.mechanism, "expected", None))}

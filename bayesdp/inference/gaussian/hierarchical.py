@@ -27,7 +27,13 @@ from bayesdp.inference.gaussian.pooled_release import (
     check_groups,
     seen_groups,
 )
-from bayesdp.inference.gaussian.release import checked_prior, naive_mean, noises_of, share_outside
+from bayesdp.inference.gaussian.release import (
+    checked_prior,
+    is_of_normal,
+    naive_mean,
+    noises_of,
+    share_outside,
+)
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -85,6 +91,11 @@ class HierarchicalGaussianModel:
     n: int | None = None
 
     family: ClassVar[str] = "hierarchical_gaussian"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a group's mean has a law given this mechanism's releases."""
+        return is_of_normal(mechanism)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", checked_prior(self.prior, ("m0", "s0")))

@@ -34,6 +34,7 @@ from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean, posterior
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair, posterior_of_pair
 from bayesdp.inference.gaussian.release import (
     checked_prior,
+    is_of_normal,
     naive_mean,
     naive_pair,
     noises_of,
@@ -94,6 +95,11 @@ class GaussianModel:
     n: int | None = None
 
     family: ClassVar[str] = "gaussian"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a normal mean has a law given this mechanism's releases."""
+        return is_of_normal(mechanism)
 
     def __post_init__(self) -> None:
         if self.sd is not None:

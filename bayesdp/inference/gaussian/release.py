@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
-from bayesdp.core.views import IntegersView, NoiseView, view_of
+from bayesdp.core.views import ExactView, IntegersView, NoiseView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from, noise_from_moments
 from bayesdp.inference.exact_release import checked_value, is_exact
@@ -93,6 +93,17 @@ def is_noise(mechanism: Any) -> bool:
     """Whether it adds noise to numbers that may be of normal records."""
     counts = view_of(mechanism, IntegersView)
     return view_of(mechanism, NoiseView) is not None and not (counts and counts.complete)
+
+
+def is_of_normal(mechanism: Any) -> bool:
+    """Whether its outputs have a law given one mean, or a mean and a variance."""
+    exact, noise = view_of(mechanism, ExactView), view_of(mechanism, NoiseView)
+    if exact is not None:
+        return exact.shape in ((), (2,))
+    if noise is not None:
+        return is_noise(mechanism) and noise.shape in ((), (2,))
+    drawn = isinstance(mechanism, ModipsSBS | ModipsGrid) and isinstance(mechanism.family, Gaussian)
+    return drawn or is_conjugate(mechanism)
 
 
 def is_smooth(mechanism: Any) -> bool:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import DyadsView, view_of
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
@@ -64,6 +65,11 @@ class BetaModel:
     prior: Normal = field(default_factory=lambda: Normal(0.0, 2.0))
 
     family: ClassVar[str] = "beta_model"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a hidden graph's degrees has a law given this mechanism's releases."""
+        return view_of(mechanism, DyadsView) is not None
 
     def __post_init__(self) -> None:
         one = isinstance(self.prior, Normal) and np.ndim(self.prior.mean) == np.ndim(self.prior.sd)

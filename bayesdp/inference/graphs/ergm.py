@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_seed
+from bayesdp.core.views import GraphView, view_of
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.graphs import ergm_dyads
@@ -81,6 +82,11 @@ class ErgmModel:
     constraint: Constraint = "max_degree"
 
     family: ClassVar[str] = "ergm"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a hidden graph has a law given this mechanism's releases."""
+        return view_of(mechanism, GraphView) is not None
 
     def __post_init__(self) -> None:
         parse(self.formula)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bayesdp.core.views import GraphView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
-from bayesdp.mechanisms.base import NetworkMechanism
 from bayesdp.networks.evidence import Evidence, together
 from bayesdp.networks.network import Network
 from bayesdp.release import Release
@@ -19,12 +19,12 @@ def evidence_in(release: Release) -> Evidence:
         If the release has groups, or isn't of a graph whose law can be followed.
     """
     mechanism = release.mechanism
-    if not isinstance(mechanism, NetworkMechanism):
+    if (view := view_of(mechanism, GraphView)) is None:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise a graph, so a "
             f"model of graphs has no law for it; {instead(mechanism)}"
         )
-    return together([mechanism.evidence(output) for output in release.outputs])
+    return together([view.evidence(output) for output in release.outputs])
 
 
 def graphs_in(release: Release) -> list[Network]:

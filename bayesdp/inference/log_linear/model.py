@@ -26,6 +26,7 @@ from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.formula import terms_of
+from bayesdp.inference.log_linear.release import is_of_table
 from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
 from bayesdp.release import Release
@@ -89,6 +90,11 @@ class LogLinearModel:
     zeros: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "log_linear"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a table has a law given this mechanism's releases."""
+        return is_of_table(mechanism)
 
     def __post_init__(self) -> None:
         plain(self)

@@ -62,6 +62,12 @@ class NoisyTable:
     independent: bool
 
 
+def is_of_table(mechanism: Any) -> bool:
+    """Whether it adds noise to a table's cells, or to its marginals."""
+    noise = view_of(mechanism, NoiseView)
+    return isinstance(mechanism, NoisyMarginals) or (noise is not None and noise.shape != ())
+
+
 def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) -> NoisyTable:
     """Read a release.
 

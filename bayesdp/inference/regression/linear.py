@@ -37,7 +37,7 @@ from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.chain import sample_moments
 from bayesdp.inference.regression.linear_read import Read, known_moments
-from bayesdp.inference.regression.linear_release import read
+from bayesdp.inference.regression.linear_release import is_of_moments, read
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -98,6 +98,11 @@ class LinearRegression:
     n: range | None = None
 
     family: ClassVar[str] = "linear_regression"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a linear regression has a law given this mechanism's releases."""
+        return is_of_moments(mechanism)
 
     def __post_init__(self) -> None:
         if not isinstance(self.response, str) or not self.response:

@@ -85,6 +85,13 @@ def read(
     return Read(hidden, checked, (INTERCEPT, *chosen[:-1]), ends, constant)
 
 
+def is_of_moments(mechanism: Any) -> bool:
+    """Whether it randomises a regression's moments, or its coefficients."""
+    if is_of_coefficients(mechanism):
+        return bool(mechanism.loss == "linear")
+    return isinstance(mechanism, NoisyMomentsMechanism)
+
+
 def _check_mechanism(mechanism: Any) -> NoisyMomentsMechanism:
     if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Family):
         raise InvalidInput(

@@ -28,7 +28,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
-from bayesdp.inference.regression.logistic_release import setting_of
+from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, releases_of
 from bayesdp.inference.sizes import sizes_of_prior
@@ -106,6 +106,11 @@ class LogisticRegression:
     data: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "logistic_regression"
+
+    @staticmethod
+    def reads(mechanism: Any) -> bool:
+        """Whether a logistic regression has a law given this mechanism's releases."""
+        return is_of_binary(mechanism)
 
     def __post_init__(self) -> None:
         plain(self)

@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.core.views import AnswersView, NoiseView, view_of
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.fit import sizes_of
 from bayesdp.inference.log_linear.release import (
     NoisyTable,
     axes_of,
     closed,
+    is_of_table,
     noisy_table,
     released_of,
 )
@@ -38,7 +39,6 @@ from bayesdp.inference.regression.logistic_problem import Setting, paired, probl
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
 from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.release import Part
 
@@ -54,6 +54,14 @@ TAKES = (
     "bdp.PerturbedCoefficients"
 )
 _MOST_TABLED = 20_000_000
+
+
+def is_of_binary(mechanism: Any) -> bool:
+    """Whether it randomises a table, records' answers, or a logistic regression's coefficients."""
+    if isinstance(mechanism, PerturbedCoefficientsMechanism):
+        return mechanism.loss == "logistic"
+    answers, copies = view_of(mechanism, AnswersView), DirichletMultinomialMechanism
+    return answers is not None or is_of_table(mechanism) or isinstance(mechanism, copies)
 
 
 def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting:
@@ -105,8 +113,7 @@ def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integer
     mechanism: Any = part.mechanism
     if isinstance(mechanism, DirichletMultinomialMechanism):
         return _of_copies(model, mechanism, part, sizes)
-    noise = view_of(mechanism, NoiseView)
-    if isinstance(mechanism, NoisyMarginals) or (noise is not None and noise.shape):
+    if is_of_table(mechanism):
         largest = None if sizes is None else max(n for n, _ in sizes)
         return noisy_table(part, model.categories, model.zeros, largest), None, sizes
     raise InvalidInput(

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag
+from bayesdp.core.views import DyadsView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs import edge_flip_promise as promise
 from bayesdp.mechanisms.graphs.edge_flip_draws import released_ties
@@ -87,8 +88,6 @@ class EdgeFlipMechanism:
     attributes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "edge_flip"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
     log_concave: ClassVar[bool] = False
@@ -206,6 +205,11 @@ class EdgeFlipMechanism:
                 known[key] = law(self._numbers(z), self._numbers(x))
             found[k] = known[key]
         return found.reshape(outputs.shape)
+
+    @property
+    def views(self) -> tuple[DyadsView, ...]:
+        """The law given the hidden graph."""
+        return (DyadsView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
         """The law of a released graph, as log-odds of the hidden graph's dyads."""

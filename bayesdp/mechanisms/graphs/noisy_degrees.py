@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -80,8 +81,6 @@ class NoisyDegreesMechanism(AdditiveNoise):
     directed: bool = False
 
     name: ClassVar[str] = "noisy_degrees"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     norm: ClassVar[str] = "L1"
     law: ClassVar[type[LaplaceNoise]] = LaplaceNoise
@@ -209,6 +208,11 @@ class NoisyDegreesMechanism(AdditiveNoise):
         for name, column in zip(names, np.reshape(output, (len(names), -1)), strict=True):
             table[name] = column
         return table
+
+    @property
+    def views(self) -> tuple[GraphView, ...]:
+        """The law given the hidden graph."""
+        return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
         """What the output says of the network, for a sampler: its degrees, seen with noise."""

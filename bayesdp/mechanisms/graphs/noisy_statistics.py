@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.views import GraphView
 from bayesdp.mechanisms.graphs import statistics_outputs
 from bayesdp.mechanisms.graphs import statistics_promise as promise
 from bayesdp.mechanisms.graphs.statistics_fields import check_fields
@@ -97,8 +98,6 @@ class NoisyStatisticsMechanism:
     neighbours: Neighbours = Neighbours.EDGE
 
     name: ClassVar[str] = "noisy_statistics"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     n: ClassVar[None] = None
 
@@ -218,6 +217,11 @@ class NoisyStatisticsMechanism:
         moved = np.where(possible, y, 0).astype(np.int64) - centre
         law = [noise.log_pmf(moved[..., t]) for t, noise in enumerate(self.noises)]
         return np.asarray(np.where(np.all(possible, axis=-1), np.sum(law, axis=0), -np.inf))
+
+    @property
+    def views(self) -> tuple[GraphView, ...]:
+        """The law given the hidden graph."""
+        return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
         """What a copy says of the hidden graph, as a chain follows it, and its bound on degrees."""

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
+from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.graphs.network_columns import known_nodes
@@ -95,8 +96,6 @@ class NoisyTrianglesMechanism:
     nodes: int | None = None
 
     name: ClassVar[str] = "noisy_triangles"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
     log_concave: ClassVar[bool] = False
@@ -230,6 +229,11 @@ class NoisyTrianglesMechanism:
         for end, further in ((-FURTHEST, -k), (FURTHEST, k)):
             law = np.where(z == end, cauchy_log_upper(further, scale), law)
         return np.asarray(np.where(possible, law, -np.inf))
+
+    @property
+    def views(self) -> tuple[GraphView, ...]:
+        """The law given the hidden graph."""
+        return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
         """What a copy says of the hidden graph: the law, with the noise's width of each graph.

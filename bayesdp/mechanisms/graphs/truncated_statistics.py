@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import order_of_copies
 from bayesdp.mechanisms.graphs.degree_truncation import (
@@ -86,8 +87,6 @@ class TruncatedStatisticsMechanism:
     nodes: int | None = None
 
     name: ClassVar[str] = "truncated_statistics"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.NODE
     log_concave: ClassVar[bool] = False
@@ -216,6 +215,11 @@ class TruncatedStatisticsMechanism:
         values = np.stack([self.exact(graph) for graph in graphs])[slice(None) if several else 0]
         laws = [noise.logp(z[..., k], values[..., k]) for k, noise in enumerate(self.noises)]
         return np.asarray(sum(laws))
+
+    @property
+    def views(self) -> tuple[GraphView, ...]:
+        """The law given the hidden graph."""
+        return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
         """What a copy says of the hidden graph, whose nodes, if known, are in label order."""

@@ -64,6 +64,11 @@ RELEASES = {
         None,
     ),
     "histogram": (bdp.PerturbedHistogram(1.3, 3), [(5, 0, 6), (3, 2, 9)], range(8, 15)),
+    "events by area": (
+        bdp.PoissonGammaMechanism(None, (3.0, 2.0, 6.0), 2.0, None),
+        [(4, 0, 5), (2, 3, 4)],
+        range(9, 13),
+    ),
     "sdd": (around_a_cell(), [(4, 0, 5), (2, 3, 4)], None),
     "modips, n unknown": (modips(public=False), [(4, 0, 5), (2, 3, 4)], range(9, 13)),
 }
