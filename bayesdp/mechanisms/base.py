@@ -1,4 +1,4 @@
-"""What every mechanism offers, and the registry that finds one by its name."""
+"""Contract of mechanisms, and the registry that finds one by its name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ AnyGuarantee = Guarantee | DistributionalGuarantee
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """How a release is randomised: its sampler, its guarantee and its exact law.
+    """Protocol of a mechanism, which randomises a release: its sampler, guarantee and law.
 
     A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
@@ -86,7 +86,7 @@ class Mechanism(Protocol):
         """
 
     def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> AnyGuarantee:
-        """What holds when one record is removed, if that costs less than adding one."""
+        """Guarantee for the removal of a record, if that costs less than an addition."""
 
     def check_statistic(self, statistic: Any) -> Any:
         """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
@@ -121,10 +121,10 @@ class Mechanism(Protocol):
 
 @runtime_checkable
 class NetworkMechanism(Protocol):
-    """What a mechanism of graphs has beside: its law, as a chain over hidden graphs reads it."""
+    """Protocol of a mechanism of graphs: its law, as a chain over hidden graphs reads it."""
 
     def evidence(self, output: Any) -> Evidence:
-        """What an output says of the graph; InvalidInput where its law can't be followed."""
+        """Return an output's evidence on the graph; InvalidInput if its law can't be followed."""
 
 
 @runtime_checkable
@@ -136,7 +136,7 @@ class Declared(Protocol):
 
 
 def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0) -> Guarantee:
-    """What releases from disjoint groups promise together at `delta`, `copies` from each.
+    """Return the joint guarantee of releases from disjoint groups at `delta`, `copies` each.
 
     Where a record is added or removed, it is in one group: parallel composition. Where one is
     replaced and the groups' sizes are public, its group is public too and stays: parallel again.
