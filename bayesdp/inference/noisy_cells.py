@@ -1,4 +1,4 @@
-"""One number of a noisy vector, and the integers from which its noise reaches what was released."""
+"""Single numbers of a noisy vector, and the integers from which noise reaches the outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REACH = {True: 750.0, False: 45.0}  # scales of noise, Laplace or Gaussian: bel
 
 
 def one_cell(mechanism: Any) -> AdditiveNoise:
-    """The same noise on a single number."""
+    """Make the mechanism's noise that of a single number."""
     if isinstance(mechanism, PerturbedHistogram):
         bounds, bounding = mechanism.bounds, mechanism.bounding
         return DiscreteLaplaceMechanism(mechanism.scale, bounds=bounds, bounding=bounding)
@@ -29,13 +29,13 @@ def one_cell(mechanism: Any) -> AdditiveNoise:
 
 
 def range_of(cell: AdditiveNoise) -> tuple[float, float]:
-    """The ends of a number's range, in its own unit; inf where there is none."""
+    """Ends of a number's range, in its own unit; inf where there is none."""
     low, high = (None if end is None else end * cell.step for end in cell.ends)
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def possible(cell: AdditiveNoise, within: tuple[int, int]) -> tuple[int, int]:
-    """The integers within two ends that may get such noise."""
+    """Integers within two ends that may get such noise."""
     low, high = range_of(cell) if cell.bounding == "truncated" else (-math.inf, math.inf)
     return math.ceil(max(within[0], low)), math.floor(min(within[1], high))
 

@@ -1,4 +1,4 @@
-"""What a release says of one integer each: its law, and from where outputs can be reached."""
+"""Likelihoods of single integers given a release, and the ranges that outputs can come from."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NEGLIGIBLE = 100.0  # below the log of the largest, of events by area
 
 @dataclass(frozen=True)
 class Element:
-    """One integer.
+    """Likelihood of one integer given a release, with the range that outputs can come from.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ _NO_EVENTS = Element(lambda ends, times: (0, 0), lambda x: np.where(x == 0, 0.0,
 
 
 def noisy_elements(part: Part) -> list[Element]:
-    """Of each number that got noise."""
+    """Make the element of each number that got noise."""
     mechanism: Any = part.mechanism
     cell = one_cell(mechanism) if mechanism.dimension is not None else mechanism
     outputs = np.array(part.outputs)
@@ -72,7 +72,7 @@ def noisy_elements(part: Part) -> list[Element]:
 
 
 def exact_elements(part: Part) -> list[Element]:
-    """Of an exact statistic's integers."""
+    """Make the element of each integer of an exact statistic."""
     if not part.mechanism.whole:  # type: ignore[attr-defined]
         raise unlike(part.mechanism)
 
@@ -88,7 +88,7 @@ def exact_elements(part: Part) -> list[Element]:
 def area_elements(
     part: Part, *, tilt: float = 1.0, negligible: float = _NEGLIGIBLE
 ) -> list[Element]:
-    """Of events by area, whose copies are negative binomial given them, but for a fixed total.
+    """Make the element of each area's events, negative binomial given them, but for a fixed total.
 
     With a fixed total the law doesn't change if all chances are multiplied by `tilt`; counts are
     looked for down to `negligible` below the log of the likeliest.
@@ -102,7 +102,7 @@ def area_elements(
 
 
 def _area(z: NDArray[Any], shape: float, chance: float, negligible: float) -> Element:
-    """One area's; log-concave in its events, which is how far they are looked for."""
+    """Make one area's element; log-concave in its events, which is how far they are looked for."""
 
     def logp(x: Integers) -> Floats:
         return np.asarray(log_negative_binomial(z[:, None], shape + x, chance).sum(axis=0))
@@ -120,7 +120,7 @@ def _area(z: NDArray[Any], shape: float, chance: float, negligible: float) -> El
 
 
 def events_element(shape: float, chance: float, negligible: float) -> Element:
-    """What is known of an area's events before any release: a negative binomial law, or none."""
+    """Make the element of an area's events before any release: negative binomial, or none."""
     if chance == 0:
         return _NO_EVENTS
 
@@ -138,7 +138,7 @@ def events_element(shape: float, chance: float, negligible: float) -> Element:
 
 
 def unlike(mechanism: Any) -> InvalidInput:
-    """That there is no law of its statistic."""
+    """The error for a mechanism without a law of such a statistic."""
     return InvalidInput(
         f"the release's mechanism {quoted(mechanism.name)} has no law here of a statistic of that "
         f"kind; bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"

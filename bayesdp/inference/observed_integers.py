@@ -1,4 +1,4 @@
-"""What a release says of integers: their laws in tables, and sums over them in a PyMC model."""
+"""Likelihoods of integers given a release: their tables, and sums over them in a PyMC model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEGLIGIBLE = 60.0  # below the log of the largest
 
 
 def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> Any:
-    """log p(outputs | theta) as a PyTensor expression, the integers summed out.
+    """Log p(outputs | theta) as a PyTensor expression, the integers summed out.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
 
 
 def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
-    """log p(outputs | x) of integers x that are variables of the model."""
+    """Log p(outputs | x) of integers x that are variables of the model."""
     import pytensor.tensor as pt
 
     elements, shape = _elements(parts, n, alike=False)
@@ -91,12 +91,12 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
 
 
 def shape_of(parts: Sequence[Part], own: tuple[int, ...]) -> tuple[int, ...]:
-    """The statistic's, of one group's own: groups first."""
+    """Shape of the statistic, of one group's own: groups first."""
     return own if parts[0].group is None else (len(parts), *own)
 
 
 def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
-    """That the statistic isn't of the shape of what was randomised."""
+    """The error for a statistic that isn't of the shape of what was randomised."""
     return InvalidInput(
         f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
     )
@@ -105,7 +105,7 @@ def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
 def _elements(
     parts: Sequence[Part], n: int | None, *, alike: bool
 ) -> tuple[list[Element], tuple[int, ...]]:
-    """Of a release, in the order of the flattened statistic, and its shape."""
+    """Make a release's elements, in the order of the flattened statistic, and its shape."""
     mechanism: Any = parts[0].mechanism
     if isinstance(mechanism, RandomizedResponse):
         if len(parts) > 1 or parts[0].group is not None:
@@ -159,7 +159,7 @@ def _count(part: Part, n: int | None) -> Element:
 
 
 def _answers(part: Part, *, alike: bool) -> list[Element]:
-    """Of each record; where their categories have one law, of each different answer."""
+    """Make each record's element; where their categories have one law, each different answer's."""
     mechanism: Any = part.mechanism
     answers, counts = np.array(part.outputs).T, np.ones(mechanism.n, dtype=np.int64)
     if alike:
@@ -178,7 +178,7 @@ def _answers(part: Part, *, alike: bool) -> list[Element]:
 
 
 def widest(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Integers, Floats]:
-    """The integers and laws of `tabled`, as many of them as are cheap.
+    """Tabulate the integers and laws of `tabled`, as many of them as are cheap.
 
     There the rest of the model isn't known, and may make likely what noise hardly reaches.
     """
@@ -192,7 +192,7 @@ def widest(rows: Sequence[Sequence[Element]], ends: Sequence[Ends]) -> tuple[Int
 def tabled(
     rows: Sequence[Sequence[Element]], ends: Sequence[Ends], times: float = 1.0
 ) -> tuple[Integers, Floats]:
-    """Integers that matter and the log of their laws, a column each; -inf below the last ones.
+    """Tabulate integers that matter and their log laws, a column each; -inf below the last ones.
 
     Each column goes on until what is beyond it, within its ends, is negligible beside its largest.
     """
@@ -219,14 +219,14 @@ def tabled(
 
 
 def _window(row: Sequence[Element], within: Ends, times: float) -> tuple[int, int]:
-    """What the elements' windows share, or what lies between them."""
+    """Intersect the elements' windows, or return what lies between them."""
     each = [element.reached(within, times) for element in row]
     first, last = int(max(e[0] for e in each)), int(min(e[1] for e in each))
     return min(first, last), max(first, last)
 
 
 def _ends_well(row: Sequence[Element], x: Integers, law: Floats, within: Ends) -> bool:
-    """Whether what is beyond the integers looked at, within two ends, is negligible."""
+    """Check that what is beyond the integers looked at, within two ends, is negligible."""
     beyond = np.array([x[0] - 1, x[-1] + 1])
     inside = (beyond >= within[0]) & (beyond <= within[1])
     there = np.asarray(sum(element.logp(np.clip(beyond, *within)) for element in row))

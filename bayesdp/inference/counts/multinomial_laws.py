@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 def one_draw(
     mechanism: Any, z: NDArray[Any], i: int, x: NDArray[np.int64], n: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """Dirichlet-multinomial copies; the constant is one for each of the sizes n."""
+    """Law of Dirichlet-multinomial copies; the constant is one for each of the sizes n."""
     if isinstance(mechanism, DirichletMultinomialMechanism):
         prior, size = mechanism.alpha, float(mechanism.size)
     else:

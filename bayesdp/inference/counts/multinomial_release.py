@@ -1,4 +1,4 @@
-r"""What a multinomial model reads from a release: the law of the outputs, category by category.
+r"""Releases as a multinomial model reads them: the law of the outputs, category by category.
 
 With theta ~ Dirichlet(alpha) summed out, the latent counts x of n records have
 
@@ -55,7 +55,7 @@ _BLOCK = 1 << 20  # numbers in a temporary array
 
 @dataclass(frozen=True)
 class Mixed:
-    """A product over the categories given one point of each copy's own mixture.
+    """Product over the categories given one point of each copy's own mixture.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Mixed:
     log_scale: float
 
     def log_joint(self, counts: NDArray[np.int64]) -> Floats:
-        """log Pr[z, x] of counts, shape (vectors, k)."""
+        """Log Pr[z, x] of counts, shape (vectors, k)."""
         found = self.base.log_probability(counts) + self.base.log_evidence + self.log_scale
         for table in self.tables:
             step = max(1, _BLOCK // table.shape[2])
@@ -83,28 +83,28 @@ class Mixed:
 
 
 def is_conjugate(mechanism: Any) -> bool:
-    """Whether it is a conjugate release of categorical records."""
+    """Return True for a conjugate release of categorical records."""
     return isinstance(mechanism, ConjugateRelease) and mechanism.family == "categorical"
 
 
 def is_copied(mechanism: Any) -> bool:
-    """Whether it makes Dirichlet-multinomial copies of a table."""
+    """Return True for a mechanism of Dirichlet-multinomial copies of a table."""
     return isinstance(mechanism, DirichletMultinomialMechanism)
 
 
 def is_modips(mechanism: Any) -> bool:
-    """Whether it makes modips copies of categorical records."""
+    """Return True for a mechanism of modips copies of categorical records."""
     return isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Categorical)
 
 
 def is_grid(mechanism: Any) -> bool:
-    """Whether it makes copies of categorical records around a cell of a grid, of known law."""
+    """Return True for copies of categorical records around a cell of a grid, of known law."""
     grid = isinstance(mechanism, ModipsGrid) and mechanism.method == "sdd"
     return grid and isinstance(mechanism.family, Categorical)
 
 
 def is_noise(mechanism: Any) -> bool:
-    """Whether it adds noise to every cell of a vector."""
+    """Return True for a mechanism that adds noise to every cell of a vector."""
     return isinstance(mechanism, AdditiveNoise) and mechanism.dimension is not None
 
 
@@ -141,7 +141,7 @@ def check_categories(mechanism: Any, k: int) -> None:
 def factored(
     parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes, *, whole: bool = False
 ) -> Factored | None:
-    """The latent counts' posterior where it is a product given their sum, else None.
+    """Make the latent counts' posterior where it is a product given their sum, else None.
 
     With `whole` over all counts, else over those that noise reaches the outputs from, as far as it
     takes for the rest to be negligible.
@@ -164,7 +164,7 @@ def _tables(
     sizes: Sizes,
     windows: Sequence[tuple[int, int]],
 ) -> tuple[list[int], list[Floats], NDArray[np.int64], Floats]:
-    """The factors of the posterior within windows of each category."""
+    """Tabulate the factors of the posterior within windows of each category."""
     _check_cells(sum(last - first + 1 for first, last in windows))
     each, tables, log_sizes = prior_of(alpha, sizes, windows)
     for part in parts:
@@ -187,13 +187,13 @@ def _tables(
 
 
 def _is_product(mechanism: Any) -> bool:
-    """Whether its law is a product over the categories."""
+    """Return True if the mechanism's law is a product over the categories."""
     drawn = is_conjugate(mechanism) and mechanism.method in CONJUGATE
     return is_noise(mechanism) or is_copied(mechanism) or is_exact(mechanism) or drawn
 
 
 def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
-    """Whether there is noise on every cell, and more counts than can be looked at one by one."""
+    """Return True if all cells have noise, and too many counts are possible to enumerate."""
     if not all(is_noise(part.mechanism) for part in parts):
         return False
     windows = _windows(parts, k, sizes[-1][0])
@@ -201,7 +201,7 @@ def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
 
 
 def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
-    """The counts of each category that all releases' outputs can come from."""
+    """Find the counts of each category that all releases' outputs can come from."""
     found = [(0, n)] * k
     for part in parts:
         if is_noise(part.mechanism):
@@ -219,7 +219,7 @@ def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[
 
 
 def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
-    """The latent counts' posterior from modips copies, and from other releases of them."""
+    """Make the latent counts' posterior from modips copies, and from other releases of them."""
     n = sizes[-1][0]
     seen: list[Any] = [part for part in parts if is_modips(part.mechanism)]
     copies = [(z, part.mechanism) for part in seen for z in part.outputs]
@@ -244,7 +244,7 @@ def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
 
 
 def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Listed | None:
-    """The same by listing all vectors of counts, of any mechanism; None where they are many."""
+    """List all vectors of counts with their posterior, of any mechanism; None if too many."""
     k = len(alpha)
     if sum(math.comb(n + k - 1, k - 1) for n, _ in sizes) > _MOST_LISTED:
         return None
@@ -266,7 +266,7 @@ def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Liste
 def prior_of(
     alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, int]]
 ) -> tuple[NDArray[np.int64], list[Floats], Floats]:
-    """The sizes, and the prior of the counts within windows of each category and of the sizes."""
+    """Prior of the counts within windows, and of the sizes; with the sizes themselves."""
     n = np.array([size for size, _ in sizes])
     against = float(max(np.median(n), 1.0))
 
@@ -288,7 +288,7 @@ def _check_cells(cells: int) -> None:
 
 
 def _least_rare(output: Any, mechanism: Any, n: int) -> float:
-    """-log of a bound from below of the law where it is likely."""
+    """Bound -log of the law from above where it is likely."""
     z = np.array(output)
     counts = np.rint(z * (n / max(z.sum(), 1))).astype(np.int64)
     alpha = np.asarray(mechanism.family.prior) + counts

@@ -157,7 +157,7 @@ class PoissonModel:
         return self._fitted(known, release, chosen, reason, options, noises)
 
     def log_evidence(self, release: Releases) -> float:
-        """log of the outputs' probability under the model; summed over groups.
+        """Compute the log of the outputs' probability under the model; summed over groups.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class PoissonModel:
         warmup: int = 500,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes the copies for real data, pooled; shaped as `fit`'s.
+        """Draw from the posterior that takes the copies for real data, pooled; shaped as `fit`'s.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class PoissonModel:
         return self._fitted(known, release, "exact", reason, options)
 
     def read(self, release: Releases) -> list[Known]:
-        """What each group's counts may be, checked.
+        """Read what each group's counts may be, checked.
 
         Raises
         ------

@@ -113,7 +113,7 @@ class GaussianModel:
             keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def posterior(self, release: Releases) -> Posterior:
-        """The exact posterior of mu, or of mu and sigma.
+        """Compute the exact posterior of mu, or of mu and sigma.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class GaussianModel:
         return self._posteriors(release)[0].mixture
 
     def log_evidence(self, release: Releases) -> float:
-        """log of the outputs' probability, or density, under the model; summed over groups.
+        """Compute the log of the outputs' probability, or density, under the model.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class GaussianModel:
         return sum(each.log_evidence for each in self._posteriors(release))
 
     def naive_posterior(self, release: Release) -> Posterior:
-        """The posterior that takes the copies, pooled, for real data, or noisy numbers for true.
+        """Compute the posterior that takes pooled copies for real data, or noisy numbers for true.
 
         Wrong, and shown beside the right one, as what one gets by analysing what was released.
         """
@@ -177,7 +177,7 @@ class GaussianModel:
         return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model, with what lies between it and the release as latent variables.
+        """Build the model as a pm.Model, with all between it and the release as latent variables.
 
         Raises
         ------

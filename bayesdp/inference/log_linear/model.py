@@ -197,7 +197,7 @@ class LogLinearModel:
         seed: int | None = None,
         cells: bool | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes noisy cells for real counts, for comparison; shaped as `fit`'s.
+        """Draw from the posterior that takes noisy cells for real counts; shaped as `fit`'s.
 
         The average over copies, rounded, is taken for the true table, and its sum for n.
 
@@ -220,7 +220,7 @@ class LogLinearModel:
     def marginal(
         self, idata: az.InferenceData, release: Release, columns: Sequence[str]
     ) -> xr.DataArray:
-        """The posterior of a marginal's probabilities; an odds ratio is a ratio of its products.
+        """Compute the posterior of a marginal's probabilities, from which odds ratios follow.
 
         Parameters
         ----------

@@ -127,7 +127,7 @@ class LinearRegression:
             keep(self, predictors_prior=check_predictors_prior(given, self._count(given, 0)))
 
     def _count(self, prior: Any, more: int) -> int:
-        """Predictors: as listed, or else as a prior has numbers for each."""
+        """Number of predictors: as listed, or else as a prior has numbers for each."""
         if self.predictors is not None:
             return len(self.predictors)
         each = prior if isinstance(prior, Sequence) else ()
@@ -229,7 +229,7 @@ class LinearRegression:
         return self._result(drawn, release, given, "naive: takes the noisy moments for true")
 
     def read(self, release: Releases) -> Read:
-        """What the model reads of a release, checked."""
+        """Read the moments that the model is of from a release, checked."""
         return read(
             release,
             response=self.response,
