@@ -79,7 +79,7 @@ def weights_of(weights: Any, group: Any) -> Weights:
 
 
 def naive_of_weights(part: Part, prior: tuple[float, float], weights: Any) -> BetaMixture:
-    """Compute the posterior that takes the noisy number, and weights that sum to n, for true.
+    """Compute the posterior that takes the noisy share of the weights for the records' own.
 
     Raises
     ------

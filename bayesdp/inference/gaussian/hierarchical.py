@@ -186,7 +186,7 @@ class HierarchicalGaussianModel:
         warmup: int = 1000,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """Draw from the posterior that takes the numbers for real data; shaped as `fit`'s.
+        """Draw from the posterior that takes the release for real data; shaped as `fit`'s.
 
         Raises
         ------

@@ -199,7 +199,7 @@ class LogisticRegression:
         thin: int = 2,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """Draw from the posterior that takes the numbers for true; shaped as `fit`'s.
+        """Draw from the posterior that takes the release for true; shaped as `fit`'s.
 
         Answers, and synthetic tables, are pooled over copies as so many records; of noisy cells
         the average over copies, rounded, is the table.

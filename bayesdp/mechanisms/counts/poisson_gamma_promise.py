@@ -90,7 +90,7 @@ def promised(
 
 
 def promised_removal(mechanism: PoissonGammaMechanism, copies: int, delta: float) -> Guarantee:
-    """Return the guarantee for an event that is removed: pure, also without a fixed total."""
+    """Guarantee for the removal of an event: pure, also without a fixed total."""
     copies = check_at_least_one("copies", copies)
     check_relation(Neighbours.ADD_REMOVE, mechanism.n)
     if mechanism.total is None:

@@ -80,7 +80,7 @@ class Bernoulli:
         return tuple(Number(name, 1.0, 0, None, whole=True) for name in ("ones", "zeros"))
 
     def together(self, n: int | None) -> int:
-        """Return one, as ones and zeros are about disjoint records."""
+        """Return 1: ones and zeros are about disjoint records."""
         return 1
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:

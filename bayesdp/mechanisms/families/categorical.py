@@ -95,7 +95,7 @@ class Categorical:
         return tuple(Number(f"count[{i}]", 1.0, 0, n, whole=True) for i in range(self.k))
 
     def together(self, n: int | None) -> int:
-        """Return two where a record is replaced; one where it is added or removed."""
+        """Return 2 where a record is replaced, 1 where it is added or removed."""
         return 1 if n is None else 2
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:

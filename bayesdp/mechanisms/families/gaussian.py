@@ -202,7 +202,7 @@ class Gaussian:
         return Fraction(n * n // 4, n * (n - 1)) * width**2
 
     def together(self, n: int | None) -> int:
-        """Return the number of all, as they are about the same records."""
+        """Return how many numbers there are: one record may move all of them."""
         return len(self.numbers(n))
 
     def _check_n(self, n: int) -> None:

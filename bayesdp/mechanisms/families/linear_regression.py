@@ -154,7 +154,7 @@ class LinearRegression:
         return moment_numbers(self.columns, n)
 
     def together(self, n: int | None) -> int:
-        """Return the number of all, as they are about the same records."""
+        """Return how many numbers there are: one record may move all of them."""
         return len(self.numbers(n))
 
     def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:

@@ -275,7 +275,7 @@ class EdgeFlipMechanism:
         return promise.node_epsilon(*self._probabilities(), self._every_dyad())
 
     def _epsilon_of(self, answers: int, delta: float) -> float:
-        """Epsilon of several answers together, none dearer than the dearest dyad's."""
+        """Epsilon of several dyads' answers together, each charged as the dearest dyad's."""
         if answers == 1:
             return self.epsilon(delta)
         return compose([(self, answers)], delta=delta).epsilon

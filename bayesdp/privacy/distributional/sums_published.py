@@ -142,7 +142,7 @@ def published(
 def tight(
     n: int, part: UniformPart, a: float | Sequence[float], r: float, *, known_records: int = 0
 ) -> SumBound:
-    """The corollaries' bound from the same tails, with no more delta than the proof needs."""
+    """Corollaries 6.2 and 6.3 from the same tails, with no more delta than their proof needs."""
     rest, hidden, cuts = _checked(n, part, a, r, known_records)
     epsilon, tails = _cut(hidden - 1, cuts, part.widths, -1.0)
     return SumBound(epsilon, tails + too_few(rest, part.volume, hidden), cuts, hidden, part)
