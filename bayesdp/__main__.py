@@ -1,4 +1,4 @@
-"""`python -m bayesdp`."""
+"""Run the command line by `python -m bayesdp`."""
 
 from bayesdp.cli import main
 

@@ -1,4 +1,4 @@
-"""Checks of numbers that arguments of every room share.
+"""Checks of arguments, shared by all parts of the package.
 
 Each returns the plain Python number that it checked, and that alone is used from there on: a
 `numpy.int8` of 64 is a good number of copies, but four times it is 0.
@@ -25,7 +25,7 @@ LARGEST = 2**63 - 1
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a real number, and not beyond all floats; True and False are none."""
+    """Return True if `value` is a real number and not beyond all floats; True and False aren't."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -36,7 +36,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_float(value: Any) -> float:
-    """`value` as a float, or NaN where it isn't a number."""
+    """Return `value` as a float, or NaN where it isn't a number."""
     return float(value) if is_number(value) else math.nan
 
 
@@ -51,7 +51,7 @@ def plain(made: Any) -> None:
 
 
 def as_plain(value: Any) -> Any:
-    """`value`, or the plain Python number that it is; also in tuples, lists and mappings.
+    """Return `value`, or the plain Python number that it is; also in tuples, lists, mappings.
 
     NumPy's numbers aren't compared as they are: a plain float beside a `numpy.float16` is rounded
     to that type first, to 0 or to infinity.

@@ -186,7 +186,7 @@ def _run(name: str, out: Path, force: bool) -> None:
 
 
 def _print_comparison(result: Any) -> None:
-    """Each group's posterior beside the one that takes the copies for real data."""
+    """Print each group's posterior beside the one that takes the copies for real data."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""What the command line's options say, as Python values."""
+"""Values of the command line's options, parsed from text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bayesdp.errors import InvalidInput, quoted
 
 
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
-    """Two numbers, from text such as 1,1."""
+    """Parse two numbers from text such as 1,1."""
     found = numbers(name, text, example)
     if len(found) != 2:
         raise InvalidInput(f"{name} is {quoted(text)}; it must be two numbers, as {example}")
@@ -16,7 +16,7 @@ def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
 
 
 def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
-    """Numbers, from text such as 0,0.01,2,1."""
+    """Parse numbers from text such as 0,0.01,2,1."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -24,7 +24,7 @@ def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
 
 
 def sizes(text: str) -> range | int:
-    """A size, from text such as 500; or a range of them, from 500:1500."""
+    """Parse a size from text such as 500, or a range of sizes from 500:1500."""
     try:
         low, *high = (int(part) for part in text.split(":"))
     except ValueError:
@@ -35,7 +35,7 @@ def sizes(text: str) -> range | int:
 
 
 def parameters(lines: list[str]) -> dict[str, Any]:
-    """Parameters of a model, from lines of TOML."""
+    """Parse a model's parameters from lines of TOML."""
     import tomllib
 
     try:
@@ -47,7 +47,7 @@ def parameters(lines: list[str]) -> dict[str, Any]:
 
 
 def groups(text: str) -> dict[str, Any]:
-    """The listed labels by how they are written: integers if all are, whatever the data hold."""
+    """Parse group labels by how they are written: integers if all are, whatever the data hold."""
     listed = [part.strip() for part in text.split(",")]
     whole = all(part.lstrip("-").isdecimal() for part in listed)
     return {part: int(part) if whole else part for part in listed}

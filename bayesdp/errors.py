@@ -15,7 +15,7 @@ _LONGEST = 80  # characters of a text: enough for a formula or a web address, no
 
 
 def quoted(value: Any) -> str:
-    """What a message may quote of an argument: a number, a name; of anything else its type.
+    """Quote an argument for a message: a number or a name; of anything else, only its type.
 
     A frame, series, array, sequence or mapping may hold confidential records, whatever argument
     it was given as, and so may an object whose `repr` shows what it holds: of these, the type
@@ -47,7 +47,7 @@ def quoted(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a message may say of one of several values that were given: its type.
+    """Name the type of one of several values, for a message that must not show the value.
 
     One element of a sequence may be a record, and so `quoted`, which shows numbers and texts, isn't
     for it.
@@ -125,8 +125,10 @@ class LedgerCorrupted(BayesDPError, RuntimeError):
 
 
 class LedgerUnavailable(BayesDPError, ConnectionError):
-    """The database of a ledger can't be reached, read or written; nothing was spent, or a
-    spend whose confirmation was lost stays recorded, and nothing was drawn."""
+    """The database of a ledger can't be reached, read or written; nothing was drawn.
+
+    Nothing was spent, or a spend whose confirmation was lost stays recorded.
+    """
 
 
 class StudyStopped(BayesDPError, RuntimeError):

@@ -1,4 +1,4 @@
-"""`bayesdp explore`: a page on which a release's settings slide."""
+"""Command `bayesdp explore`: a page on which a release's settings slide."""
 
 from __future__ import annotations
 

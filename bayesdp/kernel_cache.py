@@ -58,7 +58,7 @@ def _save(file: Any, key: Any, code: Any) -> None:
 
 @functools.cache
 def digest(folder: Path) -> str:
-    """Of the names and contents of a folder's Python files."""
+    """SHA-256 of the names and contents of a folder's Python files."""
     found = hashlib.sha256()
     for path in sorted(folder.glob("*.py")):
         found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

@@ -1,4 +1,4 @@
-"""`bayesdp ledger`: budgets on the command line. Heavy imports wait until a command needs them."""
+"""Commands `bayesdp ledger`: budgets on the command line. Heavy imports wait till needed."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SHORTEST_KEY = 16  # bytes
 
 
 def read_json(text: str, where: str) -> Any:
-    """What a JSON text says, where it says it once and in numbers that can be held.
+    """Parse a JSON text, refusing repeated keys, deep nesting and numbers that can't be held.
 
     Raises
     ------

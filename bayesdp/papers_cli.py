@@ -1,4 +1,4 @@
-"""`bayesdp reproduce` and `bayesdp errata`: the papers' numbers again, and where they are wrong."""
+"""Commands `bayesdp reproduce` and `bayesdp errata`: the papers' numbers again, and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def errata(
         str, typer.Argument(help="A paper, as zheng, or an erratum, as zheng-theorem-7.12.")
     ] = "",
 ) -> None:
-    """List where the papers are wrong; of one or a paper's, compute what shows it."""
+    """List the papers' errors; for one of them, or one paper's, compute the evidence."""
     from bayesdp.evaluation.papers.errata import SOURCES, evidence, find_errata
 
     for each in find_errata(name):

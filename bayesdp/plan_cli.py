@@ -1,4 +1,4 @@
-"""`bayesdp plan`: which epsilon is needed. Heavy imports wait until the command runs."""
+"""Command `bayesdp plan`: which epsilon is needed. Heavy imports wait until it runs."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _estimand(text: str | None) -> Any:
 
 
 def _print(found: Plan) -> None:
-    """Each design at the smallest epsilon that meets the target, or else at the largest."""
+    """Print each design at the smallest epsilon that meets the target, or else at the largest."""
     from rich.box import SIMPLE
     from rich.markup import escape
     from rich.table import Table

@@ -135,7 +135,7 @@ def _watch(folder: Path) -> subprocess.Popen[bytes] | None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove it; what a program that is ending still writes may come between."""
+    """Remove a folder; what a program that is ending still writes may come between."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -17,11 +17,11 @@ DELAY = 5.0
 
 
 def no_step(done: int) -> None:
-    """Where nobody is told."""
+    """Report progress to nobody."""
 
 
 def wanted(progress: bool | None) -> bool:
-    """Whether to show progress: as said, or if None where standard error is a terminal."""
+    """Return True if progress is to be shown: as said, or if None on a terminal."""
     return sys.stderr.isatty() if progress is None else bool(progress)
 
 
@@ -54,7 +54,7 @@ def bar(progress: bool | None, total: int, label: str = "sampling") -> Iterator[
 
 
 class _Bar:
-    """What is done so far, shown from `DELAY` on; locked, for chains step from threads."""
+    """Progress bar, shown from `DELAY` on; locked, for chains step from threads."""
 
     def __init__(self, total: int, label: str) -> None:
         self.total, self.label, self.done, self.tenths = total, label, 0, 0

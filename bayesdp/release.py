@@ -199,7 +199,7 @@ class Release:
 
     @cached_property
     def guarantee(self) -> AnyGuarantee:
-        """What all outputs together promise about the confidential data.
+        """The guarantee of all outputs together about the confidential data.
 
         Composed over the groups by `joint_guarantee`; a seeded release promises nothing. Of an
         exact statistic it is a `bdp.distributional.DistributionalGuarantee`.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def frames(release: Release) -> list[pd.DataFrame]:
-    """One DataFrame a copy; see `Release.to_frames`."""
+    """Tabulate a release's outputs, one DataFrame a copy; see `Release.to_frames`."""
     import pandas as pd
 
     made = []

@@ -99,7 +99,7 @@ def split_table(columns: Columns, parts: int, copies: int, where: str) -> Iterat
 
 
 def _check_size(metadata: Any, length: int, where: str) -> None:
-    """Refuse a file that says it holds far more than its bytes can, or contradicts itself."""
+    """Refuse a Parquet file that says it holds more than its bytes can, or contradicts itself."""
     rows, expanded = 0, 0
     for index in range(metadata.num_row_groups):
         group = metadata.row_group(index)

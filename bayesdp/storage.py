@@ -60,7 +60,7 @@ def check_file(target: Path, *, force: bool) -> None:
 
 
 def exists_already(target: Path) -> ReleaseExists:
-    """The error where `force` isn't given."""
+    """The error for a target that exists already where `force` isn't given."""
     return ReleaseExists(
         f"{quoted(target)} exists already and nothing was written; choose another name, or "
         "replace it with force=True (--force)"

@@ -1,4 +1,4 @@
-"""`bayesdp study`: replicated simulation on the command line. Heavy imports wait until it runs."""
+"""Command `bayesdp study`: replicated simulation. Heavy imports wait until it runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def study(
 
 
 def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
-    """What differs between the cells, and the measures that say most; the rest is in the file."""
+    """Print what differs between cells, with the main measures; the rest is in the file."""
     words = ["synthesizer", *results.keys, "analysis", "estimand", "replicates", "failed"]
     same = [name for name in words if summary[name].nunique(dropna=False) == 1]
     measures = next(each for each in _MEASURES if set(each) <= {*summary.columns} or not each)
@@ -89,7 +89,7 @@ def _print(title: str, results: StudyResults, summary: pd.DataFrame) -> None:
 
 
 def _print_failures(failures: pd.DataFrame) -> None:
-    """How many there are of each kind, and what the first one's error says."""
+    """Print the number of failures of each kind, and the message of the first."""
     for error, rows in failures.groupby("error", sort=False) if len(failures) else ():
         messages = rows["message"].dropna().tolist() if "message" in rows else []
         first = f": {messages[0]}" if messages else ", whose message isn't kept"
@@ -103,7 +103,7 @@ def _text(value: Any) -> str:
 
 
 def _with_error(value: float, error: float) -> str:
-    """To the second digit of the standard error."""
+    """Format a value to the second significant digit of its standard error."""
     if math.isnan(value):
         return ""
     if not error > 0:

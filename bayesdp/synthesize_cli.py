@@ -1,4 +1,4 @@
-"""`bayesdp synthesize`: private copies of a column. Heavy imports wait until it runs."""
+"""Command `bayesdp synthesize`: private copies of a column. Heavy imports wait until it runs."""
 
 from __future__ import annotations
 

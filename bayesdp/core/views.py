@@ -20,7 +20,7 @@ Ends = tuple[float, float]
 
 
 class View:
-    """What outputs tell of one kind of statistic; the base of all kinds."""
+    """A mechanism's law as the outputs tell of one kind of statistic; the base of all kinds."""
 
 
 AnyView = TypeVar("AnyView", bound=View)
@@ -218,7 +218,7 @@ class AnswersView(View):
 
 @dataclass(frozen=True)
 class GraphView(View):
-    """What outputs tell of a hidden graph.
+    """The law of outputs given a hidden graph.
 
     Attributes
     ----------
@@ -232,4 +232,4 @@ class GraphView(View):
 
 @dataclass(frozen=True)
 class DyadsView(GraphView):
-    """What outputs tell of a hidden graph whose dyads were randomised one by one."""
+    """The law of outputs given a hidden graph whose dyads were randomised one by one."""

@@ -1,4 +1,4 @@
-r"""Confidential counts by area from their separate laws, and what ties them together.
+r"""Gibbs and Metropolis draws of confidential counts by area, from separate laws and their ties.
 
 The counts x_i have laws w_i(x), of their prior and of all that was released of each alone. Two
 things may tie them: a known sum n, and copies with a fixed total T, whose law is that of
@@ -35,7 +35,7 @@ _AT_ONCE = 50  # moves of many events, after each sweep at most
 
 @kernel
 def _drawn(room: Floats, size: int, rng: Any) -> int:
-    """An index, from logs of weights, which are overwritten."""
+    """Draw an index, from logs of weights, which are overwritten."""
     top, whole = -math.inf, 0.0
     for k in range(size):
         top = max(top, room[k])
@@ -52,7 +52,7 @@ def _drawn(room: Floats, size: int, rng: Any) -> int:
 
 @kernel
 def independent(laws: Floats, starts: Integers, firsts: Integers, draws: int, rng: Any) -> Integers:
-    """Counts drawn each from its own law, shape (draws, areas)."""
+    """Draw counts, each from its own law, shape (draws, areas)."""
     areas = firsts.size
     found = np.empty((draws, areas), dtype=np.int64)
     cumulative = np.empty(laws.size)
@@ -71,7 +71,7 @@ def independent(laws: Floats, starts: Integers, firsts: Integers, draws: int, rn
 
 @kernel
 def _partner(i: int, starts: Integers, tied: bool, rng: Any) -> int:
-    """Another area, with which one shares its events, the wider its law the likelier; or itself."""
+    """Choose an area to share events with, the likelier the wider its law; or the same area."""
     j = i
     while tied and j == i:
         j = int(np.searchsorted(starts, int(rng.integers(0, starts[-1])), side="right")) - 1
@@ -89,7 +89,7 @@ def _proposed(
     largest: float,
     rng: Any,
 ) -> float:
-    """Write into `steps` what k events more or less change; the log of what but N accepts them."""
+    """Write k events' changes into `steps`; return the log of what but N accepts them."""
     k = int(largest ** rng.random())
     more, events, whole = rng.random() < 0.5, x.sum(), share.sum()
     if not more and k > events:
@@ -136,7 +136,7 @@ def _kept(
     copies: Floats,
     rng: Any,
 ) -> int:
-    """Move x by `steps`, of areas i and j or, where i < 0, of all, or leave it; whether it did."""
+    """Move x by `steps`, of areas i and j or, where i < 0, of all; return whether it did."""
     many = norms.size
     if log_ratio == -math.inf:
         return 0
@@ -172,7 +172,7 @@ def chain(
     draws: int,
     rng: Any,
 ) -> tuple[Integers, Floats, Floats]:
-    """Counts from their joint law, after `warmup` sweeps; x is where it starts, and is moved.
+    """Draw counts from their joint law, after `warmup` sweeps; x is the start, and is moved.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def _split(rng: Any, count: int, weights: Any, counts: Any) -> None:
 
 @compiled
 def _good(p: Any) -> bool:
-    """Whether these are probabilities."""
+    """Return True if these are probabilities."""
     whole = 0.0
     for value in p:
         if not value >= 0.0:
@@ -78,7 +78,7 @@ def run_counts(
     law_function: Any, law: Any, table: Any, sizes: Any, log_sizes: Any,
     theta: Any, warmup: int, draws: int, rng: Any,
 ) -> Any:  # fmt: skip
-    """A chain given a law of the sum over the records.
+    """Run a chain of data augmentation on counts, given a law of the sum over the records.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def run_response_counts(
     draws: int,
     rng: Any,
 ) -> Any:
-    """A chain given the counts of each pattern of answers; returns what `run_counts` does.
+    """Run a chain given the counts of each pattern of answers; return what `run_counts` does.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _DIRECT, _STEEP, _NEGLIGIBLE = 32.0, 1 / 16, 9.0
 
 
 class NoiseLaw(NamedTuple):
-    """Noise on every component of the total.
+    """Law of noise on every component of the total.
 
     `outputs`, shape (copies, components), and the lattice points `low` and `high` are in steps of
     the lattice; `first` and `last` are the bounds of the statistic itself. `scale` is the noise's,
@@ -47,14 +47,14 @@ class NoiseLaw(NamedTuple):
 
 
 class ChoiceLaw(NamedTuple):
-    """A choice of one component, with probability exponential in it; `chosen` has one a copy."""
+    """Law of a choice of one component, with probability exponential in it; one `chosen` a copy."""
 
     chosen: NDArray[np.int64]
     rate: float
 
 
 class CopiesLaw(NamedTuple):
-    """Dirichlet-multinomial copies, shape (copies, cells), of `alpha` + the total, `size` each."""
+    """Law of Dirichlet-multinomial copies, shape (copies, cells), of `alpha` + the total."""
 
     outputs: Floats
     alpha: Floats
@@ -64,7 +64,7 @@ class CopiesLaw(NamedTuple):
 
 @compiled
 def noise_law(law: NoiseLaw, total: Floats) -> float:
-    """log Pr[outputs | total] of unbounded noise: `AdditiveNoise.logp`, summed over the copies."""
+    """Log Pr[outputs | total] of unbounded noise: `AdditiveNoise.logp`, summed over the copies."""
     found = 0.0
     for c in range(total.size):
         # As `_point`, here because a call costs more than all the rest.
@@ -84,7 +84,7 @@ def noise_law(law: NoiseLaw, total: Floats) -> float:
 
 @compiled
 def bounded_noise_law(law: NoiseLaw, total: Floats) -> float:
-    """The same of noise that is inflated or truncated."""
+    """Log Pr[outputs | total] of inflated or truncated noise, summed over the copies."""
     found, copies, scale, peak = 0.0, law.outputs.shape[0], law.scale, law.log_peak
     gaussian, low, high = law.gaussian, law.low, law.high
     for c in range(total.size):
@@ -110,7 +110,7 @@ def bounded_noise_law(law: NoiseLaw, total: Floats) -> float:
 
 @compiled
 def _point(x: float, step: float, whole: bool) -> float:
-    """The lattice point nearest to x, in steps; inf if out of reach, NaN if no statistic."""
+    """Lattice point nearest to x, in steps; inf if out of reach, NaN if no statistic."""
     y = x / step
     k = np.floor(y)
     if y - k >= 0.5:
@@ -124,7 +124,7 @@ def _point(x: float, step: float, whole: bool) -> float:
 
 @compiled
 def choice_law(law: ChoiceLaw, total: Floats) -> float:
-    """log Pr[choices | utilities] of the exponential mechanism."""
+    """Log Pr[choices | utilities] of the exponential mechanism."""
     best = total[0]
     for u in total:
         if not abs(u) < np.inf:
@@ -141,7 +141,7 @@ def choice_law(law: ChoiceLaw, total: Floats) -> float:
 
 @compiled
 def copies_law(law: CopiesLaw, total: Floats) -> float:
-    """log Pr[copies | counts] of Dirichlet-multinomial copies."""
+    """Log Pr[copies | counts] of Dirichlet-multinomial copies."""
     found, weight = law.constant, 0.0
     for c in range(total.size):
         x = total[c]
@@ -161,7 +161,7 @@ def copies_law(law: CopiesLaw, total: Floats) -> float:
 
 @compiled
 def _log_upper(gaussian: bool, scale: float, log_peak: float, m: float) -> float:
-    """log Pr[noise >= m]."""
+    """Log Pr[noise >= m]."""
     far = m if m > 0 else 1.0 - m
     x = far / scale
     if gaussian:
@@ -175,7 +175,7 @@ def _log_upper(gaussian: bool, scale: float, log_peak: float, m: float) -> float
 def _log_mass(
     table: Floats, gaussian: bool, scale: float, log_peak: float, below: float, above: float
 ) -> float:
-    """log Pr[-below <= noise <= above]."""
+    """Log Pr[-below <= noise <= above]."""
     if gaussian:
         both = _partial(table, scale, below) + _partial(table, scale, above)
         return math.log(1 + both) + log_peak
@@ -212,14 +212,14 @@ def _tail_ratio(sd: float, m: float) -> float:
 
 @compiled
 def _corrections(u: float, h: float) -> float:
-    """Euler and Maclaurin's terms, as `bayesdp.mechanisms.noise.laws` has them."""
+    """Euler and Maclaurin's correction terms, as `bayesdp.mechanisms.noise.laws` has them."""
     fifth = -(u**5 - 10 * u**3 + 15 * u) * h**5
     return -u * h / 12 + (u**3 - 3 * u) * h**3 / 720 + fifth / 30240
 
 
 @compiled
 def _erfcx(x: float) -> float:
-    """exp(x^2) erfc(x), x >= 0; beyond 15 by its asymptotic series, whose error is below 1e-15."""
+    """Scaled erfc: exp(x^2) erfc(x), x >= 0; beyond 15 by a series with an error below 1e-15."""
     if x < 15:
         return math.exp(x * x) * math.erfc(x)
     found, term, square = 1.0, 1.0, 2 * x * x

@@ -42,19 +42,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """Compiled for the functions that it is given, so there is nothing to keep on the disk."""
+    """Compile for given functions, so that there is nothing to keep on the disk."""
     return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
 
 
 @compiled
 def accepts(rng: Any, log_ratio: float) -> bool:
-    """Whether a move of that log ratio is accepted; NaN, of inf and -inf, isn't."""
+    """Decide whether a move of that log ratio is accepted; NaN, of inf and -inf, isn't."""
     return log_ratio >= 0.0 or rng.random() < math.exp(log_ratio)
 
 
 @compiled
 def change(proposed: float, current: float) -> float:
-    """The log ratio of two laws; 0 where both are impossible, so that a start may be."""
+    """Log ratio of two laws; 0 where both are impossible, so that a start may be."""
     if proposed == -np.inf and current == -np.inf:
         return 0.0
     return proposed - current
@@ -62,19 +62,19 @@ def change(proposed: float, current: float) -> float:
 
 @compiled
 def below(rng: Any, end: int) -> int:
-    """A uniform integer from 0 to end - 1, faster than the generator's own."""
+    """Draw a uniform integer from 0 to end - 1, faster than the generator's own."""
     return min(end - 1, int(rng.random() * end))
 
 
 @compiled
 def jump_size(rng: Any, most: int) -> int:
-    """From 1 to most, every scale as likely as any other."""
+    """Draw a jump's size from 1 to most, every scale as likely as any other."""
     return min(most, int(math.exp(rng.random() * math.log(most + 1.0))))
 
 
 @compiled
 def all_finite(values: Any) -> bool:
-    """Whether no value is NaN or infinite."""
+    """Return True if no value is NaN or infinite."""
     whole = 0.0
     for value in values:
         whole += value - value  # 0, or NaN
@@ -87,7 +87,7 @@ def run_additive(
     law_function: Any, law: Any, sizes: Any, log_sizes: Any, shape: Any,
     theta: Any, warmup: int, draws: int, rng: Any,
 ) -> Any:  # fmt: skip
-    """A chain given a law of the sum over the records.
+    """Run a chain over all records, given a law of the sum over them.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def run_additive(
 
 @compiled
 def _log_product(chances: Any) -> float:
-    """Sum of the logs, of which few are taken."""
+    """Log of a product, from few logarithms."""
     found, product = 0.0, 1.0
     for chance in chances:
         if product < 1e-150 or chance < 1e-150:
@@ -231,7 +231,7 @@ def run_responses(
     draws: int,
     rng: Any,
 ) -> Any:
-    """A chain given each record's own answers; returns what `run_additive` does.
+    """Run a chain given each record's own answers; return what `run_additive` does.
 
     Parameters
     ----------

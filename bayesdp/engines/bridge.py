@@ -59,7 +59,7 @@ class Integral:
 def log_integral(
     log_density: LogDensity, draws: Floats, *, generator: np.random.Generator
 ) -> Integral:
-    """The log of the integral of a density over all space, by bridge sampling.
+    """Estimate the log of the integral of a density over all space, by bridge sampling.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def log_integral(
 def _iterated(
     at_drawn: Floats, at_proposed: Floats, effective: float
 ) -> tuple[float, tuple[float, float]]:
-    """The fixed point, and logs of s1 and s2."""
+    """Iterate the bridge to its fixed point; return it and logs of s1 and s2."""
     whole = effective + at_proposed.size
     shares = math.log(effective / whole), math.log(at_proposed.size / whole)
     found = float(np.median(at_drawn))
@@ -153,14 +153,14 @@ def _relative_variance(x: Floats) -> float:
 
 
 def _effective(series: Floats) -> float:
-    """Of the mean of a series, shape (chains, draws)."""
+    """Effective sample size of the mean of a series, shape (chains, draws)."""
     if series.shape[1] < _FEWEST or np.ptp(series) == 0:
         return float(series.size)
     return min(float(import_arviz().ess({"x": series}, method="mean")["x"]), float(series.size))
 
 
 def _problems(series: Floats, error: float, draws: Floats) -> list[str]:
-    """`draws` has shape (chains, draws, coordinates): a mirrored density hides what they miss."""
+    """List what speaks against an estimate; `draws` has shape (chains, draws, coordinates)."""
     found = []
     if len(draws) > 1 and draws.shape[1] >= _FEWEST:
         rhat = import_arviz().rhat({"x": draws})["x"]
@@ -174,7 +174,7 @@ def _problems(series: Floats, error: float, draws: Floats) -> list[str]:
 
 
 def average_of_logs(log_values: Floats) -> Integral:
-    """The log of an average of exp(log_values), shape (chains, draws), and its standard error."""
+    """Log of the average of exp(log_values), shape (chains, draws), and its standard error."""
     top = float(log_values.max())
     scaled = np.exp(log_values - top)
     error = math.sqrt(_relative_variance(scaled) / _effective(scaled))
@@ -186,7 +186,7 @@ def average_of_logs(log_values: Floats) -> Integral:
 
 
 def warn_of(found: Integral) -> None:
-    """Say what speaks against an estimate."""
+    """Warn of what speaks against an estimate."""
     if found.problems:
         warnings.warn(
             f"this log evidence can't be relied on: {'; '.join(found.problems)}. Draw more (draws, "

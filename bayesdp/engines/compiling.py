@@ -1,4 +1,4 @@
-"""How the kernels of this room are compiled."""
+"""Compilation of the engines' kernels: decorators that set numba's options."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compiled into its callers, without reference counts: for functions of a few numbers."""
+    """Compile into callers, without reference counts: for functions of a few numbers."""
     return numba.njit(nogil=True, forceinline=True, _nrt=False)(function)  # type: ignore[no-any-return]

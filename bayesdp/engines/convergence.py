@@ -1,4 +1,4 @@
-"""Whether Markov chains sampled a posterior well enough to use it."""
+"""Convergence diagnostics: did Markov chains sample a posterior well enough to use it?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUTS = ("pymc", "stan")
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How well one number's posterior was sampled.
+    """Sampling diagnostics of one number's posterior: Monte Carlo error, R-hat, effective sizes.
 
     `error` is the Monte Carlo standard error of the mean; the others are None for
     independent draws, `rhat` also for a single chain.
@@ -32,7 +32,7 @@ class Sampling:
 
 
 def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
-    """Of the draws of one number, shape (chains, draws)."""
+    """Diagnose the draws of one number, shape (chains, draws)."""
     # Fewer than 4 draws, or draws that never move, have no diagnostics: NaN fails them.
     if x.shape[1] < 4 or np.ptp(x) == 0:
         return Sampling(math.nan, math.nan, math.nan, math.nan)
@@ -48,7 +48,7 @@ def sampling_of_chains(x: NDArray[np.float64]) -> Sampling:
 def problems(
     sampling: Sequence[Sampling], divergences: int | None, *, of: str = "groups", nuts: bool = True
 ) -> Iterator[str]:
-    """What speaks against Markov chains' draws, in words; a NaN counts as too bad.
+    """List what speaks against Markov chains' draws, in words; a NaN counts as too bad.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _where(bad: int, size: int, of: str) -> str:
 
 
 def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[str] = ()) -> str:
-    """Whether Markov chains can be relied on, in words a reader can act on.
+    """Say whether Markov chains can be relied on, in words a reader can act on.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def sample_counts(
     warmup: int,
     seed: int | None,
 ) -> Integers:
-    """Draws of the counts, shape (chains, draws, k), a sweep each after `warmup` sweeps.
+    """Draw the counts, shape (chains, draws, k), a sweep each after `warmup` sweeps.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def sample_counts(
 
 
 def _start(tables: Floats, firsts: Integers, base: Factored, rng: np.random.Generator) -> Any:
-    """Counts that are possible, spread at random: in the order of a random walk to a size."""
+    """Start from possible counts, spread at random: in the order of a random walk to a size."""
     possible = [np.flatnonzero(row > -np.inf) for row in tables]
     low = firsts + np.array([p[0] for p in possible])
     high = firsts + np.array([p[-1] for p in possible])
@@ -87,7 +87,7 @@ def _start(tables: Floats, firsts: Integers, base: Factored, rng: np.random.Gene
 
 @kernel
 def _pick(log_weights: Floats, count: int) -> int:
-    """An index of the first `count`, in proportion to exp; -1 if all are impossible."""
+    """Pick an index of the first `count`, in proportion to exp; -1 if all are impossible."""
     best = -np.inf
     for i in range(count):
         best = max(best, log_weights[i])

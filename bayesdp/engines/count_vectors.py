@@ -33,25 +33,25 @@ _BEYOND = -60.0  # log of the probability of what is beyond the tables
 
 
 class CountPosterior(Protocol):
-    """What is known of the latent counts."""
+    """Protocol of the exact posterior of latent counts."""
 
     @property
     def log_evidence(self) -> float:
-        """log Pr[all outputs]."""
+        """Log Pr[all outputs], the marginal likelihood."""
 
     def sample(self, size: int, rng: np.random.Generator) -> Integers:
-        """Independent draws, shape (size, k)."""
+        """Draw independently, shape (size, k)."""
 
     def log_probability(self, counts: Integers) -> Floats:
-        """Of counts, shape (..., k), posterior."""
+        """Posterior log-probability of counts, shape (..., k)."""
 
     def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
-        """Values of x_i, of n, and the posterior probabilities of the pairs."""
+        """Posterior marginal: values of x_i, of n, and the posterior probabilities of the pairs."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """All vectors of counts, shape (vectors, k), and log Pr[z, x]."""
+    """Posterior as a list of all vectors of counts, shape (vectors, k), and log Pr[z, x]."""
 
     counts: Integers
     log_weights: Floats
@@ -62,7 +62,7 @@ class Listed:
 
     @cached_property
     def log_evidence(self) -> float:
-        """log Pr[all outputs]."""
+        """Log Pr[all outputs], the marginal likelihood."""
         return float(special.logsumexp(self.log_weights))
 
     @cached_property
@@ -70,13 +70,13 @@ class Listed:
         return np.cumsum(np.exp(self.log_weights - self.log_evidence))
 
     def sample(self, size: int, rng: np.random.Generator) -> Integers:
-        """Independent draws, shape (size, k)."""
+        """Draw independently, shape (size, k)."""
         picks = rng.random(size) * self._cumulative[-1]
         found: Integers = self.counts[np.searchsorted(self._cumulative, picks, side="right")]
         return found
 
     def log_probability(self, counts: Integers) -> Floats:
-        """Of counts, shape (..., k), posterior."""
+        """Posterior log-probability of counts, shape (..., k)."""
         table = {
             tuple(row): w for row, w in zip(self.counts.tolist(), self.log_weights, strict=True)
         }
@@ -85,7 +85,7 @@ class Listed:
         return found.reshape(counts.shape[:-1])
 
     def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
-        """Values of x_i, of n, and the posterior probabilities of the pairs."""
+        """Posterior marginal: values of x_i, of n, and the posterior probabilities of the pairs."""
         pairs = np.stack([self.counts[:, category], self.counts.sum(axis=1)], axis=1)
         each, where = np.unique(pairs, axis=0, return_inverse=True)
         weights = np.zeros(len(each))
@@ -113,7 +113,7 @@ class _Law:
 
 @dataclass(frozen=True)
 class Factored:
-    """A product over the categories, given the sum.
+    """Posterior that is a product over the categories, given the sum.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Factored:
 
     @cached_property
     def _each(self) -> tuple[list[_Law], float]:
-        """The tilted laws, and log of what they were divided by."""
+        """Tilted laws of the counts, and logs of what they were divided by."""
         laws, log_scale = [], 0.0
         for first, table in zip(self.firsts, self.tables, strict=True):
             tilted = table + self._tilt * (first + np.arange(table.size))
@@ -170,7 +170,7 @@ class Factored:
 
     @cached_property
     def _sums(self) -> list[_Law]:
-        """Of the first 1, 2, ..., k counts."""
+        """Laws of the sums of the first 1, 2, ..., k counts."""
         found: list[_Law] = []
         for law in self._each[0]:
             found.append(_added(found[-1], law) if found else law)
@@ -178,18 +178,18 @@ class Factored:
 
     @cached_property
     def _log_totals(self) -> Any:
-        """log Pr[outputs, n] of the possible n."""
+        """Log Pr[outputs, n] of the possible n."""
         with np.errstate(divide="ignore"):
             whole = np.log(self._sums[-1].at(self.sizes))
         return np.asarray(whole + self.log_sizes - self._tilt * self.sizes + self._each[1])
 
     @cached_property
     def log_evidence(self) -> float:
-        """log Pr[all outputs]."""
+        """Log Pr[all outputs], the marginal likelihood."""
         return float(special.logsumexp(self._log_totals))
 
     def sample(self, size: int, rng: np.random.Generator) -> Integers:
-        """Independent draws, shape (size, k)."""
+        """Draw independently, shape (size, k)."""
         weights = np.cumsum(np.exp(self._log_totals - self.log_evidence))
         picks = np.searchsorted(weights, rng.random(size) * weights[-1], side="right")
         left, laws = self.sizes[picks], self._each[0]
@@ -201,7 +201,7 @@ class Factored:
         return counts
 
     def log_probability(self, counts: Integers) -> Floats:
-        """Of counts, shape (..., k), posterior."""
+        """Posterior log-probability of counts, shape (..., k)."""
         sizes = dict(zip(self.sizes.tolist(), self.log_sizes.tolist(), strict=True))
         totals = counts.sum(axis=-1)
         found = np.array([sizes.get(n, -np.inf) for n in totals.ravel().tolist()])
@@ -213,7 +213,7 @@ class Factored:
         return np.asarray(found)
 
     def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
-        """Values of x_i, of n, and the posterior probabilities of the pairs."""
+        """Posterior marginal: values of x_i, of n, and the posterior probabilities of the pairs."""
         laws = self._each[0]
         one, *others_than_it = laws[category], *laws[:category], *laws[category + 1 :]
         rest = functools.reduce(_added, others_than_it)
@@ -232,7 +232,7 @@ def holds(
     log_sizes: Floats,
     ends: Sequence[tuple[float, float]],
 ) -> bool:
-    """Whether counts beyond the tables, within two ends each, are negligible in the posterior.
+    """Check that counts beyond the tables, within two ends each, are negligible a posteriori.
 
     With the tables tilted and divided by their sums, x_i beyond its table has at most the
     probability of that under its own law, over that of a sum that may be; and beyond a table, if
@@ -256,7 +256,7 @@ def holds(
 
 
 def _log_tail(law: Floats) -> float:
-    """log of a bound of what is beyond the first element of logs that are concave."""
+    """Log of a bound on the sum beyond the first element of logs that are concave."""
     if law.size < 2 or not law[0] < law[1]:
         return np.inf
     step = float(law[0] - law[1])
@@ -264,7 +264,7 @@ def _log_tail(law: Floats) -> float:
 
 
 def _shares(one: _Law, rest: _Law, totals: Integers, rng: np.random.Generator) -> Integers:
-    """Draws of the first of two independent counts given their sum, one a total."""
+    """Draw the first of two independent counts given their sum, one a total."""
     found, point = np.empty_like(totals), rng.random(totals.size)
     order = np.argsort(totals, kind="stable")
     each, starts = np.unique(totals[order], return_index=True)
@@ -286,5 +286,5 @@ def _added(one: _Law, other: _Law) -> _Law:
 
 
 def impossible() -> InvalidInput:
-    """That the outputs can't be."""
+    """The error for outputs of probability zero."""
     return InvalidInput("the outputs have probability zero under the model's prior")

@@ -1,4 +1,4 @@
-"""What an engine returns, and how it becomes an InferenceData."""
+"""Draws that an engine returns, and their conversion to an InferenceData."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
 
 
 def seed_of(seed: int, bits: int) -> int:
-    """A seed for an engine that takes `bits` bits: the same if it has no more, or else mixed."""
+    """Derive a seed of `bits` bits for an engine: the same if it has no more, or else mixed."""
     if seed < 1 << bits:
         return seed
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]) >> (64 - bits)

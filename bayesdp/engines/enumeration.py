@@ -31,7 +31,7 @@ LogWeight = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Cells:
-    """The latent counts that matter, one element a pair (x, n), shape (cells,).
+    """Latent counts that matter, one element a pair (x, n), shape (cells,).
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Cells:
 
     @property
     def log_evidence(self) -> float:
-        """log Pr[all outputs], the exact marginal likelihood."""
+        """Log Pr[all outputs], the exact marginal likelihood."""
         return float(special.logsumexp(self.log_law + self.log_marginal))
 
     @property
@@ -60,7 +60,7 @@ class Cells:
 
     @property
     def log_likelihood_weight(self) -> NDArray[np.float64]:
-        """c with Pr[outputs | p] = sum of exp(c) p^successes (1 - p)^failures."""
+        """Log weight c with Pr[outputs | p] = sum of exp(c) p^successes (1 - p)^failures."""
         trials = self.successes + self.failures
         log_choose = -np.log1p(trials) - special.betaln(self.successes + 1, self.failures + 1)
         return np.asarray(self.log_law + log_choose)
@@ -120,7 +120,7 @@ def _too_many(n: int) -> InvalidInput:
 
 
 def is_noisy_count(mechanism: Any) -> bool:
-    """Whether it adds noise to one number, which may be a count."""
+    """Return True if it adds noise to one number, which may be a count."""
     noise = view_of(mechanism, NoiseView)
     return noise is not None and not noise.shape
 
@@ -136,7 +136,7 @@ def count_of(mechanism: Any) -> CountView:
 
 
 def log_law_of_counts(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
-    """log Pr[all outputs | x ones of n records], at an array of x."""
+    """Log Pr[all outputs | x ones of n records], at an array of x."""
     law = np.zeros(x.size)
     for part in parts:
         copies, view = np.array(part.outputs)[:, None], count_of(part.mechanism)
@@ -200,14 +200,14 @@ def window(
     total = float(log_concave(at_mode)[0] + (rest(at_mode)[0] if rest else 0.0))
 
     def negligible_beyond(x: NDArray[np.int64], outward: int) -> NDArray[np.bool_]:
-        """Whether the mass strictly outside x, in the direction `outward`, can be dropped."""
+        """Test whether the mass strictly outside x, in the direction `outward`, can be dropped."""
         edge, beyond = log_concave(x), log_concave(x + outward)
         with np.errstate(divide="ignore", invalid="ignore"):
             tail = bound + beyond - np.log(-np.expm1(np.minimum(beyond - edge, 0.0)))
         return np.asarray((tail <= total + _LOG_TAIL) | np.isneginf(beyond))
 
     def outermost(end: int, outward: int) -> int:
-        """The point nearest the mode from which the tail is negligible, else the end."""
+        """Find the point nearest the mode from which the tail is negligible, else the end."""
         inner, outer = mode, end
         while abs(outer - inner) > 1:
             grid = np.unique(np.linspace(inner, outer, 34).astype(np.int64)[1:-1])[::outward]
@@ -232,7 +232,7 @@ def _mode(h: LogWeight, n: int) -> int:
 
 
 def _trimmed(cells: Cells) -> Cells:
-    """Leave out the cells of least weight, as long as they sum to less than 1e-16."""
+    """Trim the cells of least weight, as long as they sum to less than 1e-16."""
     weights = cells.weights
     order = np.argsort(weights, kind="stable")
     keep = np.sort(order[np.cumsum(weights[order]) > 1e-16])

@@ -58,12 +58,12 @@ def sample(
 
 
 class Mixture(Protocol):
-    """A posterior that independent draws can be made from."""
+    """Protocol of a posterior that independent draws can be made from."""
 
     def draw(
         self, size: int, rng: np.random.Generator
     ) -> tuple[Mapping[str, NDArray[np.float64]], NDArray[np.float64]]:
-        """Each variable's draws, shape (size,), and their log density with their components'."""
+        """Draw each variable, shape (size,), with the draws' and their components' log density."""
 
 
 def sample_mixtures(
@@ -74,7 +74,7 @@ def sample_mixtures(
     seed: int | None,
     scalar: bool,
 ) -> Draws:
-    """The same of other mixtures, with the variables that they have."""
+    """Draw from independent mixtures of any kind, with the variables that they have."""
     rng = np.random.default_rng(seed)
     each = [posterior.draw(chains * draws, rng) for posterior in posteriors]
     shape = (chains, draws) if scalar else (chains, draws, len(posteriors))

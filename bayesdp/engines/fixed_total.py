@@ -32,7 +32,7 @@ _NEAR = 1e-9  # of the total: the tilted mean's distance from it
 
 @kernel
 def tilted(weights: Floats, chances: Floats, total: float, start: float) -> float:
-    """log rho with which the sum of NB(weights, rho chances) has mean `total`, or 1 if that is 0.
+    """Solve for log rho, with which the sum of NB(weights, rho chances) has mean `total`, or 1.
 
     Newton's method within a bracket.
     """
@@ -58,7 +58,7 @@ def tilted(weights: Floats, chances: Floats, total: float, start: float) -> floa
 
 @kernel
 def expansion(weights: Floats, chances: Floats, total: float, log_rho: float) -> tuple[Any, Any]:
-    """log F at the points needed, 1 / K in it, and what one more of each weight adds there."""
+    """Expand log F at the points needed, with 1 / K in it, and one more of each weight's gain."""
     variance, largest = 0.0, 0.0
     for i in range(weights.size):
         q = chances[i] * math.exp(log_rho)
@@ -95,7 +95,7 @@ def expansion(weights: Floats, chances: Floats, total: float, log_rho: float) ->
 
 @kernel
 def log_norm(logs: Any) -> float:
-    """log N."""
+    """Log of the normaliser N."""
     top, total = logs[0].real, 0.0
     for k in range(logs.size):
         total += (np.exp(logs[k] - top)).real
@@ -104,7 +104,7 @@ def log_norm(logs: Any) -> float:
 
 @kernel
 def turn(logs: Any, turns: Any, steps: Integers, i: int, j: int, sign: int) -> None:
-    """What `steps`, of areas i and j or, where i < 0, of all, change in log F."""
+    """Change log F by `steps`, of areas i and j or, where i < 0, of all."""
     for k in range(logs.size):
         change = complex(0.0, 0.0)
         if i < 0:

@@ -43,7 +43,7 @@ def sample(
     known: NDArray[np.int64] | None = None,
     progress: bool | None = False,
 ) -> Draws:
-    """Draws of "u", shape (chains, draws, coordinates), of "tau" where one isn't fixed, and of "n".
+    """Draw "u", shape (chains, draws, coordinates), "tau" where one isn't fixed, and "n".
 
     With `known`, the table is this one, and only u and tau are drawn.
 
@@ -90,7 +90,7 @@ def _one(
     known: NDArray[np.int64] | None,
     step: Step,
 ) -> tuple[Any, ...]:
-    """One chain, from a start that is spread wider than the posterior, nearly."""
+    """Run one chain, from a start that is spread wider than the posterior, nearly."""
     rng = np.random.default_rng(seed)
     often = _JOINTS_OF_COEFFICIENTS if problem.released.kind == COEFFICIENTS else _JOINTS
     joints = 0 if model.summed else often if known is None else -1
@@ -132,7 +132,7 @@ def _one(
 
 
 def _possible(x: NDArray[np.int64], released: Released) -> NDArray[np.int64]:
-    """The table moved to where its law isn't zero, with the same total if there is room."""
+    """Move a table to where its law isn't zero, with the same total if there is room."""
     if released.kind != NUMBERS or not released.table.shape[1]:
         return x
     finite = released.table > -np.inf

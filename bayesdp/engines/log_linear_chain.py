@@ -34,7 +34,7 @@ _TARGET = 0.9  # acceptance; with less, some trajectories run into where rates e
 
 
 class Tuning(NamedTuple):
-    """What moves are scaled by: any values leave the posterior as it is.
+    """Tuning of a chain's moves: any values leave the posterior as it is.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class Tuning(NamedTuple):
 
 @kernel
 def _log_density_of_scale(phi, degrees, squares, scale):
-    """Of log tau."""
+    """Log-density of log tau."""
     spread = math.exp(2 * phi)
     return (1 - degrees) * phi - squares / (2 * spread) - spread / (2 * scale * scale)
 
 
 @kernel
 def slice_scale(tau, degrees, squares, scale):
-    """tau given the squares of its coordinates: a step of a slice sampler for its log."""
+    """Draw tau given the squares of its coordinates: a step of a slice sampler for its log."""
     at = math.log(tau)
     level = _log_density_of_scale(at, degrees, squares, scale) - np.random.exponential()
     low = at - np.random.random()
@@ -136,7 +136,7 @@ def hamiltonian(model, released, u, x, sums, total, modes, sd, lower, step):
 def chain(
     model, released, tuning, u, tau, x, log_steps, warmup, draws, thin, joints, leaps, moving, seed
 ):
-    """Iterations from u, tau and x, which are changed in place, as are the steps in warm-up.
+    """Iterate from u, tau and x, which are changed in place, as are the steps in warm-up.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def chain(
 
 @kernel
 def _log_joint(model, released, u, x, y, sd, eta, rates):
-    """log Pr[released, x, u | sd], but for a constant."""
+    """Log Pr[released, x, u | sd], but for a constant."""
     log_whole = rates_at(model, u, eta, rates)
     found = law_of_all(released, y) + log_prior(model, u, sd)
     if model.poisson:

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @inlined
 def log_factorial(x, known):
-    """log x!, from a table where it reaches."""
+    """Log x!, from a table where it reaches."""
     return known[x] if x < known.size else math.lgamma(x + 1.0)
 
 
@@ -41,7 +41,7 @@ def _objective(design, penalty, x, w):
 
 @kernel
 def minimise(design, penalty, x, w):
-    """Set w to the minimiser of table x, from where it is; returns a factor of the curvature."""
+    """Set w to the minimiser of table x, from where it is; return a factor of the curvature."""
     size = w.size
     lower, step = np.zeros((size, size)), np.empty(size)
     for _ in range(100):
@@ -92,7 +92,7 @@ def minimise(design, penalty, x, w):
 
 @kernel
 def law_of_coefficients(observed, precision, w):
-    """log Pr[released | the table's minimiser], but for a constant."""
+    """Log Pr[released | the table's minimiser], but for a constant."""
     found = 0.0
     for m in range(observed.shape[0]):
         for p in range(w.size):
@@ -103,7 +103,7 @@ def law_of_coefficients(observed, precision, w):
 
 @kernel
 def near_coefficients(released, y, slopes):
-    """The same of any real numbers y, and its slopes in them: moves are guided by it."""
+    """Log-law of coefficients at real counts y, and its slopes in them, which guide moves."""
     w, pull = released.table[0].copy(), np.zeros(released.table.shape[1])
     lower = minimise(released.design, released.penalty, y, w)
     for m in range(released.table.shape[0]):
@@ -166,7 +166,7 @@ def sweep_coefficients(released, x, y, eta, known, widths):
 
 
 def information(released: Any, rates: Floats, weighted: Floats) -> tuple[Floats, Floats, Floats]:
-    """What the release tells of coordinates, nearly; of noise alone; and its slope there.
+    """Information on coordinates in the release, nearly; in noise alone; and its slope there.
 
     Parameters
     ----------

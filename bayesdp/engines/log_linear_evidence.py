@@ -1,4 +1,4 @@
-r"""Pr[released | u] of a log-linear model, the table summed out, and the prior density of u.
+r"""Likelihood Pr[released | u] of a log-linear model, its table summed out, and u's prior.
 
 Counts that are independent and Poisson sum out cell by cell (`log_likelihood`). With a known total,
 where every cell has noise of its own with a log-concave law,
@@ -37,7 +37,7 @@ _CUT = 45.0  # below the log of a largest term: 3e-20 of it
 
 @kernel
 def log_likelihoods(model, released, points):
-    """log Pr[released | u] at points, shape (points, coordinates): up to the law's constant.
+    """Log Pr[released | u] at points, shape (points, coordinates): up to the law's constant.
 
     The model's counts are Poisson and summed out.
     """
@@ -71,7 +71,7 @@ def _term(laws, known, c, x, slope):
 
 @kernel
 def _window(laws, known, c, slope, mode, low, high):
-    """The mode, sought from `mode` within [low, high], and the ends of what isn't negligible."""
+    """Find the mode within [low, high], from `mode`, and the ends of what isn't negligible."""
     while mode < high and _term(laws, known, c, mode + 1, slope) > _term(
         laws, known, c, mode, slope
     ):
@@ -91,7 +91,7 @@ def _window(laws, known, c, slope, mode, low, high):
 
 @kernel
 def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
-    """The same where totals have the law `model.log_sizes`.
+    """Log Pr[released | u] at points where totals have the law `model.log_sizes`.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
 
 
 def summed_likelihood(model: Model, released: Released) -> Any:
-    """A function of points, shape (points, coordinates): log Pr[released | u] but a constant.
+    """Make a function of points, shape (points, coordinates): log Pr[released | u] but a constant.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def summed_likelihood(model: Model, released: Released) -> Any:
 
 
 def log_prior_density(model: Model, points: Floats) -> Floats:
-    """Of points, shape (points, coordinates): with its constant, and scales summed out."""
+    """Prior log-density at points, shape (points, coordinates), scales summed out."""
     fixed = model.owners < 0
     away = (points[:, fixed] - model.mean[fixed]) / model.sd[fixed]
     found = -np.sum(away**2, axis=1) / 2
@@ -220,7 +220,7 @@ def log_prior_density(model: Model, points: Floats) -> Floats:
 
 
 def log_law_at(released: Released, table: NDArray[np.int64]) -> float:
-    """The law of what was released at a table of the possible cells, but for its constant."""
+    """Log-law of the outputs at a table of the possible cells, but for its constant."""
     sums = np.zeros(len(released.observed), dtype=np.int64)
     np.add.at(sums, released.places.ravel(), np.repeat(table, released.places.shape[1]))
     return float(law_of_all(released, sums))

@@ -1,4 +1,4 @@
-r"""Whether leaps lead into a region of a posterior as often as out of it.
+r"""Flows of leaps: do they lead into a region of a posterior as often as out of it?
 
 Chances of moves that keep a law p, accepted by Metropolis and Hastings's ratio, balance: whatever
 number t, the expected chance that a coordinate's leap takes it from above t to below is, under p,
@@ -24,7 +24,7 @@ _ERRORS = 5.0
 
 
 def one_sided(leaps: Floats, u: Floats, mean: Floats, sd: Floats) -> Iterator[str]:
-    """What speaks against draws by which leaps aren't balanced, in words.
+    """List what speaks against draws by which leaps aren't balanced, in words.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ from bayesdp.engines.log_linear_moves import COEFFICIENTS, count, law, law_of_al
 
 @kernel
 def _near(model, released, u, residual, total, reference, sd, eta, rates, upward):
-    """A smooth stand-in for log Pr[released, u | levels], and its gradient.
+    """Smooth stand-in for log Pr[released, u | levels], and its gradient.
 
     A count is taken for its expectation and its residual at the reference rates, which depends on
     its level alone, growing as the square root of the rate.

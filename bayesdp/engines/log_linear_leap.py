@@ -29,7 +29,7 @@ from bayesdp.engines.log_linear_moves import count, law_of_all
 
 @inlined
 def _log_normal(value, mean, sd):
-    """But for a constant."""
+    """Log-density of a normal, but for a constant."""
     gap = (value - mean) / sd
     return -gap * gap / 2 - math.log(sd)
 
@@ -42,7 +42,7 @@ def _log_proposal(value, mean, sd, centre, spread):
 
 @kernel
 def _proposed(model, u, sd, tuning):
-    """A coordinate, its new value, and what that adds to the log of the ratio of acceptance.
+    """Propose a coordinate and its new value; return them and the log ratio's gain.
 
     Half of the proposals are of the first coordinate where counts are Poisson, which is their
     common rate.
@@ -59,14 +59,14 @@ def _proposed(model, u, sd, tuning):
 
 @kernel
 def _decided(ratio, moving, record):
-    """Whether a proposal is taken; sets its chance."""
+    """Decide whether a proposal is taken; set its chance."""
     record[3] = math.exp(min(0.0, ratio)) if ratio > -1000 else 0.0
     return np.random.random() < record[3] and moving
 
 
 @kernel
 def leap(model, released, tuning, u, x, sums, total, modes, sd, here, moving, record):
-    """Move a coordinate of u given all else; returns the log-likelihood of the u that is kept.
+    """Move a coordinate of u given all else; return the log-likelihood of the u that is kept.
 
     `here` is that of the u that comes in. Where not `moving`, u stays whatever is proposed. Sets
     the coordinate, its old and its new value, and the chance that the new one is taken. Other

@@ -19,14 +19,14 @@ from bayesdp.engines.log_linear_coefficients import log_factorial
 
 @kernel
 def _range(mean, spread):
-    """Counts beyond which there is less than 1e-10."""
+    """Find the range of counts beyond which there is less than 1e-10."""
     low = max(0, int(mean - 7 * spread) - 1)
     return low, int(mean + 7 * spread) + 25
 
 
 @kernel
 def _poisson_at(eta, rate, x, level, known):
-    """The level of count x, uniform within its step; or, if x < 0, the count of a level.
+    """Level of Poisson count x, uniform within its step; or, if x < 0, the count of a level.
 
     The other of the two comes back; -1 where it is beyond the range.
     """
@@ -47,7 +47,7 @@ def _poisson_at(eta, rate, x, level, known):
 
 @kernel
 def _binomial_at(n, p, x, level, known):
-    """The same of a binomial count."""
+    """Level of binomial count x, uniform within its step; or, if x < 0, the count of a level."""
     if p >= 1.0 or n == 0:
         sure = n if p >= 1.0 else 0
         if x >= 0 and x != sure:

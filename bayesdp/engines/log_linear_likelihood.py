@@ -70,7 +70,7 @@ class Model(NamedTuple):
 
 @kernel
 def dot(a, b):
-    """The sum of products; in four parts, since the order of a single one can't be changed."""
+    """Dot product, in four sums, since the order of a single one can't be changed."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     whole = a.size - a.size % 4
     for i in range(0, whole, 4):
@@ -85,7 +85,7 @@ def dot(a, b):
 
 @kernel
 def rates_at(model, u, eta, rates):
-    """Set log rates and rates; returns the log of their sum before they are normalised."""
+    """Set log rates and rates; return the log of their sum before they are normalised."""
     eta[:] = 0.0
     for p in range(u.size):
         for c in range(eta.size):
@@ -111,7 +111,7 @@ def rates_at(model, u, eta, rates):
 
 @kernel
 def to_columns(model, eta, slopes):
-    """From slopes in the log rates to those in what the columns give, in place."""
+    """Convert slopes in the log rates to slopes in what the columns give, in place."""
     for i in range(model.pairs.shape[0]):
         zero, one = model.pairs[i, 0], model.pairs[i, 1]
         taken = (slopes[zero] + slopes[one]) / (1.0 + math.exp(eta[zero] - eta[one]))
@@ -121,14 +121,14 @@ def to_columns(model, eta, slopes):
 
 @inlined
 def _rise(released, k, eta, x, known):
-    """log of the term of x + 1 over that of x, which falls in x."""
+    """Log of the term of x + 1 over that of x, which falls in x."""
     ratio = eta + log_factorial(x, known) - log_factorial(x + 1, known)
     return ratio + law(released, k, x + 1) - law(released, k, x)
 
 
 @kernel
 def _mode(released, k, eta, start, known):
-    """The first x from which terms fall, by steps from `start` that double and then halve."""
+    """Find the first x from which terms fall, by steps from `start` that double, then halve."""
     low, high, step = start, start, 1
     if _rise(released, k, eta, start, known) > 0:
         while _rise(released, k, eta, high, known) > 0:
@@ -148,7 +148,7 @@ def _mode(released, k, eta, start, known):
 
 @kernel
 def summed_cell(released, k, eta, start, known):
-    """log sum_x exp(x eta - log x! + law(x)), the mean of x, and the mode, sought from `start`.
+    """Log sum_x exp(x eta - log x! + law(x)), the mean of x, and the mode, sought from `start`.
 
     The law is log-concave, so terms fall from the mode on faster than a geometric series.
     """
@@ -171,7 +171,7 @@ def summed_cell(released, k, eta, start, known):
 
 @kernel
 def summed_answers(released, rates, slopes):
-    """log Pr[answers | rates], records' true cells summed out; sets its slopes in log rates."""
+    """Log Pr[answers | rates], records' true cells summed out; sets its slopes in log rates."""
     found = 0.0
     slopes[:] = 0.0
     for a in range(released.starts.size - 1):
@@ -189,7 +189,7 @@ def summed_answers(released, rates, slopes):
 
 @kernel
 def log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradient):
-    """log Pr[x | u], or log Pr[released | u] with x summed out; sets its gradient."""
+    """Log Pr[x | u], or log Pr[released | u] with x summed out; sets its gradient."""
     log_whole = rates_at(model, u, eta, rates)
     slopes, found, paired = np.empty(eta.size), 0.0, model.pairs.shape[0] > 0
     if model.summed and released.kind == ANSWERS:
@@ -228,7 +228,7 @@ def log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradie
 
 @kernel
 def factor(matrix, precision, lower):
-    """Cholesky's factor of matrix + diag(precision)."""
+    """Factor matrix + diag(precision) by Cholesky."""
     for i in range(lower.shape[0]):
         for j in range(i + 1):
             left = matrix[i, j] + (precision[i] if i == j else 0.0)
@@ -239,7 +239,7 @@ def factor(matrix, precision, lower):
 
 @kernel
 def solve(lower, b):
-    """b := lower^-1 b."""
+    """Solve for b := lower^-1 b."""
     for i in range(b.size):
         for k in range(i):
             b[i] -= lower[i, k] * b[k]
@@ -248,7 +248,7 @@ def solve(lower, b):
 
 @kernel
 def solve_transposed(lower, b):
-    """b := lower'^-1 b."""
+    """Solve for b := lower'^-1 b."""
     for i in range(b.size - 1, -1, -1):
         b[i] /= lower[i, i]
         for k in range(i):
@@ -257,7 +257,7 @@ def solve_transposed(lower, b):
 
 @kernel
 def log_prior(model, u, sd):
-    """log Pr[u | sd], but for its constant."""
+    """Log Pr[u | sd], but for its constant."""
     found = 0.0
     for p in range(u.size):
         gap = (u[p] - model.mean[p]) / sd[p]
@@ -267,5 +267,5 @@ def log_prior(model, u, sd):
 
 @kernel
 def steps(step):
-    """Of a path to where a normal law has forgotten its start, with some chance."""
+    """Draw the number of steps of a path in which a normal law forgets its start."""
     return min(LONGEST, 1 + int((0.5 + np.random.random()) * math.pi / 2 / step))

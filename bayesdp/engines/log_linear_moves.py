@@ -24,7 +24,7 @@ NUMBERS, ANSWERS, COEFFICIENTS = 0, 1, 2
 
 
 class Released(NamedTuple):
-    """What was released, and of which cells: arrays that kernels take.
+    """Released numbers, and the cells that they are of: arrays that kernels take.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Released(NamedTuple):
 
 @inlined
 def law(released, k, y):
-    """log Pr[what was released of count k | it is y], but for a constant."""
+    """Log Pr[what was released of count k | it is y], but for a constant."""
     found = 0.0
     if released.table.shape[1] > 0:
         at = int(y) - released.first[k]
@@ -100,7 +100,7 @@ def law(released, k, y):
 
 @inlined
 def slope(released, k, y):
-    """The derivative of `law` at any number y, nearly: moves are guided by it, whatever it is."""
+    """Derivative of `law` at any number y, nearly: moves are guided by it, whatever it is."""
     found = 0.0
     if released.table.shape[1] > 0:
         near = math.floor(y)
@@ -199,14 +199,14 @@ def _pair(released, x, y, eta, known, c, d, delta):
 
 @inlined
 def _amount(width):
-    """A change of at most `width`, of either sign."""
+    """Draw a change of at most `width`, of either sign."""
     delta = 1 + np.random.randint(max(1, width))
     return delta if np.random.random() < 0.5 else -delta
 
 
 @kernel
 def sweep(released, x, y, eta, total, free, log_sizes, known, widths, corners):
-    """As many moves of each kind as there are cells; returns the total.
+    """Sweep a table: as many moves of each kind as there are cells; returns the total.
 
     Parameters
     ----------

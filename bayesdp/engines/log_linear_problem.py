@@ -1,4 +1,4 @@
-"""What the chains of a log-linear model need of it and of a release, and how they are tuned."""
+"""Problem that the chains of a log-linear model solve for a release, and their tuning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KNOWN = 100_000
 
 @dataclass(frozen=True)
 class Problem:
-    """What a chain needs.
+    """Problem of a chain: design, priors, released numbers and guesses.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Problem:
     pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
     def model(self, *, summed: bool) -> Model:
-        """What kernels take."""
+        """Convert the problem to the model that kernels take."""
         log_sizes = np.zeros(0)
         if self.sizes is not None:
             numbers = np.array([n for n, _ in self.sizes])
@@ -82,7 +82,7 @@ class Problem:
         )
 
     def log_rates(self, u: Floats) -> tuple[Floats, Floats]:
-        """Before they are normalised; and their derivatives, shape (cells, coordinates)."""
+        """Log rates before they are normalised; and derivatives, shape (cells, coordinates)."""
         eta, x = self.columns @ u, self.columns
         if len(self.pairs):
             x = x.copy()
@@ -94,7 +94,7 @@ class Problem:
         return eta, x
 
     def rates(self, u: Floats) -> Floats:
-        """Expected counts of the cells, with the total's mean where they are normalised."""
+        """Rates: expected counts of cells, with the total's mean where they are normalised."""
         eta, _ = self.log_rates(u)
         if self.sizes is None:
             return np.exp(np.minimum(eta, 30.0))
@@ -102,7 +102,7 @@ class Problem:
         return np.asarray(special.softmax(eta) * max(total, 1.0))
 
     def tuning(self, u: Floats) -> tuple[Tuning, Floats]:
-        """Scales of the moves at one value of u, and the release's slope there, both nearly."""
+        """Tune the moves at one value of u; return their scales and the release's slope, nearly."""
         rates, (_, x) = self.rates(u), self.log_rates(u)
         released = self.released
         if self.sizes is None and released.kind == NUMBERS:
@@ -147,7 +147,7 @@ class Problem:
         return tuning, score
 
     def _answered(self, rates: Floats, weighted: Floats) -> tuple[Tuning, Floats]:
-        """The same where records answered."""
+        """Tune the moves where records answered; return their scales and the release's slope."""
         starts, cells, weights = (self.released.starts, self.released.cells, self.released.weights)
         counts = self.released.observed[:, 0]
         chance = np.add.reduceat(weights * rates[cells], starts[:-1])
@@ -158,7 +158,7 @@ class Problem:
         return Tuning(seen, seen, seen, rates, none), moved.T @ counts
 
     def middle(self) -> Floats:
-        """A u near its posterior's mode, by Gauss and Newton's steps with normal noise."""
+        """Find a u near its posterior's mode, by Gauss and Newton's steps with normal noise."""
         sd = np.where(self.owners >= 0, np.append(self.scales, 0.0)[self.owners] / 2, self.sd)
         u = self.mean.copy()
         if self.sizes is None and self.released.kind != ANSWERS:
@@ -174,7 +174,7 @@ class Problem:
         return u
 
     def _widths(self, rates: Floats) -> NDArray[np.int64]:
-        """About 1.7 standard deviations of what a move changes, given all else."""
+        """Widths of moves, about 1.7 standard deviations of what each changes, given all else."""
         within = self.released.within
         share = within.mean(axis=1)
         reached = (within.shape[0], within.shape[0], share.sum(), (share**2).sum())

@@ -17,7 +17,7 @@ _CHUNK = 1 << 20  # component-by-point pairs evaluated at once
 
 
 class Mixture:
-    """What finite mixtures of any law share."""
+    """Base of finite mixtures of any law."""
 
     weights: NDArray[np.float64]
 
@@ -113,7 +113,7 @@ class BetaMixture(Mixture):
         return np.array(values).reshape(probabilities.shape)[()]
 
     def _quantile(self, q: float) -> float:
-        """Newton's method inside a bracket that shrinks at every step.
+        """Invert a cdf by Newton's method inside a bracket that shrinks at every step.
 
         Half of it goes in the logarithm while its ends are far apart, since a quantile may be near
         the smallest float; below that it is 0, and next to 1 it is 1.
@@ -137,14 +137,14 @@ class BetaMixture(Mixture):
         return x
 
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
-        """`k` independent draws, shape (k,)."""
+        """Draw `k` times independently, shape (k,)."""
         own = seed if isinstance(seed, np.random.Generator) else check_seed(seed)
         rng = np.random.default_rng(own)
         component = self.sample_components(check_at_least("k", k, 0), rng)
         return rng.beta(self.a[component], self.b[component])
 
     def _average(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Weighted sum over the last axis; no BLAS, whose threads cost more than they save."""
+        """Average over the last axis by weights, without BLAS, whose threads would cost more."""
         return np.asarray((values * self.weights).sum(axis=-1))
 
 

@@ -19,7 +19,7 @@ _FURTHEST = 40.0  # standard deviations of a component, at the start of a search
 
 @dataclass(frozen=True)
 class NormalInverseGammaMixture:
-    """sigma^2 ~ InverseGamma(shape, scales[i]) and mu ~ N(means[i], sigma^2 / size), mixed.
+    """Mixture of sigma^2 ~ InverseGamma(shape, scales[i]), mu ~ N(means[i], sigma^2 / size).
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class NormalInverseGammaMixture:
         return float(np.sqrt(within + between)), float(np.sqrt(variance - expected**2))
 
     def cdf_mu(self, x: ArrayLike) -> Floats:
-        """Pr[mu <= x], any shape: a mixture of Student's t."""
+        """Probability that mu <= x, any shape: a mixture of Student's t."""
         width = np.sqrt(self.scales / (self.shape * self.size))
         flat = np.asarray(x, dtype=np.float64)
         found = [
@@ -64,7 +64,7 @@ class NormalInverseGammaMixture:
         return np.array(found).reshape(flat.shape)[()]
 
     def cdf_sigma(self, x: ArrayLike) -> Floats:
-        """Pr[sigma <= x], any shape, x > 0."""
+        """Probability that sigma <= x, any shape, x > 0."""
         flat = np.asarray(x, dtype=np.float64)
         found = [
             self.weights @ special.gammaincc(self.shape, self.scales / v**2) for v in flat.ravel()
@@ -95,7 +95,7 @@ class NormalInverseGammaMixture:
         return _equal_tailed(self.cdf_sigma, level, float(ends[0]), float(ends[1]), positive=True)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[dict[str, Floats], Floats]:
-        """Independent draws of "mu" and "sigma", and the log density with their components'."""
+        """Draw "mu" and "sigma" independently, with the draws' log density and components'."""
         cumulative = np.cumsum(self.weights)
         i = np.searchsorted(cumulative, rng.random(size) * cumulative[-1], side="right")
         mean, scale = self.means[i], self.scales[i]
@@ -119,7 +119,7 @@ def _equal_tailed(
     high: float,
     positive: bool = False,
 ) -> tuple[float, float]:
-    """Both ends of an interval, by bracketing each between `low` and `high` or further out."""
+    """Find both ends of an interval, bracketing each between `low` and `high` or further out."""
     tail = (1 - check_level(level)) / 2
 
     def quantile(q: float) -> float:

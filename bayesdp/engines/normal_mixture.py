@@ -89,7 +89,7 @@ class NormalMixture(Mixture):
         )
 
     def sample(self, k: int, seed: int | np.random.Generator | None = None) -> NDArray[np.float64]:
-        """`k` independent draws, shape (k,)."""
+        """Draw `k` times independently, shape (k,)."""
         rng = np.random.default_rng(seed)
         component = self.sample_components(k, rng)
         return rng.normal(self.means[component], self.sds[component])
@@ -97,14 +97,14 @@ class NormalMixture(Mixture):
     def draw(
         self, size: int, rng: np.random.Generator
     ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
-        """Independent draws of "mu", and the log density with their components'."""
+        """Draw "mu" independently, with the draws' log density and components'."""
         i = self.sample_components(size, rng)
         mu = rng.normal(self.means[i], self.sds[i])
         return {"mu": mu}, np.log(self.weights[i]) + normal_logpdf(mu, self.means[i], self.sds[i])
 
 
 def normal_logpdf(x: ArrayLike, mean: ArrayLike, sd: ArrayLike) -> NDArray[np.float64]:
-    """log density of N(mean, sd^2) at x, broadcast."""
+    """Log-density of N(mean, sd^2) at x, broadcast."""
     x, mean, sd = (np.asarray(v, dtype=np.float64) for v in (x, mean, sd))
     z = (x - mean) / sd
     return np.asarray(-z * z / 2 - np.log(sd) - HALF_LOG_2PI)

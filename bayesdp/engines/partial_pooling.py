@@ -1,4 +1,4 @@
-"""Groups' numbers from one distribution, whose two parameters are sampled and the rest summed out.
+"""Partial pooling: groups' numbers from one law, its two parameters sampled, the rest summed out.
 
 A chain moves in the two, u and v, by slice sampling (Neal 2003) along random directions, which has
 nothing to tune but the directions' shape, learnt in warm-up. Given them the groups' numbers are
@@ -31,7 +31,7 @@ _STEPS = 50  # of stepping out, each way
 
 @kernel
 def log_target(u: float, v: float, means: bool, given: Any) -> float:
-    """Of groups' means or proportions."""
+    """Log-density of the population's parameters (u, v), of groups' means or proportions."""
     return log_means(u, v, given) if means else log_proportions(u, v, given)
 
 
@@ -39,7 +39,7 @@ def log_target(u: float, v: float, means: bool, given: Any) -> float:
 def run(
     means: bool, given: Any, start: Floats, root: Floats, draws: int, drawn: bool, rng: Any
 ) -> tuple[Floats, Floats]:
-    """A chain: u, v and log target, shape (draws, 3), and if `drawn` the groups' numbers."""
+    """Run a chain: u, v and log target, shape (draws, 3), and if `drawn` the groups' numbers."""
     groups = given[0].size
     kept, found = np.empty((draws, 3)), np.empty((draws if drawn else 0, groups))
     u, v = start
@@ -89,7 +89,7 @@ def _log_targets(points: Floats, means: bool, given: Any) -> Floats:
 
 
 def log_targets(points: Floats, means: bool, given: Given) -> Floats:
-    """The log density, up to its constant, at points (u, v), shape (points, 2); see `sample`."""
+    """Log-density, up to its constant, at points (u, v), shape (points, 2); see `sample`."""
     found: Floats = _log_targets(np.ascontiguousarray(points), means, given)
     return found
 
@@ -97,7 +97,7 @@ def log_targets(points: Floats, means: bool, given: Given) -> Floats:
 def sample(
     means: bool, given: Given, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> tuple[Floats, Floats]:
-    """Draws of (u, v, log target), shape (chains, draws, 3), and of the groups' numbers.
+    """Draw (u, v, log target), shape (chains, draws, 3), and the groups' numbers.
 
     Parameters
     ----------

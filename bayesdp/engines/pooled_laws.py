@@ -20,7 +20,7 @@ def in_a_row(
     prior: tuple[float, float, float],
     tables: int = 0,
 ) -> Given:
-    """What the kernels take.
+    """Lay groups' laws, nodes and weights out in a row, as the kernels take them.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _FAR = 60.0  # log of what is negligible
 def _matter(
     given: Any, start: int, end: int, best: int, centre: float, variance: float
 ) -> tuple[Any, Any, float]:
-    """The first node of a group that matters, the one after the last, and a log near the largest.
+    """Find a group's nodes that matter: the first, one after the last, and a log near the largest.
 
     With any node the sum is at least w, law times density there. The law is at most that at `best`,
     and the density at most that at the node nearest to the centre: nodes where either is so small
@@ -61,7 +61,7 @@ def _matter(
 def _terms(
     given: Any, first: int, last: int, likely: float, centre: float, variance: float, room: Floats
 ) -> tuple[float, float]:
-    """Write the logs of the nodes' terms into `room`; their largest, and the sum relative to it."""
+    """Write the logs of the nodes' terms into `room`; return the largest, and the relative sum."""
     _, law, nodes = given[:3]
     top, whole = likely, 0.0
     for i in range(first, last):
@@ -76,7 +76,7 @@ def _terms(
 def log_integral(
     given: Any, start: int, end: int, best: int, centre: float, variance: float, room: Floats
 ) -> float:
-    """log of the sum over a group's nodes of law times the normal density."""
+    """Log of the sum over a group's nodes of law times the normal density."""
     first, last, likely = _matter(given, start, end, best, centre, variance)
     top, whole = _terms(given, first, last, likely, centre, variance, room)
     return float(math.log(whole) + top - math.log(2 * math.pi * variance) / 2)
@@ -93,7 +93,7 @@ def draw_node(
     rng: Any,
     room: Floats,
 ) -> float:
-    """A node by its share of that sum."""
+    """Draw a node by its share of that sum."""
     first, last, likely = _matter(given, start, end, best, centre, variance)
     top, whole = _terms(given, first, last, likely, centre, variance, room)
     rest, chosen = rng.random() * whole, first
@@ -109,7 +109,7 @@ def draw_node(
 
 @kernel
 def log_means(u: float, v: float, given: Any) -> float:
-    """log density of (m, log t), up to a constant.
+    """Log-density of (m, log t), up to a constant.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def log_means(u: float, v: float, given: Any) -> float:
 
 @kernel
 def draw_means(u: float, v: float, given: Any, rng: Any, mu: Floats) -> None:
-    """Each group's, through its records' mean."""
+    """Draw each group's mean, through its records' mean."""
     ends, _, _, _, _, _, bests, variances, _, room = given
     t, start = math.exp(v), 0
     for g in range(ends.size):
@@ -149,7 +149,7 @@ def given_means(
     variances: list[float],
     prior: tuple[float, float, float],
 ) -> Given:
-    """What `log_means` takes.
+    """Prepare the arrays that `log_means` takes.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def given_means(
 
 
 def start_means(given: Any, rng: np.random.Generator) -> Floats:
-    """From the prior, within what has a density."""
+    """Draw a start from the prior, within what has a density."""
     centre, sd, scale = given[-2]
     while True:
         at = np.array([rng.normal(centre, sd), math.log(abs(rng.normal(0, scale)))])

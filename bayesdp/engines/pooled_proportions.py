@@ -143,7 +143,7 @@ def draw_count(
     beta: float,
     rng: Any,
 ) -> float:
-    """x from its conditional law."""
+    """Draw x from its conditional law."""
     first, last = _matter(given, start, end, best, n, alpha, beta)
     top, whole = _log_terms(given, first, last, n, alpha, beta)
     room, rest, likeliest = given[-1][0], rng.random() * whole, first
@@ -196,7 +196,7 @@ def log_proportions(u: float, v: float, given: Any) -> float:
 
 @kernel
 def draw_proportions(u: float, v: float, given: Any, rng: Any, p: Floats) -> None:
-    """Each group's, through its count."""
+    """Draw each group's proportion, through its count."""
     ends, _, _, _, _, _, bests, sizes, _, room = given
     log_m, log_rest = _log_shares(u)
     alpha = math.exp(max(log_m + v, _SMALLEST))
@@ -213,7 +213,7 @@ def draw_proportions(u: float, v: float, given: Any, rng: Any, p: Floats) -> Non
 def given_proportions(
     laws: list[Floats], nodes: list[Any], sizes: list[int], prior: tuple[float, float, float]
 ) -> Given:
-    """What `log_proportions` takes.
+    """Prepare the arrays that `log_proportions` takes.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def given_proportions(
 
 
 def start_proportions(given: Any, rng: np.random.Generator) -> Floats:
-    """From the prior, within what has a density."""
+    """Draw a start from the prior, within what has a density."""
     a, b, median = given[-2]
     while True:
         m, shrunk = rng.beta(a, b), rng.random()

@@ -110,7 +110,7 @@ def sample(
 
 
 def _uncut(sampler: Any) -> Any:
-    """What a sampler of nutpie's gives in the end; Ctrl-C stops it.
+    """Wait for nutpie's sampler and return its result; Ctrl-C stops it.
 
     nutpie itself takes Ctrl-C for the wish to go on with the draws that there are.
     """

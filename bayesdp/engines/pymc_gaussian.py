@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observed:
-    """One release, and what its mechanism randomised.
+    """One release of normal records, and what its mechanism randomised.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Observed:
 def gaussian(
     parts: Sequence[Observed], sd: float | None, prior: tuple[float, ...] | None
 ) -> pm.Model:
-    """Means "mu" and, where sd is None, standard deviations "sigma", one a group.
+    """Model of groups' means "mu" and, where sd is None, standard deviations "sigma".
 
     Latent are the mean of the confidential records, their variance where sd is None and, of modips
     copies, each copy's noisy statistic and parameters. Noise is taken as continuous, which on a
@@ -87,7 +87,7 @@ def pooled(
     prior: tuple[float, float],
     spread: float,
 ) -> pm.Model:
-    """The same with means "mu" from N("mean", "spread"^2), and one "sigma" where sd is None.
+    """Model of means "mu" from N("mean", "spread"^2), and one "sigma" where sd is None.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _observe(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any, known: bool
 
 
 def _mean(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any) -> Any:
-    """Of n records."""
+    """Latent mean of n records."""
     import pytensor.tensor as pt
 
     spread = sigma / math.sqrt(seen.n)
@@ -146,7 +146,7 @@ def _mean(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any) -> Any:
 
 
 def _variance(pymc: Any, g: int, seen: Observed, sigma: Any) -> Any:
-    """The same, with divisor n - 1: sigma^2 times a gamma variable over its shape."""
+    """Latent variance, with divisor n - 1: sigma^2 times a gamma variable over its shape."""
     import pytensor.tensor as pt
 
     half = (seen.n - 1) / 2
@@ -159,7 +159,7 @@ def _variance(pymc: Any, g: int, seen: Observed, sigma: Any) -> Any:
 
 
 def copies_logp(pymc: Any, g: str, seen: Observed, mean: Any, variance: Any) -> Any:
-    """The law of modips copies' records, whose noisy statistics and parameters join the model.
+    """Log-law of modips copies' records, whose noisy statistics and parameters join the model.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _noisy_mean(pymc: Any, g: str, mechanism: Any, mean: Any, copies: int) -> An
 
 
 def _sigmas(pymc: Any, g: str, mechanism: Any, variance: Any, y: Any) -> Any:
-    """Each copy's sigma, given a noisy variance above 0."""
+    """Latent sigma of each copy, given a noisy variance above 0."""
     import pytensor.tensor as pt
 
     noise, half, shape = mechanism.parts[1], (mechanism.n - 1) / 2, len(y)

@@ -19,7 +19,7 @@ def multinomial_response(
     columns: Sequence[NDArray[np.float64]],
     alpha: Sequence[float],
 ) -> pm.Model:
-    """Probabilities of each group; stan/multinomial_response.stan is the same for one.
+    """Model of each group's probabilities; stan/multinomial_response.stan is the same for one.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 
 def unbounded_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
-    """log density of the noise, up to a constant."""
+    """Log-density of the noise, up to a constant."""
     import pytensor.tensor as pt
 
     away = (output - statistic) / mechanism.scale
@@ -18,7 +18,7 @@ def unbounded_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any
 
 
 def noise_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
-    """log density of noisy numbers given the statistic, as a PyTensor expression.
+    """Log-density of noisy numbers given the statistic, as a PyTensor expression.
 
     Up to a constant; an output at an inflated end has the probability of all beyond.
     """
@@ -50,7 +50,7 @@ def log_ndtr(x: Any) -> Any:
 
 
 def _log_laplace(x: Any) -> Any:
-    """log Pr[a unit Laplace variable is below x]."""
+    """Log Pr[a unit Laplace variable is below x]."""
     import pytensor.tensor as pt
 
     return pt.where(x < 0, x - math.log(2), pt.log1p(-pt.exp(-pt.abs(x)) / 2))

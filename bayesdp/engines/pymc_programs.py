@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def binomial(
     cells: Sequence[Cells], prior: tuple[float, float], groups: Sequence[Any] | None
 ) -> pm.Model:
-    """Proportions whose counts are confidential, summed out; stan/binomial.stan is the same.
+    """Model of proportions whose counts are confidential, summed out; as stan/binomial.stan.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def binomial(
 
 
 def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
-    """log Pr[outputs | p] of every group, as a PyTensor expression: the latent count summed out.
+    """Log Pr[outputs | p] of every group, the latent count summed out, as a PyTensor expression.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def latent_count_logp(p: Any, cells: Sequence[Cells]) -> Any:
 
 
 def ergm_dyads(data: Mapping[str, Any], terms: Sequence[str]) -> pm.Model:
-    """Coefficients of a graph model with independent pairs of nodes, as stan/ergm_dyads.stan.
+    """Model of a graph's coefficients with independent dyads, as stan/ergm_dyads.stan.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def ergm_dyads(data: Mapping[str, Any], terms: Sequence[str]) -> pm.Model:
 
 
 def beta_model(data: Mapping[str, Any]) -> pm.Model:
-    """Coefficients "beta" of a beta-model, as stan/beta_model.stan; data is that program's."""
+    """Model of a beta-model's "beta", as stan/beta_model.stan; data is that program's."""
     import pytensor.tensor as pt
 
     pymc = import_pymc()

@@ -15,7 +15,7 @@ _lock = threading.RLock()
 
 
 class _Source:
-    """Stands in for a NamedTemporaryFile."""
+    """In-memory stand-in for a NamedTemporaryFile."""
 
     name = "<pytensor>"
 
@@ -34,7 +34,7 @@ class _Source:
 
 @contextmanager
 def sources_in_memory() -> Iterator[None]:
-    """Have PyTensor compile from memory meanwhile, one thread at a time."""
+    """Compile PyTensor's sources from memory meanwhile, one thread at a time."""
     import pytensor.link.numba.cache
     import pytensor.link.utils
 

@@ -23,7 +23,7 @@ def sample_probabilities(
     warmup: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draws of theta, shape (chains, draws, k), a sweep each after `warmup` sweeps.
+    """Draw theta, shape (chains, draws, k), a sweep each after `warmup` sweeps.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def sample_probabilities(
     warmup: int,
     seed: np.random.SeedSequence,
 ) -> tuple[Floats, Floats]:
-    """Draws of theta, shape (chains, draws, k), and whether each was a new one.
+    """Draw theta, shape (chains, draws, k), and whether each was a new one.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def sample_probabilities(
 
 
 def _proposal(counts: Any, columns: Floats, alpha: Floats) -> tuple[Floats, Floats]:
-    """The mode in the coordinates eta, and a square root of the inverse curvature there."""
+    """Find the mode in the coordinates eta, and a root of the inverse curvature there."""
 
     def theta_of(eta: Floats) -> Floats:
         weights = np.exp(np.append(eta, 0.0) - max(eta.max(initial=0.0), 0.0))

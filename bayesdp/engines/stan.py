@@ -136,7 +136,7 @@ def _compiled(source: Program, chosen: Backend, progress: bool) -> Path:
 
 
 def available_backend() -> str:
-    """The backend that `sample` uses unless told otherwise.
+    """Name the backend that `sample` uses unless told otherwise.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def available_backend() -> str:
 
 
 def _choose(backend: str) -> Backend:
-    """The backend by name, its presence checked and the choice logged."""
+    """Choose the backend by name, check that it is there, and log the choice."""
     if backend not in ("auto", "cmdstanpy", "pystan"):
         raise InvalidInput(
             f"backend={quoted(backend)} is unknown; choose one of: auto, cmdstanpy, pystan"
@@ -194,7 +194,7 @@ def _integer(name: str, value: int) -> int:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Data as numbers and nested lists of them; the message keeps the values to itself."""
+    """Convert data to numbers and nested lists; the message keeps the values to itself."""
     try:
         array = np.asarray(value)
     except ValueError:  # ragged

@@ -1,4 +1,4 @@
-"""What the two backends of the Stan engine have in common."""
+"""Base of the two backends of the Stan engine."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Run:
 
 
 class Backend(Protocol):
-    """Something that compiles Stan programs and runs them."""
+    """Protocol of a backend, which compiles Stan programs and runs them."""
 
     def fingerprint(self) -> dict[str, str]:
-        """All that a compiled program depends on, beside its text."""
+        """Fingerprint of all that a compiled program depends on, beside its text."""
 
     def compile(self, program: Program, folder: Path) -> None:
         """Compile a program into the folder that holds its text, which moves afterwards."""
@@ -107,7 +107,7 @@ _MOST_LINES = 20
 
 
 def without_values(message: str, program: Program) -> str:
-    """Stan's message, each line once, with every number that may be data replaced by `…`.
+    """Quote Stan's message, each line once, with numbers that may be data replaced by `…`.
 
     Stan quotes data in its messages ("N is -5, but must be greater than or equal to 0"), and a
     message ends up in logs and tickets, where data don't belong. Every chain says the same, for

@@ -155,7 +155,7 @@ def _draws(program: Program, run: Run, fit: Any, cmdstanpy_version: str) -> Draw
 
 
 def _printed(folder: Path) -> str:
-    """What chains printed after their settings, which end with an empty line."""
+    """Read what chains printed after their settings, which end with an empty line."""
     said = []
     for console in sorted(folder.glob("*stdout*.txt")):
         text = console.read_text(errors="replace")

@@ -160,7 +160,7 @@ def compiled(
 
 
 def _usable(cache: Path, name: str) -> Path:
-    """The cache, or one of this process's own where it can't be looked at or written."""
+    """Return the cache, or one of this process's own where it can't be looked at or written."""
     try:
         if _is_whole(cache / name):
             return cache
@@ -175,7 +175,7 @@ def _usable(cache: Path, name: str) -> Path:
 
 @functools.cache
 def _own_cache(instead_of: Path) -> Path:
-    """A cache that goes with this process; the warning is given once."""
+    """Make a cache that goes with this process; the warning is given once."""
     warnings.warn(
         f"the folder of compiled Stan programs {str(instead_of)!r} can't be used, so programs are "
         "compiled anew in each session; set the environment variable BAYESDP_CACHE to a folder "
@@ -189,7 +189,7 @@ def _own_cache(instead_of: Path) -> Path:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether it holds a complete build, with all of its files."""
+    """Check that a folder holds a complete build, with all of its files."""
     marker = folder / MARKER
     if not marker.is_file():
         return False

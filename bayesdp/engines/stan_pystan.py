@@ -167,7 +167,7 @@ def _load(path: Path) -> dict[str, NDArray[np.float64]]:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a worker left: its folder, why it failed if it did, and what was printed last."""
+    """Outcome of a worker: its folder, why it failed if it did, and what was printed last."""
 
     folder: Path
     failure: str | None

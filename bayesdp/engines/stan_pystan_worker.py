@@ -73,8 +73,10 @@ def link_compiled(compiled: Path, cache: Path) -> None:
 
 
 def sample(request: dict[str, Any], folder: Path) -> None:
-    """Write declared.json, the names of all variables, and, if those asked for are among them,
-    posterior.npz and sample_stats.npz, arrays of shape (chains, draws, ...).
+    """Sample, and write the names of all variables and the draws of those asked for.
+
+    The names are in declared.json. If those asked for are among them, posterior.npz and
+    sample_stats.npz hold arrays of shape (chains, draws, ...).
     """
     import numpy as np
 

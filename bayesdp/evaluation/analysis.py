@@ -33,7 +33,7 @@ class _Section(BaseModel):
 
 
 class DataSection(_Section):
-    """Where the confidential records are: see `read_table`, `answers` and `group_labels`."""
+    """Declaration of the confidential records: see `read_table`, `answers` and `group_labels`."""
 
     source: str
     column: str | None = None
@@ -58,13 +58,13 @@ class DataSection(_Section):
         return self
 
     def answers(self, frame: Any) -> Any:
-        """The column as 0/1 answers."""
+        """Return the column as 0/1 answers."""
         column = frame[self.column]
         return answers(column, equals=self.equals, values=self.values, above=self.above)
 
 
 class SynthesizerSection(BaseModel):
-    """The name of a synthesizer, and its parameters: see `synthesizer_of`."""
+    """Declaration of a synthesizer: its name, and its parameters; see `synthesizer_of`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -72,7 +72,7 @@ class SynthesizerSection(BaseModel):
 
 
 class ModelSection(BaseModel):
-    """The family of a model, and its parameters: see `model_of`."""
+    """Declaration of a model: its family, and its parameters; see `model_of`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -80,7 +80,7 @@ class ModelSection(BaseModel):
 
 
 class EngineSection(_Section):
-    """Arguments of `fit`; a model that is given none has its own."""
+    """Declaration of the arguments of `fit`; a model that is given none has its own."""
 
     engine: str | None = None
     draws: int | None = None
@@ -90,7 +90,7 @@ class EngineSection(_Section):
 
 
 class Analysis(_Section):
-    """A whole analysis, as a TOML file says it."""
+    """Declaration of a whole analysis, as a TOML file says it."""
 
     title: str
     data: DataSection | None = None
@@ -110,7 +110,7 @@ class Analysis(_Section):
 
 @dataclass(frozen=True)
 class Result:
-    """What an analysis made.
+    """Result of an analysis: its folder, release, posterior and model.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ def _released(analysis: Analysis, folder: Path, progress: Progress) -> tuple[Rel
 
 
 def _texts(synthesizer: Any, by: str | None) -> list[str]:
-    """Columns whose listed labels are texts: in a file too, whatever the records look like."""
+    """List the columns whose listed labels are texts: in a file too, whatever records look like."""
     labels = dict(getattr(synthesizer, "categories", None) or {})
     for step in getattr(synthesizer, "steps", ()):
         labels |= dict(step.columns)

@@ -1,4 +1,4 @@
-"""How alike the rows of a table are: k-anonymity, l-diversity and t-closeness.
+"""Anonymity of a table's rows: k-anonymity, l-diversity and t-closeness.
 
 pyCANON has the same measures, and on random tables the same numbers. It isn't used, as version
 1.3.6 can't be installed beside other versions of numpy, pandas and scipy than one of each, rounds
@@ -39,7 +39,7 @@ def anonymity(
     sensitive: Iterable[Any] = (),
     categorical: Iterable[Any] = (),
 ) -> pd.DataFrame:
-    """k-anonymity, l-diversity and t-closeness of each copy.
+    """Measure the k-anonymity, l-diversity and t-closeness of each copy.
 
     Rows with the same quasi-identifiers make a class. With p the shares of a sensitive column's
     values in the whole copy, and q those in a class:
@@ -125,7 +125,7 @@ def anonymity(
 
 
 def _classes(frame: pd.DataFrame, columns: Sequence[Any]) -> Codes:
-    """Each row's class, from 0."""
+    """Number each row's class, from 0."""
     groups = np.zeros(len(frame), dtype=np.int64)
     for column in columns:
         codes = category_codes([frame], column)[0]
@@ -135,7 +135,7 @@ def _classes(frame: pd.DataFrame, columns: Sequence[Any]) -> Codes:
 
 
 def _diversity(groups: Codes, values: Codes, sizes: Codes, ordered: bool) -> dict[str, float]:
-    """l and t, from the cells of class by value that occur: their number is at most the rows'."""
+    """Compute l-diversity and t-closeness from the cells of class by value that occur."""
     count = int(values.max()) + 1
     cells, inside = np.unique(groups * count + values, return_counts=True)
     owner, value = cells // count, cells % count
@@ -151,14 +151,14 @@ def _diversity(groups: Codes, values: Codes, sizes: Codes, ordered: bool) -> dic
 
 
 def _equal(owner: Codes, value: Codes, q: Floats, p: Floats) -> Floats:
-    """1/2 sum |q - p| of each class: what q has over p, for both sum to 1."""
+    """Distance 1/2 sum |q - p| of each class: what q has over p, for both sum to 1."""
     excess: Floats = np.zeros(int(owner.max()) + 1)
     np.add.at(excess, owner, np.maximum(q - p[value], 0))
     return excess
 
 
 def _ordered(owner: Codes, value: Codes, q: Floats, p: Floats) -> Floats:
-    """1/(m - 1) sum_i |Q_i - P_i| of each class, with Q and P the cumulated shares."""
+    """Distance 1/(m - 1) sum_i |Q_i - P_i| of each class, with Q and P the cumulated shares."""
     if len(p) == 1:
         return np.zeros(int(owner.max()) + 1)
     below = np.cumsum(p)

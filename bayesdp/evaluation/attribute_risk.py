@@ -1,4 +1,4 @@
-"""What an intruder who knows all else learns about one record's value from synthetic copies."""
+"""Attribute disclosure: what an intruder who knows all else learns of one record's value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def attribute_risk(
     *,
     prior: ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Posterior probability of each record's true value, for an intruder who knows all the rest.
+    """Compute posterior probabilities of records' true values, for an intruder who knows the rest.
 
     The intruder knows the copies Z = (Z_1, ..., Z_m), the model that made them, the record's
     other columns x_i and all other records, y_-i, and guesses y_i among G values g:

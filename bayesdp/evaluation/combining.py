@@ -80,7 +80,7 @@ def combine(
 def combine_all(
     estimates: ArrayLike, variances: ArrayLike, *, size_ratio: float = 1.0, level: float = 0.95
 ) -> pd.DataFrame:
-    """All rules side by side.
+    """Combine the analyses of several copies by all rules, side by side.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _vector(q: Floats, v: Floats, w: Weights, names: tuple[str, ...]) -> Combine
 def _rows(
     rule: str, q: Floats, v: Floats, names: tuple[str, ...], size_ratio: float, level: float
 ) -> pd.DataFrame:
-    """A rule's part of `combine_all`, a row per component."""
+    """Combine by one rule, as a part of `combine_all`, a row per component."""
     import pandas as pd
 
     if q.shape[0] < RULES[rule].needs():

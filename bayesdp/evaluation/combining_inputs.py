@@ -1,4 +1,4 @@
-"""What is combined, checked: estimates and variances of every copy as arrays of floats."""
+"""Checks of what is combined: estimates and variances of every copy as arrays of floats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-8
 
 
 def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
-    """`values` as an array of floats, or InvalidInput that says which form is wanted."""
+    """Return `values` as an array of floats, or InvalidInput that says which form is wanted."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -33,7 +33,7 @@ def finite(name: str, values: Any, form: str, *dimensions: int) -> Floats:
 
 
 def analyses(estimates: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats, tuple[str, ...]]:
-    """Estimates, variances and the components' names, or InvalidInput."""
+    """Return estimates, variances and the components' names, or raise InvalidInput."""
     q = finite("estimates", estimates, _ESTIMATES, 1, 2)
     v = finite("variances", variances, _VARIANCES, 1, 2, 3)
     if q.ndim == 1 and q.shape != v.shape:
@@ -78,7 +78,7 @@ def _check_covariances(v: Floats, diagonal: Floats) -> None:
 
 
 def _names(estimates: Any, variances: Any, size: int) -> tuple[str, ...]:
-    """Columns of `estimates`, which any labels of `variances` must repeat in order."""
+    """Return the columns of `estimates`, which any labels of `variances` must repeat in order."""
     columns = getattr(estimates, "columns", None)
     if columns is None:
         return tuple(str(j) for j in range(size))

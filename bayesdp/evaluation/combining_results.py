@@ -1,4 +1,4 @@
-"""What combining gives: `Combined` for one number, `CombinedVector` for several."""
+"""Results of combining: `Combined` for one number, `CombinedVector` for several."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Combined:
     rule: str
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Two-sided confidence interval, estimate -+ t sqrt(variance).
+        """Return the two-sided confidence interval, estimate -+ t sqrt(variance).
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Combined:
         return self.estimate - half, self.estimate + half
 
     def wald_test(self, null: float = 0.0) -> FTest:
-        """Two-sided test that the estimand is `null`: the squared t statistic, F(1, df).
+        """Test two-sided that the estimand is `null`: the squared t statistic, F(1, df).
 
         Raises
         ------
@@ -102,7 +102,7 @@ class CombinedVector:
     _weights: Weights = field(repr=False)
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of each component's interval, each of shape (p,).
+        """Return the ends of each component's interval, lower and upper, each of shape (p,).
 
         Each has the level by itself; together they hold all components less often.
 
@@ -177,7 +177,7 @@ class CombinedVector:
         return wald_general(difference, self.between, total, self._weights)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """One row per component: estimate, variance, df, and the interval's low and high.
+        """Tabulate one row per component: estimate, variance, df, and the interval's low and high.
 
         An interval is NaN where the variance is negative.
         """

@@ -43,14 +43,14 @@ NO_INFORMATION = 0.01
 
 
 class Rule(NamedTuple):
-    """A row of the module's table: w_v(M, r), w_b(M), and whether T is kept positive."""
+    """Combining rule: w_v(M, r), w_b(M), and whether T is kept positive, by the module's table."""
 
     within: Callable[[int, float], float]
     between: Callable[[int], float]
     positive: bool = False
 
     def needs(self) -> int:
-        """How many copies it needs at least."""
+        """Number of copies that the rule needs at least."""
         return 2 if self.between(2) > 0 else 1
 
 
@@ -65,7 +65,7 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A rule at a number of copies.
+    """Weights of a combining rule at a number of copies.
 
     Attributes
     ----------
@@ -84,11 +84,11 @@ class Weights:
     fallback: float | None
 
     def total(self, v: Floats, b: Floats) -> Floats:
-        """The weighted sum, negative where it is."""
+        """Weighted sum of the variances, negative where it is."""
         return np.asarray(self.within * v + self.between * b)
 
     def variance(self, v: Floats, b: Floats) -> Floats:
-        """T of scalar estimands, of the shape of v and b."""
+        """Total variance T of scalar estimands, of the shape of v and b."""
         total = self.total(v, b)
         return total if self.fallback is None else np.where(total >= 0, total, self.fallback * v)
 
@@ -102,7 +102,7 @@ class Weights:
 
 
 def weights(rule: str, copies: int, size_ratio: float) -> Weights:
-    """The weights of a rule.
+    """Compute the weights of a rule.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def check_size_ratio(size_ratio: float) -> float:
 
 
 def half_widths(variance: Floats, df: Floats, level: float) -> Floats:
-    """t sqrt(variance), infinite where df is next to 0 and NaN where variance is negative."""
+    """Half widths t sqrt(variance), infinite where df is next to 0, NaN if variance is negative."""
     tail = (1 - check_level(level)) / 2
     informed = df >= NO_INFORMATION
     quantile = np.where(informed, stats.t.ppf(1 - tail, np.where(informed, df, 1.0)), math.inf)

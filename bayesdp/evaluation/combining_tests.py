@@ -56,7 +56,7 @@ _SLACK = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class FTest:
-    """A test's result.
+    """Result of a test: statistic, degrees of freedom and p-value.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class FTest:
 
 
 def f_test(statistic: float, components: int, df: float) -> FTest:
-    """The upper tail of F(components, df); 1 where df is next to 0, as nothing is known then."""
+    """Upper tail of F(components, df); 1 where df is next to 0, as nothing is known then."""
     if df < NO_INFORMATION:
         tail = 1.0
     elif math.isinf(df):
@@ -85,7 +85,7 @@ def f_test(statistic: float, components: int, df: float) -> FTest:
 
 
 def wald_scalar(difference: float, variance: float, df: float, rule: str) -> FTest:
-    """difference^2 / variance, the square of the t statistic."""
+    """Wald statistic difference^2 / variance, the square of the t statistic."""
     if variance < 0:
         raise negative_variance("the variance", variance, rule)
     if variance == 0:
@@ -94,7 +94,7 @@ def wald_scalar(difference: float, variance: float, df: float, rule: str) -> FTe
 
 
 def wald_proportional(difference: Floats, within: Floats, between: Floats, w: Weights) -> FTest:
-    """The test of the module's first lines, for two components or more."""
+    """Wald test with B proportional to V, for two components or more."""
     root = _cholesky("the mean of variances", within)
     size = difference.size
     rho = w.between * float(np.trace(_in_units(root, between))) / size
@@ -135,7 +135,7 @@ def likelihood_ratio_test(
     *,
     size_ratio: float = 1.0,
 ) -> FTest:
-    """Likelihood-ratio test of a null hypothesis over copies.
+    """Test a null hypothesis over copies by the likelihood ratio.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _evaluate(log_likelihood: Callable[[Floats], Any], copy: int, point: Floats)
 
 
 def _in_units(root: Floats, matrix: Floats) -> Floats:
-    """root^-1 matrix root^-T."""
+    """Rescale a matrix to root^-1 matrix root^-T."""
     half = np.linalg.solve(root, matrix)
     return np.asarray(np.linalg.solve(root, half.T))
 

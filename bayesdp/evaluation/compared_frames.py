@@ -39,7 +39,7 @@ _NUMBERS = {"integer", "floating", "boolean", "mixed-integer-float", "decimal"}
 
 
 def copies_of(released: Any) -> list[pd.DataFrame]:
-    """The synthetic tables of a Release, of a list of tables, or of a single one.
+    """Return the synthetic tables of a Release, of a list of tables, or of a single one.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _check_records(release: Release) -> None:
 
 
 def check_frame(name: str, frame: Any) -> pd.DataFrame:
-    """`frame`, if it is a DataFrame with rows and with columns of different names."""
+    """Return `frame`, if it is a DataFrame with rows and with columns of different names."""
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
@@ -91,7 +91,7 @@ def check_frame(name: str, frame: Any) -> pd.DataFrame:
 
 
 def check_columns(argument: str, columns: Any, frame: pd.DataFrame, name: str) -> list[Any]:
-    """`columns` as a list, if each is a different column of `frame`."""
+    """Return `columns` as a list, if each is a different column of `frame`."""
     listed = list(columns) if isinstance(columns, Iterable) else []
     if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         raise InvalidInput(f"{argument} is {quoted(columns)}; give a list of names of columns")
@@ -105,7 +105,7 @@ def check_columns(argument: str, columns: Any, frame: pd.DataFrame, name: str) -
 
 
 def check_same_columns(confidential: pd.DataFrame, copies: Sequence[pd.DataFrame]) -> None:
-    """InvalidInput unless every copy has the columns of the confidential table, in any order."""
+    """Raise InvalidInput unless every copy has the confidential table's columns, in any order."""
     for k, table in enumerate(copies):
         copy = check_frame(f"released[{k}]", table)
         if set(copy.columns) != set(confidential.columns):
@@ -117,7 +117,7 @@ def check_same_columns(confidential: pd.DataFrame, copies: Sequence[pd.DataFrame
 
 
 def check_complete(name: str, frame: pd.DataFrame) -> None:
-    """InvalidInput if a value is missing; says in which columns, not in which rows."""
+    """Raise InvalidInput if a value is missing; it says in which columns, not in which rows."""
     missing = [column for column in frame.columns if frame[column].isna().any()]
     if missing:
         raise InvalidInput(
@@ -127,7 +127,7 @@ def check_complete(name: str, frame: pd.DataFrame) -> None:
 
 
 def is_numeric(frames: Sequence[pd.DataFrame], column: Any) -> bool:
-    """Whether a column holds numbers in all tables, or categories in all."""
+    """Return True if a column holds numbers in all tables, False if categories in all."""
     from pandas.api import types
 
     numeric = []
@@ -155,7 +155,7 @@ def is_numeric(frames: Sequence[pd.DataFrame], column: Any) -> bool:
 
 
 def numbers(name: str, frame: pd.DataFrame, column: Any) -> Floats:
-    """A numeric column as floats, or InvalidInput if one isn't finite."""
+    """Return a numeric column as floats, or raise InvalidInput if one isn't finite."""
     values = frame[column].to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(values)):
         raise InvalidInput(f"{name} has values in {quoted(column)} that aren't finite; remove them")
@@ -163,7 +163,7 @@ def numbers(name: str, frame: pd.DataFrame, column: Any) -> Floats:
 
 
 def category_codes(frames: Sequence[pd.DataFrame], column: Any) -> list[Codes]:
-    """Each table's categories as whole numbers from 0, the same number for equal labels."""
+    """Code each table's categories as whole numbers from 0, the same number for equal labels."""
     import pandas as pd
     from pandas.api.types import infer_dtype
 

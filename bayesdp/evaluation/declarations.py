@@ -24,7 +24,7 @@ SYNTHESIZERS = {
 
 
 def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
-    """A synthesizer.
+    """Make the synthesizer that a declaration says.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A synthesizer's class, and those of its parameters that are given, as it takes them.
+    """Return a synthesizer's class, and the parameters given, as it takes them.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, di
 
 
 def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
-    """A model.
+    """Make the model that a declaration says.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _found(what: str, name: str, room: str, registry: Mapping[str, str]) -> Any:
 
 
 def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
-    """An instance, if the class has these parameters; it checks their values."""
+    """Make an instance, if the class has these parameters; it checks their values."""
     for field in _check_known(what, cls, parameters):
         optional = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
         if not optional and field.name not in parameters:
@@ -112,7 +112,7 @@ def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:
 
 
 def _check_known(what: str, cls: Any, parameters: Mapping[str, Any]) -> list[Any]:
-    """The fields of a class, if the parameters are among them."""
+    """Return the fields of a class, if the parameters are among them."""
     fields = [field for field in dataclasses.fields(cls) if field.init]
     known = [field.name for field in fields]
     for name in parameters:
@@ -124,7 +124,7 @@ def _check_known(what: str, cls: Any, parameters: Mapping[str, Any]) -> list[Any
 
 
 def _frozen(value: Any) -> Any:
-    """Lists as tuples, all the way down."""
+    """Convert lists to tuples, all the way down."""
     if isinstance(value, Mapping):
         return {name: _frozen(each) for name, each in value.items()}
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -15,7 +15,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 def read_declared(path: Path, kind: type[T]) -> T:
-    """What a TOML file declares.
+    """Read a TOML file as a declaration of a kind.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def read_declared(path: Path, kind: type[T]) -> T:
 
 
 def check_declared(path: Path, kind: type[T], found: Mapping[str, Any], under: str = "") -> T:
-    """`found` as a `kind`; `under` is its place in the file.
+    """Return `found` as a `kind`; `under` is its place in the file.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _faults(error: ValidationError, kind: type[BaseModel], under: str) -> Iterat
 
 
 def _known(kind: type[BaseModel], place: Sequence[Any]) -> list[str]:
-    """The keys that the table at a place may have; names that the file chose are passed over."""
+    """Return the keys that the table at a place may have, passing over names the file chose."""
     for part in place:
         if part in kind.model_fields:
             kind = next(_models(kind.model_fields[part].annotation), kind)

@@ -1,4 +1,4 @@
-"""How the reproductions' figures look."""
+"""Styles of the reproductions' figures, and their rendering."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STYLE: dict[Any, Any] = {
 
 
 def render(canvas: Figure) -> tuple[str, bytes]:
-    """The drawing as SVG, the same bytes every time, and as PNG."""
+    """Render a drawing as SVG, the same bytes every time, and as PNG."""
     svg, png = io.StringIO(), io.BytesIO()
     canvas.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     canvas.savefig(png, format="png", dpi=200)

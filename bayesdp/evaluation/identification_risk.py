@@ -1,4 +1,4 @@
-"""Would somebody who knows a person's record find it in partially synthetic copies?"""
+"""Identification risk: can a person's record be found in partially synthetic copies?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def identification_risk(
     categorical: Iterable[Any] = (),
     by_record: bool = False,
 ) -> pd.DataFrame:
-    """Expected match risk, true match rate and false match rate of partially synthetic copies.
+    """Compute expected match risk, true and false match rates of partially synthetic copies.
 
     The intruder knows the true values of `known` and `synthetic` of each of the n records, and
     looks for it in a copy whose row i was made from record i. Row j matches record i if it has
@@ -163,7 +163,7 @@ def identification_risk(
 
 
 def _aligned(confidential: pd.DataFrame, released: Any) -> list[pd.DataFrame]:
-    """The copies, if row i of each can have been made from record i."""
+    """Return the copies, if row i of each can have been made from record i."""
     if isinstance(released, Release):
         raise InvalidInput(
             "released is a Release, whose rows are sorted and belong to no record; identification "
@@ -179,7 +179,7 @@ def _aligned(confidential: pd.DataFrame, released: Any) -> list[pd.DataFrame]:
 
 
 def _radii(radius: Any, numeric: Sequence[Any]) -> Floats:
-    """One radius a column of numbers."""
+    """Return one radius a column of numbers."""
     given = radius if isinstance(radius, Mapping) else dict.fromkeys(numeric, radius)
     if set(given) != set(numeric) or not all(
         is_number(r) and 0 <= r < np.inf for r in given.values()
@@ -192,7 +192,7 @@ def _radii(radius: Any, numeric: Sequence[Any]) -> Floats:
 
 
 def _refined(cells: Sequence[Codes], codes: Sequence[Codes]) -> list[Codes]:
-    """Codes of cells, each divided by one more column, as small whole numbers."""
+    """Refine codes of cells by one more column each, as small whole numbers."""
     width = max(int(each.max()) for each in codes) + 1
     joint = np.concatenate([a * width + b for a, b in zip(cells, codes, strict=True)])
     dense = np.unique(joint, return_inverse=True)[1].astype(np.int64)
@@ -202,7 +202,7 @@ def _refined(cells: Sequence[Codes], codes: Sequence[Codes]) -> list[Codes]:
 def _matches(
     targets: Codes, values: Floats, around: Floats, candidates: Codes, others: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """c_i and T_i of each record: cell by cell, for only those can match."""
+    """Compute c_i and T_i of each record: cell by cell, for only those can match."""
     count = np.zeros(len(targets), dtype=np.int64)
     by_cell = np.argsort(candidates, kind="stable")
     ordered = candidates[by_cell]

@@ -1,4 +1,4 @@
-"""How much the intervals from released data agree with those from the confidential records."""
+"""Overlap of intervals from released data with those from the confidential records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def interval_overlap(
     *,
     truth: Mapping[Any, float] | pd.Series[float] | None = None,
 ) -> pd.DataFrame:
-    """Overlap of confidence (or posterior) intervals, and how often they cover.
+    """Measure the overlap of confidence (or posterior) intervals, and how often they cover.
 
     With the confidential interval (L, U), the released (l, u), and what both share,
     I = min(U, u) - max(L, l):

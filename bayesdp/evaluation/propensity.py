@@ -1,4 +1,4 @@
-"""Can a model tell released from confidential records? pMSE and what it would be by chance.
+"""Propensity scores: can a model tell released from confidential records? The pMSE.
 
 Of N = n + n_syn records stacked, c = n_syn / N are synthetic. A logistic regression of "synthetic"
 on the columns, with k coefficients, the intercept among them, gives every record a propensity
@@ -47,7 +47,7 @@ def design(
     categories: Mapping[Any, tuple[Codes, Codes]],
     interactions: bool,
 ) -> Floats:
-    """Predictors of the stacked records, the confidential first: intercept, main effects, products.
+    """Build predictors of the stacked records, the confidential first: main effects, products.
 
     Numbers are centred and divided by their standard deviation; a category has an indicator a
     label but one. Columns that depend on earlier ones are left out, so that k is the rank.
@@ -85,7 +85,7 @@ def design(
 
 
 def _independent(columns: Floats) -> Floats:
-    """The columns that aren't linear combinations of earlier ones."""
+    """Select the columns that aren't linear combinations of earlier ones."""
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     columns = columns[:, lengths > 0] / lengths[lengths > 0]
     triangle: Floats = np.asarray(np.linalg.qr(columns, mode="r"))
@@ -103,7 +103,7 @@ def _independent(columns: Floats) -> Floats:
 
 
 def propensities(predictors: Floats, synthetic: Floats) -> Floats:
-    """Fitted probabilities of a logistic regression, by Newton's method with halved steps.
+    """Fit probabilities of a logistic regression, by Newton's method with halved steps.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _log_likelihood(linear: Floats, synthetic: Floats) -> float:
 
 
 def propensity_measures(predictors: Floats, n: int) -> dict[str, float]:
-    """pMSE and its standardised forms, and the distance of the scores' distributions.
+    """Compute pMSE, its standardised forms, and the distance of the scores' distributions.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def propensity_measures(predictors: Floats, n: int) -> dict[str, float]:
 
 
 def ecdf_distances(confidential: Floats, released: Floats) -> tuple[float, float]:
-    """The largest and the mean squared distance between two empirical distribution functions.
+    """Largest and mean squared distance between two empirical distribution functions.
 
     max_x |F(x) - G(x)|, and (1/N) sum over all N = n + n_syn stacked records of (F - G)^2 at them
     (Woo, Reiter, Oganian and Karr 2009).

@@ -1,4 +1,4 @@
-"""Pictures of what the measures of risk found."""
+"""Plots of the measures of risk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARKS = (("posterior", "o"), ("naive", "s"), ("reiter", "^"), ("ink", "D"), ("s
 
 
 def plot_risk(risk: pd.DataFrame) -> Figure:
-    """Draw risks: ``bdp.plot_risk(bdp.identification_risk(confidential, released, ...))``.
+    """Plot risks: ``bdp.plot_risk(bdp.identification_risk(confidential, released, ...))``.
 
     What was computed from confidential records is confidential as a picture too.
 
@@ -75,7 +75,7 @@ def plot_risk(risk: pd.DataFrame) -> Figure:
 
 
 def _of_copies(names: dict[str, str]) -> Callable[[pd.DataFrame], Iterator[Draw]]:
-    """A panel a measure that has numbers."""
+    """Plot a panel for each measure that has numbers."""
 
     def panels(risk: pd.DataFrame) -> Iterator[Draw]:
         for k, (name, label) in enumerate(names.items()):
@@ -135,7 +135,7 @@ def _odds(axes: Axes, risk: pd.DataFrame) -> None:
 
 
 def _shares(axes: Axes, risk: pd.DataFrame, lines: dict[str, tuple[str, str]], label: str) -> None:
-    """The share of records that have at least so much: a line a copy."""
+    """Plot the share of records that have at least so much: a line a copy."""
     copies = [risk] if "copy" not in risk else [rows for _, rows in risk.groupby("copy")]
     for name, (role, style) in lines.items():
         for k, rows in enumerate(copies):
@@ -158,7 +158,7 @@ def _shares(axes: Axes, risk: pd.DataFrame, lines: dict[str, tuple[str, str]], l
 
 
 def at_least(values: Any) -> tuple[Any, Any]:
-    """The finite values in order, and the share of all numbers that are no smaller.
+    """Sort the finite values; return them with the share of all numbers that are no smaller.
 
     The last value comes twice: what is left beyond it is the share of infinite ones.
     """

@@ -1,4 +1,4 @@
-"""How close released synthetic copies are to the records they stand for: the curator's side."""
+"""Utility of synthetic copies: their closeness to the confidential records."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def utility(
 
 
 def _overlaps(analysed: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Of an analysis's intervals, those of the confidential records first."""
+    """Compute the overlaps of an analysis's intervals, those of the confidential records first."""
     try:
         return interval_overlap(analysed[0], analysed[1:])
     except InvalidInput as error:
@@ -169,7 +169,7 @@ def _overlaps(analysed: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def cut(values: Sequence[Floats], bins: int) -> list[Codes]:
-    """Each table's numbers as codes of cells: its own values, or between confidential quantiles."""
+    """Code each table's numbers by cells: its own values, or between confidential quantiles."""
     stacked = np.concatenate(values)
     different = np.unique(stacked)
     if len(different) <= bins:
@@ -181,7 +181,7 @@ def cut(values: Sequence[Floats], bins: int) -> list[Codes]:
 
 
 def total_variation(confidential: Codes, released: Codes) -> float:
-    """1/2 sum over cells |p - q|, of the shares of two columns of codes."""
+    """Total variation distance 1/2 sum |p - q|, of the shares of two columns of codes."""
     size = int(max(confidential.max(), released.max())) + 1
     shares = [np.bincount(each, minlength=size) / len(each) for each in (confidential, released)]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
@@ -190,7 +190,7 @@ def total_variation(confidential: Codes, released: Codes) -> float:
 def _columns(
     numeric: Mapping[Any, Sequence[Floats]], k: int, levels: Sequence[float]
 ) -> list[tuple[Any, ...]]:
-    """The measures of each column of numbers in copy `k`."""
+    """Compute the measures of each column of numbers in copy `k`."""
     rows: list[tuple[Any, ...]] = []
     for column, values in numeric.items():
         largest, squared = ecdf_distances(values[0], values[1 + k])
@@ -203,7 +203,7 @@ def _columns(
 
 
 def _tables(cells: Mapping[Any, Sequence[Codes]], k: int) -> list[tuple[Any, ...]]:
-    """The distances between tables of each column and each pair in copy `k`."""
+    """Compute the distances between tables of each column and each pair in copy `k`."""
     rows: list[tuple[Any, ...]] = []
     for column, codes in cells.items():
         rows.append(

@@ -1,4 +1,4 @@
-"""A picture of what `utility` found."""
+"""Plot of the results of `utility`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OVERLAPS = {"interval_overlap": ("overlap", "posterior", "o")}
 
 
 def plot_utility(comparison: pd.DataFrame) -> Figure:
-    """Draw a comparison: ``bdp.plot_utility(bdp.utility(confidential, released))``.
+    """Plot a comparison: ``bdp.plot_utility(bdp.utility(confidential, released))``.
 
     It shows confidential results, and stays with the curator as they do.
 
@@ -94,7 +94,7 @@ def _of(comparison: pd.DataFrame, measure: str) -> pd.DataFrame:
 def _marks(
     axes: Axes, comparison: pd.DataFrame, styles: dict[str, tuple[str, str, str]], names: list[str]
 ) -> None:
-    """A row a name, a mark a copy and measure."""
+    """Plot a row a name, a mark a copy and measure."""
     places = {name: k for k, name in enumerate(names)}
     for k, (measure, (label, role, marker)) in enumerate(styles.items()):
         rows = _of(comparison, measure)
@@ -122,7 +122,7 @@ def _marks(
 
 
 def _pairs(axes: Axes, comparison: pd.DataFrame, names: list[str]) -> None:
-    """The total variation distances of pairs, averaged over copies."""
+    """Plot the total variation distances of pairs, averaged over copies."""
     table = np.full((len(names), len(names)), np.nan)
     rows = _of(comparison, "pairwise_tv")
     means = rows.groupby(["column", "other"], sort=False, as_index=False)["value"].mean()
@@ -148,7 +148,7 @@ def _pairs(axes: Axes, comparison: pd.DataFrame, names: list[str]) -> None:
 
 
 def _ratios(axes: Axes, comparison: pd.DataFrame) -> None:
-    """The pMSE over what chance alone gives, by copy."""
+    """Plot the pMSE over what chance alone gives, by copy."""
     for measure, (label, role, marker) in _RATIOS.items():
         rows = _of(comparison, measure)
         axes.plot(

@@ -1,4 +1,4 @@
-"""Whether noise explains what was released: one rule for every model.
+"""Conflict of outputs with a model: does noise explain them? One rule for every model.
 
 However far outputs are from any statistic that may be, a posterior exists, and models compute it:
 the nearest statistics take it all. But noise that goes so far is next to impossible, and something
@@ -33,7 +33,7 @@ _IMPOSSIBLE = 1e-9  # probability of noise so large
 
 @dataclass(frozen=True)
 class Noise:
-    """The least noise that leads to some outputs.
+    """Least noise that leads to some outputs, by which a conflict is judged.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Noise:
 def noise_from(
     parts: Sequence[Part], low: ArrayLike, high: ArrayLike, total: float | None = None
 ) -> Iterator[Noise]:
-    """The least noise on numbers that lie between two ends; none if no release has noise.
+    """Compute the least noise on numbers that lie between two ends; none if no release has noise.
 
     All copies are of one statistic, so that they may contradict each other too: the nearest is the
     median of copies with Laplace noise, weighted by 1 / scale, and the mean of those with Gaussian
@@ -97,7 +97,7 @@ def _each_alone(
     outputs: Floats, scale: float, laplace: bool, low: ArrayLike, high: ArrayLike,
     total: float | None,
 ) -> float:  # fmt: skip
-    """Of copies from a statistic each."""
+    """Least noise of copies from a statistic each."""
     nearest = np.clip(outputs, low, high)
     gap = 0.0 if total is None else np.abs(nearest.sum(axis=-1) - total)
     away = np.abs(outputs - nearest)
@@ -111,7 +111,7 @@ def _each_alone(
 def _of_one_statistic(
     outputs: Floats, scales: Floats, laplace: bool, low: ArrayLike, high: ArrayLike
 ) -> float:
-    """Of copies, shape (copies, ...), from one statistic, in each number the nearest to all."""
+    """Least noise of copies, shape (copies, ...), from one statistic, the nearest to all."""
     weight = (1 / scales if laplace else 1 / scales**2).reshape(-1, *[1] * (outputs.ndim - 1))
     if laplace:
         order = np.argsort(outputs, axis=0)
@@ -127,7 +127,7 @@ def _of_one_statistic(
 def noise_from_moments(
     matrices: Floats, scales: Floats, gaussian: NDArray[np.bool_]
 ) -> Iterable[Noise]:
-    """The least noise on matrices of moments, which are positive semi-definite without it.
+    """Compute the least noise on matrices of moments, which are positive semi-definite without it.
 
     The nearest such matrix is as far as the root of the sum of the squares of the negative
     eigenvalues, where entries beside the diagonal count twice.
@@ -147,7 +147,7 @@ def noise_from_moments(
 
 
 def conflict_in(noises: Sequence[Noise]) -> str | None:
-    """What there is to say of outputs that noise hardly explains; None where it does."""
+    """Describe the conflict where noise hardly explains the outputs; None where it does."""
     needed = sum(each.needed for each in noises)
     numbers = sum(each.numbers for each in noises)
     if not numbers or stats.gamma.sf(needed, numbers) >= _IMPOSSIBLE:

@@ -1,4 +1,4 @@
-r"""How probable a release is under a model: log evidences, Bayes factors, and model probabilities.
+r"""Log evidence, Bayes factors and model probabilities: how probable a release is under a model.
 
     Pr[z | model]  =  integral of p(theta) sum over s of p(s | theta) Pr[z | s]  d theta
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The log of a release's probability under a model.
+    """Log evidence: the log of a release's probability under a model.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def log_evidence(
     warmup: int = 1000,
     seed: int | None = None,
 ) -> Evidence:
-    """The log marginal likelihood of a release under a model.
+    """Compute the log marginal likelihood of a release under a model.
 
     Parameters
     ----------

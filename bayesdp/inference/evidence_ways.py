@@ -1,4 +1,4 @@
-"""How each family's log evidence is computed: exactly where its engine is exact, else by chains.
+"""Ways to compute each family's log evidence: exactly, or by bridge sampling from chains.
 
 Every function takes a model, a release or several, and draws, chains, warmup and seed of chains,
 and returns an `Integral`, how it was had, and which of the released numbers it is of. The
@@ -31,14 +31,14 @@ _FEW = 2000  # draws that a costly density is averaged over
 
 
 def exact(model: Any, release: Releases, **_: Any) -> Answer:
-    """Of a model with an exact `log_evidence`."""
+    """Log evidence of a model with an exact `log_evidence`."""
     return Integral(float(model.log_evidence(release)), 0.0), EXACT, ALL
 
 
 def pooled(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
-    """A bridge over the two numbers of the groups' population."""
+    """Log evidence by a bridge over the two numbers of the groups' population."""
     from bayesdp.engines.partial_pooling import log_targets, sample
 
     means = model.family == "hierarchical_gaussian"
@@ -67,7 +67,7 @@ def pooled(
 def multinomial(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
-    """Exactly; or by a bridge over theta; or, of modips copies, by Chib's identity."""
+    """Log evidence exactly; or by a bridge over theta; or, of modips copies, by Chib's identity."""
     from bayesdp.inference.counts import multinomial_engines as engines
     from bayesdp.inference.counts import multinomial_release as law
 
@@ -121,7 +121,7 @@ def _of_responses(parts: Any, prior: Sequence[float], child: Any, options: Any) 
 
 
 def _of_mixture(mixture: Any, child: Any, options: Any) -> Integral:
-    """log Pr[z, x] - log Pr[x | z] at one x, the latter an average over draws of the points.
+    """Log Pr[z, x] - log Pr[x | z] at one x, the latter an average over draws of the points.
 
     Given the points of every copy's mixture the counts' posterior is a product; so Pr[x | z] is the
     average of its exact probabilities (Chib 1995).
@@ -157,7 +157,7 @@ def _of_mixture(mixture: Any, child: Any, options: Any) -> Integral:
 def linear_regression(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
-    """A bridge over the latent moments, and n where it is confidential."""
+    """Log evidence by a bridge over the latent moments, and n where it is confidential."""
     from bayesdp.inference.regression.evidence import log_evidence_of_moments
 
     given = model.read(release)
@@ -177,7 +177,7 @@ def linear_regression(
 def log_linear(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
-    """A bridge over the effects, where the latent table sums out."""
+    """Log evidence by a bridge over the effects, where the latent table sums out."""
     from bayesdp.engines.log_linear import sample
     from bayesdp.engines.log_linear_evidence import log_prior_density, summed_likelihood
     from bayesdp.inference.log_linear import fit as fits
@@ -208,7 +208,7 @@ def log_linear(
 
 
 def log_constant_of_table(setting: Any, release: Any) -> float:
-    """What the chains' law of the outputs lacks to be the mechanism's, whatever the table.
+    """Log ratio of the mechanism's law to the chains' law of the outputs, whatever the table.
 
     Both are taken at one table, near the released one.
     """
@@ -238,7 +238,7 @@ def _moved(found: Integral, constant: float) -> Integral:
 
 
 def _sum(each: Sequence[Integral]) -> Integral:
-    """Of independent groups."""
+    """Add up the log evidences of independent groups."""
     return Integral(
         sum(one.log_value for one in each),
         math.sqrt(sum(one.standard_error**2 for one in each)),

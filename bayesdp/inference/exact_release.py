@@ -1,4 +1,4 @@
-"""What an exact statistic says: itself, so that posteriors are the textbook's conjugate ones."""
+"""Exact statistics as releases: known values, whose posteriors are the conjugate ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bayesdp.release import Part
 
 
 def is_exact(mechanism: Any) -> bool:
-    """Whether it releases its statistic as it is."""
+    """Return True if it releases its statistic as it is."""
     return view_of(mechanism, ExactView) is not None
 
 
 def checked_value(part: Part, dimension: int | None) -> Any:
-    """The same of a Gaussian model, or InvalidInput if it isn't of that many numbers."""
+    """Return an exact statistic for a Gaussian model, or InvalidInput if of other dimension."""
     if part.mechanism.dimension != dimension:  # type: ignore[attr-defined]
         raise InvalidInput(
             "the exact release isn't the statistic that the model reads: with sd known, the mean "
@@ -36,7 +36,7 @@ def checked_value(part: Part, dimension: int | None) -> Any:
 
 
 def sampled() -> InvalidInput:
-    """That an exact real number is no latent variable."""
+    """The error for an exact real number that is given as a latent variable."""
     return InvalidInput(
         "the release is exact, so its statistic is known and not to be sampled; give bdp.observe "
         "the statistic's distribution without a name, as pm.Normal.dist(mu, sd / n ** 0.5)"
@@ -44,7 +44,7 @@ def sampled() -> InvalidInput:
 
 
 def log_density_of(parts: Sequence[Part], law: Any) -> Any:
-    """log p(statistic | theta) as a PyTensor expression, of a continuous distribution."""
+    """Log p(statistic | theta) as a PyTensor expression, of a continuous distribution."""
     import pymc as pm
 
     values = np.array([value_of(part.outputs) for part in parts], dtype=np.float64)
@@ -64,7 +64,7 @@ def posterior_given(
     sd: float | None,
     prior: tuple[float, ...] | None,
 ) -> MeanPosterior | PairPosterior:
-    """The posterior of a Gaussian model where one part is exact.
+    """Compute the posterior of a Gaussian model where one part is exact.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _log_mean(mean: float, n: int, sd: float, prior: tuple[float, ...]) -> float
 
 
 def _log_pair(mean: float, variance: float, n: int, prior: tuple[float, ...]) -> float:
-    """log density of mean and variance, mu and sigma integrated out under the prior."""
+    """Log-density of mean and variance, mu and sigma integrated out under the prior."""
     m0, k, a, b = prior
     h, c = (n - 1) / 2, 1 / n + 1 / k
     scale = b + h * variance + (mean - m0) ** 2 / (2 * c)

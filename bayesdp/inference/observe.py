@@ -145,7 +145,7 @@ def _found(model: pm.Model, statistic: Any) -> Any:
 
 
 def _is_unnamed(latent: Any, model: pm.Model) -> bool:
-    """Whether it is a distribution of its own and not a variable of the model."""
+    """Return True if a variable is a distribution of its own and not one of the model."""
     from pymc.distributions.distribution import SymbolicRandomVariable
     from pytensor.tensor.random.op import RandomVariable
 

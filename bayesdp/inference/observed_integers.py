@@ -1,4 +1,4 @@
-"""What a release says of integers: their laws in tables, and sums over them in a PyMC model."""
+"""Likelihoods of integers given a release: their tables, and sums over them in a PyMC model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NEGLIGIBLE = 60.0  # below the log of the largest
 
 
 def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> Any:
-    """log p(outputs | theta) as a PyTensor expression, the integers summed out.
+    """Log p(outputs | theta) as a PyTensor expression, the integers summed out.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
 
 
 def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
-    """log p(outputs | x) of integers x that are variables of the model."""
+    """Log p(outputs | x) of integers x that are variables of the model."""
     import pytensor.tensor as pt
 
     elements, shape = _elements(parts, n, alike=False)
@@ -87,12 +87,12 @@ def log_table_of(parts: Sequence[Part], statistic: Any, n: int | None) -> Any:
 
 
 def shape_of(parts: Sequence[Part], own: tuple[int, ...]) -> tuple[int, ...]:
-    """The statistic's, of one group's own: groups first."""
+    """Shape of the statistic, of one group's own: groups first."""
     return own if parts[0].group is None else (len(parts), *own)
 
 
 def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
-    """That the statistic isn't of the shape of what was randomised."""
+    """The error for a statistic that isn't of the shape of what was randomised."""
     return InvalidInput(
         f"statistic has {statistic.ndim} dimensions, but what was randomised has shape {shape}"
     )
@@ -101,7 +101,7 @@ def wrong_shape(statistic: Any, shape: tuple[int, ...]) -> InvalidInput:
 def _elements(
     parts: Sequence[Part], n: int | None, *, alike: bool
 ) -> tuple[list[Integer], tuple[int, ...]]:
-    """Of a release, in the order of the flattened statistic, and its shape."""
+    """Return the laws of a release's integers, as in the flattened statistic, and its shape."""
     mechanism: Any = parts[0].mechanism
     if (answers := view_of(mechanism, AnswersView)) is not None:
         if len(parts) > 1 or parts[0].group is not None:
@@ -149,7 +149,7 @@ def _count(part: Part, n: int | None) -> Integer:
 
 
 def _answers(view: AnswersView, part: Part, *, alike: bool) -> list[Integer]:
-    """Of each record; where their categories have one law, of each different answer."""
+    """Return the law of each record's answers; of records that are alike, of each pattern."""
     answers, counts = np.array(part.outputs).T, np.ones(view.n, dtype=np.int64)
     if alike:
         answers, counts = np.unique(answers, axis=0, return_counts=True)
@@ -181,7 +181,7 @@ def widest(rows: Sequence[Sequence[Integer]], ends: Sequence[Ends]) -> tuple[Int
 def tabled(
     rows: Sequence[Sequence[Integer]], ends: Sequence[Ends], times: float = 1.0
 ) -> tuple[Integers, Floats]:
-    """Integers that matter and the log of their laws, a column each; -inf below the last ones.
+    """Tabulate integers that matter and their log laws, a column each; -inf below the last ones.
 
     Each column goes on until what is beyond it, within its ends, is negligible beside its largest.
     """
@@ -208,14 +208,14 @@ def tabled(
 
 
 def _window(row: Sequence[Integer], within: Ends, times: float) -> tuple[int, int]:
-    """What the elements' windows share, or what lies between them."""
+    """Return the ends that the elements' windows share, or between which they lie apart."""
     each = [element.reached(within, times) for element in row]
     first, last = int(max(e[0] for e in each)), int(min(e[1] for e in each))
     return min(first, last), max(first, last)
 
 
 def _ends_well(row: Sequence[Integer], x: Integers, law: Floats, within: Ends) -> bool:
-    """Whether what is beyond the integers looked at, within two ends, is negligible."""
+    """Return True if what is beyond the integers looked at, within two ends, is negligible."""
     beyond = np.array([x[0] - 1, x[-1] + 1])
     inside = (beyond >= within[0]) & (beyond <= within[1])
     there = np.asarray(sum(element.logp(np.clip(beyond, *within)) for element in row))

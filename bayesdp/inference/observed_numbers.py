@@ -1,4 +1,4 @@
-"""What a release says of real numbers, in a PyMC model."""
+"""Likelihoods of real numbers given a release, in a PyMC model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bayesdp.release import Part
 
 
 def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -> Any:
-    """log p(outputs | statistic) as a PyTensor expression, up to a constant.
+    """Log p(outputs | statistic) as a PyTensor expression, up to a constant.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def log_law_of(parts: Sequence[Part], statistic: Any, n: int | None, tag: str) -
 
 
 def _own_shape(mechanism: Any) -> tuple[int, ...]:
-    """Of one group's statistic."""
+    """Return the shape of one group's statistic."""
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return noise.shape
     if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Gaussian):

@@ -39,7 +39,7 @@ def posterior_predictive(
     draws: int = 1000,
     seed: int | None = None,
 ) -> az.InferenceData:
-    """The posterior with outputs that the fitted model would have released, for ArviZ to compare.
+    """Draw outputs that the fitted model would have released, beside the posterior, for ArviZ.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
 
 
 def _chosen(idata: Any, draws: int) -> tuple[dict[str, NDArray[np.float64]], set[str]]:
-    """Evenly spaced draws of every variable, shape (draws, ...), and which differ by group."""
+    """Select evenly spaced draws of variables, shape (draws, ...), and find which have groups."""
     found, grouped = {}, set()
     for name, values in idata.posterior.data_vars.items():
         flat = values.transpose("chain", "draw", "group", ..., missing_dims="ignore").to_numpy()
@@ -125,7 +125,7 @@ def _chosen(idata: Any, draws: int) -> tuple[dict[str, NDArray[np.float64]], set
 
 
 def _outputs(statistic: Statistic, part: Part, values: Values, rng: Rng) -> NDArray[Any]:
-    """Of one group, shape (draws, copies, ...)."""
+    """Draw outputs of one group, shape (draws, copies, ...)."""
     size, found = len(next(iter(values.values()))), []
     for i in range(size):
         given = statistic({name: v[i] for name, v in values.items()}, rng)

@@ -47,7 +47,7 @@ def _multinomial(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> 
 
 
 def _gaussian(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
-    """The mean, or what was made of it; of records that lie within public bounds, if there are."""
+    """Draw the mean, or what was made of it; of records within public bounds, if there are."""
     n, sigma = size_of(part, model.n), float(theta.get("sigma", model.sd or 0.0))
     for _ in range(_TRIES):
         mean = rng.normal(theta["mu"], sigma / math.sqrt(n))
@@ -74,7 +74,7 @@ def _gaussian(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any
 
 
 def _poisson(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
-    """Events by area; where their number is public, that many."""
+    """Draw events by area; where their number is public, that many."""
     means = np.asarray(theta["rate"])
     means = means * expected_of([part], model.expected, means.size)
     total = total_of([part], model.n)
@@ -84,7 +84,7 @@ def _poisson(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any:
 
 
 def _log_linear(model: Any, release: Release, part: Part) -> Statistic:
-    """The table's cells, or its marginals."""
+    """Draw the table's cells, or its marginals."""
     from bayesdp.inference.log_linear.fit import setting_of
 
     setting, mechanism = setting_of(model, release), part.mechanism

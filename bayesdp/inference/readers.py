@@ -1,4 +1,4 @@
-"""Which models read which releases, for errors that say so."""
+"""Models by the releases that they read, for errors that say so."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
 
 
 def instead(mechanism: Any) -> str:
-    """The end of an error's sentence: which models read the release, or what to do."""
+    """End an error's sentence: which models read the release, or what to do."""
     found = [f"bdp.{name}" for name in models_of(mechanism)]
     if not found:
         return (

@@ -1,4 +1,4 @@
-"""Give an engine's draws the names that every fit returns."""
+"""Names of an engine's draws, as every fit returns them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def inference_data(
     coords: Mapping[str, Any] | None = None,
     dims: Mapping[str, list[str]] | None = None,
 ) -> az.InferenceData:
-    """An InferenceData with the release's outputs, its mechanism's parameters and its promise.
+    """Make an InferenceData with the release's outputs, its mechanism's parameters and promise.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def inference_data(
 
 
 def _observed(release: Release, suffix: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """The outputs, copies first and then groups, and what an output's own axes are called.
+    """Return the outputs, copies first and then groups, and names of an output's own axes.
 
     Groups whose outputs differ in length have one array each.
     """
@@ -107,7 +107,7 @@ def _about(drawn: Draws, *releases: Release) -> dict[str, str]:
 
 
 def group_coordinate(release: Release) -> list[Any]:
-    """Group labels as one type, since netCDF has no mixed columns."""
+    """Return group labels as one type, since netCDF has no mixed columns."""
     labels = release.groups
     if len({type(label) for label in labels}) == 1 and not isinstance(labels[0], bool):
         return list(labels)
@@ -115,7 +115,7 @@ def group_coordinate(release: Release) -> list[Any]:
 
 
 def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:
-    """The mechanisms' parameters that are known, as arrays with one row a group.
+    """Return the mechanisms' known parameters, as arrays with one row a group.
 
     What has parameters of its own, or differs in length between groups, is shown as JSON, since
     netCDF has no such values.
@@ -148,7 +148,7 @@ def network_inference_data(
     attrs: Mapping[str, str],
     problems: Sequence[str] = (),
 ) -> az.InferenceData:
-    """The same from a release of graphs, which are observed as the columns that hold them.
+    """Make an InferenceData from a release of graphs, observed as the columns that hold them.
 
     `attrs` get a "verdict" on the chains, `of` what its numbers belong to, and `problems` what else
     was found.

@@ -14,7 +14,7 @@ Releases = Release | Sequence[Release]
 
 
 def releases_of(given: Releases) -> tuple[Release, ...]:
-    """One release or several, as several.
+    """Return one release or several, as several.
 
     Raises
     ------
@@ -37,12 +37,12 @@ def releases_of(given: Releases) -> tuple[Release, ...]:
 
 
 def parts_of(given: Releases) -> list[tuple[Part, ...]]:
-    """Each group's parts, one a release."""
+    """Return each group's parts, one a release."""
     return list(zip(*(release.parts for release in releases_of(given)), strict=True))
 
 
 def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
-    """The number of records, as the releases or the analyst say it; None if nobody does.
+    """Return the number of records by the releases or the analyst; None if nobody says it.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def agreed_size(parts: Sequence[Part], n: int | None) -> int | None:
 
 
 def only_one(given: Releases, engine: str) -> Release:
-    """The release, for an engine that takes one.
+    """Return the release, for an engine that takes one.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def only_one(given: Releases, engine: str) -> Release:
 
 
 def one_group(release: Release) -> Release:
-    """The release, or InvalidInput if it has groups."""
+    """Return the release, or raise InvalidInput if it has groups."""
     if len(release.parts) > 1:
         raise InvalidInput(
             f"this release has {len(release.parts)} groups; take one, for example "

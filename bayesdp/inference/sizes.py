@@ -1,4 +1,4 @@
-"""What an analyst knows of the number of confidential records."""
+"""Prior on the number of confidential records, as far as an analyst knows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bayesdp.release import Part
 
 
 def sizes_of_prior(n: Any) -> list[tuple[int, float]]:
-    """The sizes with positive prior probability, and that probability; one, if it is a number."""
+    """Return the sizes with positive prior probability, and it; a number has one."""
     if is_number(n):
         return [(check_at_least_one("n", n), 1.0)]
     if isinstance(n, range):
@@ -51,7 +51,7 @@ def check_said_once(n: Any, public: int | None) -> None:
 
 
 def check_counts(mechanism: Any, n: int) -> None:
-    """Raise InvalidInput unless it randomises a count of ones among n records.
+    """Raise InvalidInput unless a mechanism randomises a count of ones among n records.
 
     A number with noise is a count's where a record may move it by 1, as its sensitivity says.
     """
@@ -68,7 +68,7 @@ def check_counts(mechanism: Any, n: int) -> None:
 
 
 def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]]:
-    """What n may be, of releases of a count of ones.
+    """Return what n may be, of releases of a count of ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What `bdp.observe` says of a release that it has no law for."""
+"""The error of `bdp.observe` for a release that it has no law for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TAKES = (
 
 
 def unlike(mechanism: Any) -> InvalidInput:
-    """That there is no law of its statistic."""
+    """Return the error that a mechanism's statistic has no law here."""
     return InvalidInput(
         f"the release's mechanism {quoted(mechanism.name)} has no law here of a statistic of that "
         f"kind; bdp.observe takes {TAKES}; integers as such, and real numbers as real ones"

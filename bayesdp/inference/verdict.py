@@ -1,4 +1,4 @@
-"""Whether a fit's draws can be relied on, in words."""
+"""Verdict on a fit's draws, in words: can they be relied on?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TINY = 0.01  # of the draws
 
 
 def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
-    """A sentence for the attrs of a fit.
+    """Write a verdict's sentence for the attrs of a fit.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
 
 
 def _stuck(drawn: Draws, each: list[Sampling]) -> list[str]:
-    """That steps were accepted but led nowhere, which an acceptance rate alone doesn't show."""
+    """List a problem if steps were accepted but led nowhere, which an acceptance rate hides."""
     rates = drawn.sample_stats.get("acceptance_rate")
     bulk = [one.ess_bulk for one in each if one.ess_bulk is not None]
     if rates is None or not bulk:

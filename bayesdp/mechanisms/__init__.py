@@ -1,4 +1,4 @@
-"""How a release is randomised: one file per mechanism, with its guarantee, sampler and law."""
+"""Mechanisms: one file for each, with its guarantee, its sampler and its exact law."""
 
 import lazy_loader
 

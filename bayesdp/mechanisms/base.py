@@ -1,4 +1,4 @@
-"""What every mechanism offers, and the registry that finds one by its name."""
+"""Contract of mechanisms, and the registry that finds one by its name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ AnyGuarantee = Guarantee | DistributionalGuarantee
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """How a release is randomised: its sampler, its guarantee and its exact law.
+    """Protocol of a mechanism, which randomises a release: its sampler, guarantee and law.
 
     A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
@@ -85,7 +85,7 @@ class Mechanism(Protocol):
         """
 
     def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> AnyGuarantee:
-        """What holds when one record is removed, if that costs less than adding one."""
+        """Guarantee for the removal of a record, if that costs less than an addition."""
 
     def check_statistic(self, statistic: Any) -> Any:
         """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
@@ -98,7 +98,7 @@ class Mechanism(Protocol):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """What outputs tell of the statistic, in the ways that models read; see `core.views`."""
+        """The laws of outputs that models read, by kind of statistic; see `core.views`."""
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""
@@ -131,7 +131,7 @@ class Declared(Protocol):
 
 
 def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float = 0.0) -> Guarantee:
-    """What releases from disjoint groups promise together at `delta`, `copies` from each.
+    """Return the joint guarantee of releases from disjoint groups at `delta`, `copies` each.
 
     Where a record is added or removed, it is in one group: parallel composition. Where one is
     replaced and the groups' sizes are public, its group is public too and stays: parallel again.

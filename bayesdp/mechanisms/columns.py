@@ -23,16 +23,16 @@ class NumberColumns:
         def check_output(self, output: Any) -> Any: ...
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a number: columns copy, component, value."""
+        """Encode copies as columns copy, component and value, one row a number."""
         return encode_numbers(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
+        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
         return [self.check_output(z) for z in decode_numbers(columns)]
 
 
 def encode_numbers(outputs: Sequence[Any]) -> dict[str, Any]:
-    """`copy` and `value`, a row a copy; a tuple takes a row a component, numbered in `component`.
+    """Encode copies as columns `copy` and `value`, and `component` where a copy is a tuple.
 
     Integers and floats keep their type, and so every digit.
     """
@@ -48,7 +48,7 @@ def encode_numbers(outputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
-    """What `encode_numbers` encoded, in the order of the copies; rows in any order.
+    """Decode the columns of `encode_numbers`, in the order of the copies; rows in any order.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
 
 
 def order_of_copies(columns: Mapping[str, Any]) -> NDArray[np.intp]:
-    """The rows in the order of their copies, one a copy, or InvalidInput."""
+    """Order the rows by their copies, one a copy, or raise InvalidInput."""
     copy = np.asarray(columns["copy"])
     order = np.argsort(copy, kind="stable")
     if not np.array_equal(copy[order], np.arange(copy.size)):
@@ -96,7 +96,7 @@ def check_multiples(names: Sequence[str], steps: Sequence[float], output: Any) -
 
 
 def with_names(kind: str, names: Sequence[str], output: Any) -> NDArray[Any]:
-    """Released numbers with what they are: a structured array of `kind` and value."""
+    """Name released numbers: a structured array of `kind` and value."""
     column = np.array(names)
     table = np.empty(len(column), dtype=[(kind, column.dtype), ("value", np.float64)])
     table[kind], table["value"] = column, output

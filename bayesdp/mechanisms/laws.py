@@ -19,7 +19,7 @@ _STIRLING_FROM = 16.0  # above, the series is exact in double precision
 def beta_binomial_logpmf(
     k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike
 ) -> NDArray[np.float64]:
-    """log Pr[k] for k | p ~ Binomial(n, p), p ~ Beta(a, b).
+    """Log Pr[k] for k | p ~ Binomial(n, p), p ~ Beta(a, b).
 
     C(n, k) B(a + k, b + n - k) / B(a, b), computed as NB(k; a) NB(n - k; b) / NB(n; a + b)
     with negative binomials of one common probability, chosen so that their sum has mean n.
@@ -48,7 +48,7 @@ def beta_binomial_logpmf(
 
 
 def binomial_logpmf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> NDArray[np.float64]:
-    """log Pr[k] under Binomial(n, p), with q = 1 - p given apart; p and q may be 0.
+    """Log Pr[k] under Binomial(n, p), with q = 1 - p given apart; p and q may be 0.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def binomial_logpmf(k: ArrayLike, n: ArrayLike, p: float, q: float) -> NDArray[n
 
 
 def beta_logpdf(p: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """log density of Beta(a, b) at p in [0, 1]; -inf outside, +inf at a pole.
+    """Log-density of Beta(a, b) at p in [0, 1]; -inf outside, +inf at a pole.
 
     a b / ((a + b) p (1 - p)) times the binomial probability of a in a + b, which has the
     saddle-point form too and needs no a, b >= 1.
@@ -105,7 +105,7 @@ def beta_logpdf(p: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]
 
 
 def beta_log_kernel(p: ArrayLike, q: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """log of p^a q^b / B(a, b), for q = 1 - p given apart, so that neither loses digits.
+    """Log of p^a q^b / B(a, b), for q = 1 - p given apart, so that neither loses digits.
 
     The density of log(p / q) where p is Beta(a, b).
 
@@ -137,7 +137,7 @@ def negative_binomial(
     odds_for: NDArray[np.float64],
     odds_against: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """log of Gamma(k + size) / (Gamma(size) k!) p^size q^k with p : q = the odds."""
+    """Log of Gamma(k + size) / (Gamma(size) k!) p^size q^k with p : q = the odds."""
     empty = k == 0
     at_zero = size * -np.log1p(odds_against / odds_for) if empty.any() else None
     if at_zero is not None:  # any positive values: the result there is replaced below
@@ -157,7 +157,7 @@ def negative_binomial(
 
 
 def stirling_error(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Gamma(x + 1) minus Stirling's (x + 1/2) log x - x + log sqrt(2 pi), for x > 0."""
+    """Stirling error log Gamma(x + 1) - (x + 1/2) log x + x - log sqrt(2 pi), for x > 0."""
     least = x.min(initial=np.inf)
     large = x if least >= _STIRLING_FROM else np.maximum(x, _STIRLING_FROM)
     inverse_square = 1.0 / (large * large)
@@ -175,7 +175,7 @@ def stirling_error(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x log(x / mean) + mean - x, for positive arguments, also where x is close to mean."""
+    """Deviance x log(x / mean) + mean - x, for positive arguments, also for x close to mean."""
     difference = x - mean
     v = difference / (x + mean)
     largest = max(v.max(initial=0.0), -v.min(initial=0.0))

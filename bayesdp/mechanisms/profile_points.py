@@ -1,4 +1,4 @@
-"""Points of a mechanism's privacy profile."""
+"""Points (epsilon, delta) of a mechanism's privacy profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SymmetricPromise:
         ) -> Guarantee: ...
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
+        """Guarantee for the removal of a record, the same as for its addition."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
 

@@ -1,4 +1,4 @@
-"""What a public number of records means for what is promised about them."""
+"""Public numbers of records, and the promises about records that they allow."""
 
 from __future__ import annotations
 

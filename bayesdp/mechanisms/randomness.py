@@ -1,4 +1,4 @@
-"""Where the randomness of releases comes from.
+"""Source of the randomness of releases: secure, or seeded for tests and studies.
 
 A release draws from the operating system's cryptographically secure generator and
 takes no seed: whoever knows the seed can undo the noise. For tests, and for studies
@@ -72,12 +72,12 @@ def reproducible(seed: int) -> Iterator[None]:
 
 
 def is_reproducible() -> bool:
-    """Whether releases made now are seeded, and so promise nothing."""
+    """Return True if releases made now are seeded, and so promise nothing."""
     return _seeded.get() is not None
 
 
 def generator() -> np.random.Generator:
-    """A cryptographically secure generator for what numpy draws, freshly keyed.
+    """Make a cryptographically secure generator for what numpy draws, freshly keyed.
 
     ChaCha with 20 rounds and 256 bits of the operating system's randomness as its key, a new
     one at every call, so that a fork or a thread never repeats another's numbers. Under
@@ -92,13 +92,13 @@ def generator() -> np.random.Generator:
 
 
 def generator_of(seed: int | None) -> np.random.Generator:
-    """The generator of a seed; without one, `generator`'s: for draws that cost no privacy."""
+    """Make a seed's generator, or without one a secure one: for draws that cost no privacy."""
     with nullcontext() if seed is None else reproducible(seed):
         return generator()
 
 
 def separate_generator() -> np.random.Generator:
-    """A generator that shares its numbers with no other, also under `reproducible`.
+    """Make a generator that shares its numbers with no other, also under `reproducible`.
 
     For code that draws from several at once.
     """
@@ -109,14 +109,14 @@ def separate_generator() -> np.random.Generator:
 
 
 def random_words(count: int) -> NDArray[np.uint64]:
-    """`count` independent uniform 64-bit words, shape (count,)."""
+    """Draw `count` independent uniform 64-bit words, shape (count,)."""
     generator = _seeded.get()
     raw = os.urandom(8 * count) if generator is None else generator.bytes(8 * count)
     return np.frombuffer(raw, dtype=np.uint64)
 
 
 def uniform_below(bounds: NDArray[Any]) -> NDArray[Any]:
-    """Independent exact uniform integers, element i on {0, ..., bounds[i] - 1}.
+    """Draw independent uniform integers exactly, element i on {0, ..., bounds[i] - 1}.
 
     Words are rejected above the largest multiple of the bound, so no value is
     favoured: integer arithmetic throughout, no rounding.
@@ -151,7 +151,7 @@ def uniform_below(bounds: NDArray[Any]) -> NDArray[Any]:
 
 
 def _wide_words(count: int, limbs: int) -> NDArray[Any]:
-    """`count` uniform words of 64 * limbs bits, as Python ints."""
+    """Draw `count` uniform words of 64 * limbs bits, as Python ints."""
     raw = random_words(limbs * count).astype(object).reshape(count, limbs)
     words = raw[:, 0]
     for k in range(1, limbs):

@@ -1,4 +1,4 @@
-"""How a fit gets by without the normalising constant, and whether that can be relied on."""
+"""Choice of a normalising constant for a fit, and checks whether it can be relied on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BY_CHANCE = 2e-5  # probability that a comparison finds what isn't there
 
 @dataclass(frozen=True)
 class Constant:
-    """Where the normalising constant comes from, in a fit.
+    """Choice of how a fit gets the normalising constant: listed, tempered or auxiliary graphs.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Constant:
         cls, formula: str, nodes: Network, given: Auxiliary | None, steps: int | None,
         offset: Any = None, *, ties: int, most: int | None = None,
     ) -> Constant:  # fmt: skip
-        """As asked for; or the first that is possible of exact, tempered and auxiliary graphs.
+        """Choose as asked for, or the first possible of exact, tempered and auxiliary graphs.
 
         Those are drawn by twice as many proposals as there are dyads, but by at most `_A_TIE` for
         each of about so many `ties`: tie/no-tie proposals take half of a sparse graph's steps to
@@ -114,7 +114,7 @@ class Constant:
 
     @property
     def reason(self) -> str:
-        """Why the constant comes from there, in words."""
+        """Reason for the choice of the constant, in words."""
         if self.kind == "exact":
             return "few enough nodes to list all graphs, so the likelihood's constant is a sum"
         if self.kind == "tempered":
@@ -123,19 +123,19 @@ class Constant:
 
     @property
     def proposals(self) -> int:
-        """Of each auxiliary graph; 0 where none are drawn."""
+        """Number of proposals of each auxiliary graph; 0 where none are drawn."""
         return self.kind if isinstance(self.kind, int) else 0
 
 
 def normalizer_about(
     tempering: Tempering, draws: Floats, steps: int, generator: np.random.Generator
 ) -> Normalizer:
-    """The normalising constant about draws of the coefficients, shape (draws, terms)."""
+    """Compute the normalising constant about draws of the coefficients, shape (draws, terms)."""
     return tempering.normalizer(_cloud(draws, generator), steps, generator)
 
 
 def _cloud(draws: Floats, generator: np.random.Generator) -> Floats:
-    """Half of it draws, half draws that differences of others are added to: three times as wide.
+    """Draw a cloud: half of it draws, half draws plus differences of others, three times as wide.
 
     The outermost draws are there too, so that a long tail is covered.
     """
@@ -146,7 +146,7 @@ def _cloud(draws: Floats, generator: np.random.Generator) -> Floats:
 
 
 def covers(normalizer: Normalizer, theta: Floats) -> bool:
-    """Whether log Z is known well enough at nearly all coefficients, shape (draws, terms)."""
+    """Check that log Z is known well enough at nearly all coefficients, shape (draws, terms)."""
     if normalizer.exact:
         return True
     poor = ~normalizer.within(theta) | (normalizer.error(theta) > _LARGEST_ERROR)
@@ -155,7 +155,7 @@ def covers(normalizer: Normalizer, theta: Floats) -> bool:
 
 
 def thinned(theta: Floats, size: int = _JUDGED) -> Floats:
-    """So many of the draws, shape (chains, draws, terms), evenly spaced; shape (size, terms)."""
+    """Select evenly spaced draws, of shape (chains, draws, terms); shape (size, terms)."""
     flat = theta.reshape(-1, theta.shape[-1])
     return flat[np.linspace(0, len(flat) - 1, min(size, len(flat))).astype(np.int64)]
 
@@ -163,7 +163,7 @@ def thinned(theta: Floats, size: int = _JUDGED) -> Floats:
 def problems_of_constant(
     normalizer: Normalizer, theta: Floats, ties: Floats, generator: np.random.Generator
 ) -> list[str]:
-    """What speaks against a fit under a normalising constant, in words.
+    """List the problems of a fit under a normalising constant, in words.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def problems_of_auxiliary(
     formula: str, network: Network, offset: Any, theta: Floats, constant: Constant, ties: Floats,
     generator: np.random.Generator,
 ) -> list[str]:  # fmt: skip
-    """What speaks against a fit with auxiliary graphs, in words.
+    """List the problems of a fit with auxiliary graphs, in words.
 
     At some of the draws, graphs are drawn as auxiliary ones were, from the network, and by many
     more proposals from the graph without ties and, where it is in the sample space, from the
@@ -244,7 +244,7 @@ def problems_of_auxiliary(
 def _ends(
     start: Start, theta: Floats, steps: int, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Statistics of one graph at each of the coefficients, after so many proposals."""
+    """Simulate a graph at each of the coefficients, and return its statistics at the end."""
 
     def end(work: tuple[Floats, np.random.Generator]) -> Floats:
         return np.asarray(start.trace(*work, 1, steps, 1)[0][0])
@@ -253,7 +253,7 @@ def _ends(
 
 
 def _differ(used: Floats, long: Floats) -> bool:
-    """Whether some statistic has another mean, or too many values beyond all of the others."""
+    """Test whether some statistic has another mean, or too many values beyond all of the others."""
     m = len(used)
     change = long - used
     spread = change.std(axis=0, ddof=1) / math.sqrt(m) if m > 1 else np.zeros(change.shape[1])
@@ -270,7 +270,7 @@ def _differ(used: Floats, long: Floats) -> bool:
 
 
 def _runaway(simulated: Floats, ties: Floats) -> list[str]:
-    """That graphs of the model are nothing like those it was fitted to."""
+    """List a problem if graphs of the model are nothing like those it was fitted to."""
     low, high = simulated.min(), simulated.max()
     room = (high - low) / 2
     if len(simulated) < _FEWEST_JUDGED or low - room <= np.median(ties) <= high + room:

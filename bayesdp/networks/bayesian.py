@@ -162,7 +162,7 @@ class BayesianERGM:
     def compare_auxiliary(
         self, network: Network, *, auxiliary: int | None = None, seed: Seed = None, **options: Any
     ) -> pd.DataFrame:
-        """What auxiliary graphs of twice the length change.
+        """Compare fits whose auxiliary graphs have the default length and twice that.
 
         Fits twice, with auxiliary graphs wherever the default would take the constant from. One
         row a term: mean and sd at the given length and at twice that, the change of the mean in
@@ -232,7 +232,7 @@ class BayesianERGM:
 def _explored(
     constant: Constant, plan: Plan, generator: np.random.Generator
 ) -> tuple[Normalizer | None, Plan]:
-    """What is known of the constant where the posterior is, and a plan that starts there.
+    """Find the normalising constant about the posterior, and a plan that starts there.
 
     The pseudo-likelihood is a guess of where that is, and may be far off. So the constant is found
     about it roughly, and some moves under it show where to look next, until they stay.
@@ -256,7 +256,7 @@ def _explored(
 
 
 def _covariance(spread: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
-    """Of what was explored, with a little of the plan's own, so that it isn't flat."""
+    """Covariance of explored draws, with a little of the plan's own, so that it isn't flat."""
     own = np.cov(spread.T).reshape(plan.covariance.shape)
     return np.asarray(own + 1e-3 * plan.covariance, dtype=np.float64)
 

@@ -80,13 +80,13 @@ class BetaModelFit:
 
     @property
     def expected_degrees(self) -> Floats:
-        """Sums of the probabilities of each node's ties, shape (n,)."""
+        """Expected degree of each node under the fit, shape (n,)."""
         values, group, m = np.unique(self.coef, return_inverse=True, return_counts=True)
         tie = special.expit(values[:, None] + values)
         return (tie @ m - np.diag(tie))[group]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a node: degree, estimate, standard_error."""
+        """Tabulate the fit, one row a node: degree, estimate, standard_error."""
         import pandas as pd
 
         columns = {
@@ -97,7 +97,7 @@ class BetaModelFit:
         return pd.DataFrame(columns, index=pd.Index(list(self.nodes), name="node"))
 
     def simulate(self, draws: int = 1, *, seed: Seed = None) -> tuple[Network, ...]:
-        """Independent networks of the model.
+        """Draw independent networks from the model.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ def fit_beta_model(
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """The log-likelihood in one beta for each distinct degree, less precision (beta - mean)^2 / 2.
+    """Log-likelihood in one beta for each distinct degree, less precision (beta - mean)^2 / 2.
 
     Attributes
     ----------
@@ -193,21 +193,21 @@ class _Groups:
 
     @property
     def pairs(self) -> Floats:
-        """Ordered pairs of different nodes from group k and group l, shape (K, K)."""
+        """Numbers of ordered pairs of different nodes from group k and group l, shape (K, K)."""
         return np.asarray(np.outer(self.m, self.m) - np.diag(self.m), dtype=np.float64)
 
     def start(self) -> Floats:
-        """What fits each degree if all nodes had it."""
+        """Starting values: the beta that fits each degree if all nodes had it."""
         return special.logit((self.values + 0.5) / self.n) / 2
 
     def objective(self, beta: Floats) -> float:
-        """To be maximised."""
+        """Penalised log-likelihood, to be maximised."""
         ties = float(self.m @ (self.values * beta))
         none = float((self.pairs * np.logaddexp(0.0, beta[:, None] + beta)).sum()) / 2
         return ties - none - self.precision * float(self.m @ (beta - self.mean) ** 2) / 2
 
     def slope(self, beta: Floats) -> tuple[Floats, Floats]:
-        """Gradient, and minus the second derivatives."""
+        """Gradient, and minus the second derivatives, of the objective."""
         tie = special.expit(beta[:, None] + beta)
         weight = self.pairs * tie * special.expit(-beta[:, None] - beta)
         gradient = self.m * (self.values - self.precision * (beta - self.mean))
@@ -218,7 +218,7 @@ class _Groups:
         return gradient, curvature
 
     def standard_error(self, beta: Floats) -> Floats:
-        """Of a node of each group; the module's docstring has the decomposition."""
+        """Standard error of a node of each group; the module's docstring has the decomposition."""
         m = self.m
         _, curvature = self.slope(beta)
         within = np.diag(np.linalg.inv(curvature))  # of their mean
@@ -229,7 +229,7 @@ class _Groups:
 
 
 def _maximum(problem: _Groups) -> Floats:
-    """Newton's method with halved steps."""
+    """Maximise the objective by Newton's method with halved steps."""
     beta = problem.start()
     value = problem.objective(beta)
     for _ in range(_ITERATIONS):
@@ -273,6 +273,6 @@ def _check_exists(d: Integers, labels: Sequence[Hashable]) -> None:
 
 
 def _named(which: Integers, labels: Sequence[Hashable]) -> str:
-    """The first labels, and how many more."""
+    """List the first labels, and how many more there are."""
     names = ", ".join(repr(labels[int(i)]) for i in which[:_NAMED])
     return f"{names} and {which.size - _NAMED} others" if which.size > _NAMED else names

@@ -32,7 +32,7 @@ MakeMoves = Callable[[NDArray[np.float64], Law, NDArray[np.float64], NDArray[np.
 
 @dataclass(frozen=True)
 class Plan:
-    """What the chains of a fit share.
+    """Plan that the chains of a fit share: model, prior, starting points and lengths.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Plan:
     step: Step = no_step
 
     def chain(self, generator: np.random.Generator) -> Moves:
-        """Draws, whether accepted, and densities of auxiliary graphs if any, after the warm-up."""
+        """Run a chain: draws, whether accepted, and densities of auxiliary graphs if any."""
         known = len(self.points.log_weight) > 0
         how = self._metropolis if known else self._exchange
         make = functools.partial(how, state_from(generator))
@@ -110,7 +110,7 @@ class Plan:
 
 @dataclass
 class Walk:
-    """One chain under way.
+    """Chain of coefficients under way.
 
     The warm-up's first half takes normal steps; from then on most moves fall back towards the
     chain's own mean, reversibly under a normal guide somewhat wider than what it has seen, so
@@ -175,7 +175,7 @@ class Walk:
             self._learn(seen[len(seen) // 2 :])
 
     def _learn(self, recent: NDArray[np.float64]) -> None:
-        """Centre and covariance of what was seen; the start's count as ten moves a term."""
+        """Learn centre and covariance from draws; the start's count as ten moves a term."""
         if len(recent) < 2:
             return
         terms = len(self.theta)

@@ -43,7 +43,7 @@ def _degree(graph: Any, parameter: Any, i: Any, j: Any, present: Any) -> Any:
 
 @inlined
 def _by_degree(graph: Any, values: Any, i: Any, j: Any, present: Any) -> Any:
-    """A node of degree d gains values[d] with its next tie: gwdegree and kstar."""
+    """Gain of a node of degree d with its next tie, values[d]: gwdegree and kstar."""
     return values[graph.degree[i] - present] + values[graph.degree[j] - present]
 
 
@@ -59,7 +59,7 @@ def _triangle(graph: Any, i: Any, j: Any) -> Any:
 
 @inlined
 def _gwesp(graph: Any, values: Any, parameter: Any, i: Any, j: Any, present: Any) -> Any:
-    """The pair's own partners, then the tie's part in the two-paths of the ties next to it."""
+    """Gain of gwesp: the pair's own partners, then the tie's part in neighbouring two-paths."""
     inward = graph.inward
     own = list_common(graph, i, j) if inward == 0 else count_common(graph, i, inward + j)
     total = parameter * (1.0 - values[own])

@@ -1,4 +1,4 @@
-"""How the kernels of this room are compiled."""
+"""Compilation of the networks' kernels: decorators that set numba's options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def kernel(function: F) -> F:
 
 
 def leaf(function: F) -> F:
-    """A kernel that makes no array: without reference counts."""
+    """Compile a kernel that makes no array: without reference counts."""
     compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False)(function)
     return kept(compiled, function, _OWN)
 
@@ -33,7 +33,7 @@ def inlined(function: F) -> F:
 
 
 def _on_words(instruction: Callable[[Any, Any], Any]) -> Any:
-    """One machine instruction on a 64-bit word, as a function that kernels call."""
+    """Make one machine instruction on a 64-bit word a function that kernels call."""
 
     def make(typing_context: Any, word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

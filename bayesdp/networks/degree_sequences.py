@@ -49,7 +49,7 @@ _LARGEST = 2**53
 
 
 def degrees(graph: Any) -> Integers:
-    """Each node's number of ties.
+    """Number of ties of each node.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def degrees(graph: Any) -> Integers:
 
 
 def check_degrees(degrees: ArrayLike) -> Integers:
-    """The degrees of an undirected graph's nodes, or noisy ones, as integers, or InvalidInput."""
+    """Return the degrees of an undirected graph's nodes, or noisy ones, as integers, or raise."""
     d = np.asarray(degrees)
     if d.ndim == 2:
         raise InvalidInput(
@@ -95,7 +95,7 @@ def erdos_gallai_slack(d: Integers) -> tuple[Integers, Integers]:
 
 
 def is_graphical(degrees: ArrayLike) -> bool:
-    """Whether some graph has these degrees (Erdos and Gallai 1960), in O(n log n).
+    """Test whether some graph has these degrees (Erdos and Gallai 1960), in O(n log n).
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def is_graphical(degrees: ArrayLike) -> bool:
 
 
 def project_to_graphical(degrees: ArrayLike) -> Integers:
-    """Degrees of a graph at the smallest L1 distance from these integers.
+    """Find the degrees of a graph at the smallest L1 distance from these integers.
 
     Applied to released noisy degrees it is post-processing, which costs no privacy; of one
     release it is the maximum likelihood estimate of the degrees (Karwa and Slavkovic 2016).
@@ -162,7 +162,7 @@ def project_to_graphical(degrees: ArrayLike) -> Integers:
 def network_with_degrees(
     degrees: ArrayLike, *, nodes: int | Sequence[Hashable] | None = None
 ) -> Network:
-    """One graph with these degrees (Havel 1955; Hakimi 1962).
+    """Construct one graph with these degrees (Havel 1955; Hakimi 1962).
 
     Always the same one, and no typical one: it ties nodes with many ties to each other.
     `BetaModelFit.simulate` draws graphs that have such degrees on average.
@@ -200,7 +200,7 @@ def check_graphical(d: Integers) -> None:
 
 
 def _steps(need: Integers) -> Iterator[tuple[int, Slice, Slice]]:
-    """The construction: each node in turn, and the two runs of later ones that it is tied to.
+    """Yield the construction's steps: each node, and the two runs of later ones that it is tied to.
 
     `need` is minus the degrees wanted, rising, and is changed to minus what no tie was found
     for. Of the nodes that want equally much, the last are taken, so that the rest stays sorted.

@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class DyadTable:
-    """Rows of the sum above.
+    """Table of a dyadic model's likelihood: the rows of the module's sum.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class DyadTable:
     observed: Floats
 
     def log_likelihood(self, theta: ArrayLike) -> Floats:
-        """log L, shape (...), for coefficients of shape (..., terms); less the one of no ties."""
+        """Log-likelihood log L at coefficients of shape (..., terms), less that of no ties."""
         coef = np.asarray(theta, dtype=np.float64)
         value: Floats = coef @ self.observed + self._log_z(coef) @ self.weight
         return value
 
     def derivatives(self, theta: ArrayLike) -> tuple[float, Floats, Floats]:
-        """log L, its gradient, shape (terms,), and Hessian, shape (terms, terms), at one theta."""
+        """Log-likelihood, gradient, shape (terms,), and Hessian, shape (terms, terms), at theta."""
         coef = np.asarray(theta, dtype=np.float64)
         log_z = self._log_z(coef)
         p = np.exp(self.changes @ coef + self.offset - log_z[:, None])
@@ -86,12 +86,12 @@ class DyadTable:
 
 
 def is_pairwise(bound: BoundFormula) -> bool:
-    """Whether pairs of nodes are independent under a formula: nothing but `mutual` ties dyads."""
+    """Test whether pairs of nodes are independent under a formula: only `mutual` ties dyads."""
     return bool(np.isin(bound.model.kind, WITHIN_PAIRS).all())
 
 
 def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> DyadTable:
-    """The likelihood of a hidden graph's evidence, each dyad seen on its own.
+    """Tabulate the likelihood of a hidden graph's evidence, each dyad seen on its own.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def hidden_table(bound: BoundFormula, nodes: Network, evidence: Evidence) -> Dya
 
 
 def known_table(bound: BoundFormula, networks: Sequence[Network]) -> DyadTable:
-    """The likelihood of graphs that are known, on the same nodes, independent draws of the model.
+    """Tabulate the likelihood of known graphs on the same nodes, independent draws of the model.
 
     Raises
     ------
@@ -197,7 +197,7 @@ class _Pairs:
 
     @classmethod
     def of(cls, bound: BoundFormula, nodes: Network, *, apart: bool) -> _Pairs:
-        """Of all nodes, each of its own kind if `apart`."""
+        """Collect the pairs of all nodes, each of its own kind if `apart`."""
         if not is_pairwise(bound):
             raise InvalidInput(
                 "the formula has a term that makes dyads depend on each other, so there is no "
@@ -233,7 +233,7 @@ class _Pairs:
         )  # fmt: skip
 
     def containing(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which pair of kinds these pairs of nodes are of.
+        """Find which pair of kinds these pairs of nodes are of.
 
         The pair of kinds may be in the other order: then nothing but alike nodes were put
         together, and no attribute of a node tells the direction of a tie.
@@ -258,13 +258,13 @@ class _Pairs:
         return np.column_stack([*x, x[0] + x[1] + self.both, o, o.sum(axis=1), weight])
 
     def unseen(self, times: int) -> Floats:
-        """The denominators."""
+        """Rows of the denominators."""
         none = np.zeros(len(self.number))
         return self.rows(np.arange(len(none)), none, none, -times * self.number)
 
 
 def _table(bound: BoundFormula, parts: Sequence[Floats], observed: Floats) -> DyadTable:
-    """Rows alike as one. One is kept where all cancel, since what was seen says nothing."""
+    """Merge equal rows. One is kept where all cancel, since what was seen says nothing."""
     together = np.concatenate(parts)
     alike, which = np.unique(together[:, :-1], axis=0, return_inverse=True)
     weight = np.bincount(which.reshape(-1), weights=together[:, -1], minlength=len(alike))

@@ -12,7 +12,7 @@ Integers = NDArray[np.int64]
 
 
 def dyad_numbers(pairs: NDArray[np.integer], n: int, directed: bool) -> Integers:
-    """The place of each dyad in the order of all; pairs of node numbers, shape (k, 2)."""
+    """Number each dyad in the order of all; pairs of node numbers, shape (k, 2)."""
     i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     if directed:
         return i * (n - 1) + j - (j > i)
@@ -20,7 +20,7 @@ def dyad_numbers(pairs: NDArray[np.integer], n: int, directed: bool) -> Integers
 
 
 def dyads_numbered(numbers: Integers, n: int, directed: bool) -> Integers:
-    """The dyads at these places, shape (k, 2)."""
+    """Find the dyads at these places, shape (k, 2)."""
     if directed:
         i, j = np.divmod(numbers, n - 1)
         return np.column_stack([i, j + (j >= i)])
@@ -30,7 +30,7 @@ def dyads_numbered(numbers: Integers, n: int, directed: bool) -> Integers:
 
 
 def gaps_numbered(gaps: Integers, ties: Integers) -> Integers:
-    """The places, in the order of all dyads, of gaps given by their places among the gaps.
+    """Find gaps' places in the order of all dyads, from their places among the gaps.
 
     Tie number k, at place t[k], has t[k] - k gaps before it; so gap g has before it the ties with
     t[k] - k <= g.

@@ -1,4 +1,4 @@
-r"""What was seen of a graph that is hidden, as a log-likelihood that a chain can follow.
+r"""Evidence on a hidden graph, as a log-likelihood that a chain can follow.
 
     log L(x)  =  sum over ties d of x: offset_d
                + sum_k log h_k(seen_k - s_k(x))
@@ -29,7 +29,7 @@ Constraint = Literal["max_degree", "none"]
 
 @dataclass(frozen=True, eq=False)
 class SeenStatistics:
-    """Statistics of a formula, seen with noise.
+    """Evidence: statistics of a formula, seen with noise.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class SeenStatistics:
 
 @dataclass(frozen=True, eq=False)
 class SeenDegrees:
-    """Every node's degree, seen with independent noise.
+    """Evidence: every node's degree, seen with independent noise.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SeenDegrees:
 
 @dataclass(frozen=True, eq=False)
 class SeenTruncated:
-    """Sums over nodes of functions of their kept degree, each seen with Laplace noise.
+    """Evidence: sums over nodes of functions of their kept degree, each with Laplace noise.
 
     Ties are taken in the order of their lower, then their upper node, and kept where both ends
     have less than `max_degree` kept ones so far.
@@ -94,7 +94,7 @@ class SeenTruncated:
 
 @dataclass(frozen=True, eq=False)
 class SeenTriangles:
-    """The number of triangles, seen with rounded Cauchy noise by smooth sensitivity.
+    """Evidence: the number of triangles, with rounded Cauchy noise by smooth sensitivity.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class SeenTriangles:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that was seen of one hidden graph; the parts are independent given it.
+    """All evidence on one hidden graph, whose parts are independent given the graph.
 
     Attributes
     ----------
@@ -155,18 +155,18 @@ class Evidence:
     def of_statistics(
         cls, nodes: Network, *seen: SeenStatistics, max_degree: int | None = None
     ) -> Evidence:
-        """Of statistics alone."""
+        """Make evidence of statistics alone."""
         none = np.empty((0, 2), np.int64)
         return cls(nodes, none, np.empty(0), statistics=seen, max_degree=max_degree)
 
     @classmethod
     def of_degrees(cls, nodes: Network, *seen: SeenDegrees) -> Evidence:
-        """Of degrees alone."""
+        """Make evidence of degrees alone."""
         return cls(nodes, np.empty((0, 2), np.int64), np.empty(0), degrees=seen)
 
     @property
     def dyadwise(self) -> bool:
-        """Whether each dyad was seen on its own, and nothing ties them to each other."""
+        """True if each dyad was seen on its own, and nothing ties them to each other."""
         joint = self.statistics or self.degrees or self.truncated or self.triangles
         return not joint and self.max_degree is None
 
@@ -177,7 +177,7 @@ class Evidence:
 
     @property
     def directed(self) -> bool:
-        """Whether the hidden graph is."""
+        """True if the hidden graph is directed."""
         return self.nodes.directed
 
 
@@ -188,7 +188,7 @@ def check_constraint(constraint: Any) -> None:
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:
-    """Independent evidence about one graph, as one: offsets add up, the rest is joined.
+    """Combine independent evidence about one graph: offsets add up, the rest is joined.
 
     Raises
     ------

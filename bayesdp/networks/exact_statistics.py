@@ -59,7 +59,7 @@ Weighted = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def _product(weights: NDArray[np.float64], times: NDArray[np.int64]) -> Fraction:
-    """The sum of weights[i] times[i], exactly."""
+    """Sum weights[i] times[i] exactly."""
     used = np.flatnonzero(times)
     pairs = zip(weights[used].tolist(), times[used].tolist(), strict=True)
     return sum((Fraction(weight) * count for weight, count in pairs), Fraction(0))
@@ -102,7 +102,7 @@ def _gwdsp(c: Coordinate, network: Network) -> Weighted:
 
 
 def _above(c: Coordinate, counts: NDArray[Any], each: int = 1) -> Weighted:
-    """w_m, and how many counts exceed m; each is listed `each` times."""
+    """Weights w_m, and how many counts exceed m; each is listed `each` times."""
     histogram = np.bincount(counts.astype(np.int64), minlength=1)
     above = histogram[::-1].cumsum()[::-1][1:] // each
     return values_of(c), above.astype(np.int64)

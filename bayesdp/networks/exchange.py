@@ -20,7 +20,7 @@ def exchange(
     prior: Any, guide: Any, pull: Any, noise: Any, auxiliary: Any, draws: Any, accepted: Any,
     density: Any,
 ) -> Any:  # fmt: skip
-    """One move a row of `noise`; fills `draws`, `accepted` and `density`, changes `theta`.
+    """Make exchange moves, one a row of `noise`; fill `draws`, `accepted`, `density` and `theta`.
 
     A move proposes theta' = c + pull (theta - c) + noise and draws an auxiliary graph y' at
     theta' by `auxiliary` proposals from the observed graph y. It is accepted with probability
@@ -56,7 +56,7 @@ def metropolis(
     points: Any, random: Any, observed: Any, theta: Any, prior: Any, guide: Any, pull: Any,
     noise: Any, draws: Any, accepted: Any,
 ) -> Any:  # fmt: skip
-    """Moves as those of `exchange`, where the constant Z is known at every theta.
+    """Make moves as `exchange` does, where the constant Z is known at every theta.
 
     A move is accepted with probability
 
@@ -81,7 +81,7 @@ def metropolis(
 
 @kernel
 def propose(theta: Any, prior: Any, guide: Any, pull: Any, noise: Any, proposed: Any) -> Any:
-    """Fill `proposed`; log of prior(theta') q(theta) / (prior(theta) q(theta'))."""
+    """Propose theta' in `proposed`; log of prior(theta') q(theta) / (prior(theta) q(theta'))."""
     for t in range(len(theta)):
         proposed[t] = guide[0][t] + pull * (theta[t] - guide[0][t]) + noise[t]
     log_ratio = log_normal(proposed, prior) - log_normal(theta, prior)
@@ -92,7 +92,7 @@ def propose(theta: Any, prior: Any, guide: Any, pull: Any, noise: Any, proposed:
 
 @kernel
 def log_normal(theta: Any, law: Any) -> Any:
-    """Log density of N(mean, precision^-1) but for its constant."""
+    """Log-density of N(mean, precision^-1) but for its constant."""
     total = 0.0
     for t in range(len(theta)):
         for u in range(len(theta)):

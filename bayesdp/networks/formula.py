@@ -21,7 +21,7 @@ from bayesdp.networks.terms import TERMS, Coordinate
 
 @dataclass(frozen=True)
 class Call:
-    """A term as written."""
+    """A term of a formula as written."""
 
     name: str
     arguments: tuple[Any, ...] = ()
@@ -29,7 +29,7 @@ class Call:
 
 
 def parse(formula: str) -> tuple[Call, ...]:
-    """The terms of a formula, none evaluated.
+    """Parse the terms of a formula; none is evaluated.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class BoundFormula:
     dyad_independent: bool
 
     def within(self, max_degree: int | None) -> BoundFormula:
-        """The formula on graphs with degrees, out-degrees if directed, up to `max_degree`."""
+        """Restrict the formula to graphs whose degrees, or out-degrees, are up to `max_degree`."""
         if max_degree is None:
             return self
         most = check_at_least_one("max_degree", max_degree, "or None for any degrees")
@@ -128,14 +128,14 @@ class BoundFormula:
         return replace(self, model=self.model._replace(most=most), dyad_independent=False)
 
     def graph(self, network: Network) -> tuple[Graph, NDArray[np.float64]]:
-        """The network for kernels, and its statistics, shape (terms,)."""
+        """Make the network for kernels, and its statistics, shape (terms,)."""
         statistics = self.at_empty.copy()
         empty = empty_graph(network.n, network.directed)
         return add_up(empty, self.model, network.edges, statistics), statistics
 
 
 def bind(formula: str, network: Network) -> BoundFormula:
-    """A formula on a network.
+    """Bind a formula to a network.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def bind(formula: str, network: Network) -> BoundFormula:
 def bind_together(
     formulas: Sequence[str], network: Network
 ) -> tuple[BoundFormula, list[NDArray[np.int64]]]:
-    """Several formulas as one, and which of its statistics each of them has.
+    """Bind several formulas as one, with the places of each one's statistics.
 
     The statistics of the first come first; one that is in several is there once.
 

@@ -26,7 +26,7 @@ UNREACHABLE = "inf"
 
 @dataclass(frozen=True)
 class Distribution:
-    """One distribution, observed and in the simulated networks.
+    """Distribution of a graph's feature, observed and in the simulated networks.
 
     Attributes
     ----------
@@ -43,13 +43,13 @@ class Distribution:
 
     @property
     def p_values(self) -> NDArray[np.float64]:
-        """Of each value, two-sided: twice the smaller share of draws on either side, at most 1."""
+        """Two-sided p-values: twice the smaller share of draws on either side, at most 1."""
         low = (self.simulated <= self.observed).mean(axis=0)
         high = (self.simulated >= self.observed).mean(axis=0)
         return np.asarray(np.minimum(1.0, 2.0 * np.minimum(low, high)))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a value: observed, the draws' minimum, mean and maximum, and p_value."""
+        """Tabulate by value, one row each: observed, draws' min, mean and max, and p_value."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -77,7 +77,7 @@ class GoodnessOfFit:
     distributions: Mapping[str, Distribution]
 
     def plot(self) -> Figure:
-        """A figure: boxes of the simulated shares, a line of the observed ones."""
+        """Plot boxes of the simulated shares, and a line of the observed ones."""
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(4.2 * len(self.distributions), 3.6), layout="constrained")
@@ -154,7 +154,7 @@ def goodness_of_fit(
 
 
 def _distribution(observed: NDArray[np.int64], simulated: NDArray[np.int64]) -> Distribution:
-    """Without the values that never occur above the largest that does."""
+    """Make a distribution without the values that never occur above the largest that does."""
     ever = (observed > 0) | (simulated > 0).any(axis=0)
     unreachable = len(observed) - 1
     last = int(np.flatnonzero(ever[:unreachable]).max(initial=0))
@@ -164,7 +164,7 @@ def _distribution(observed: NDArray[np.int64], simulated: NDArray[np.int64]) -> 
 
 
 def _counts(network: Network) -> dict[str, NDArray[np.int64]]:
-    """Counts of values 0 to n - 1, then of unreachable pairs."""
+    """Count values 0 to n - 1, then unreachable pairs."""
     n = network.n
     graph = graph_of(n, network.directed, network.edges)
     partners, distance = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)

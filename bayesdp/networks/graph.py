@@ -1,4 +1,4 @@
-"""The graph that kernels change: who is tied to whom, and a list of the ties.
+"""Graph that kernels change: who is tied to whom, and a list of the ties.
 
 A row is the set of a node's neighbours. An undirected graph has one a node; a directed one
 has node i's out-neighbours in row i and its in-neighbours in row n + i. With `inward` = 0 or
@@ -63,7 +63,7 @@ class Graph(NamedTuple):
 
 
 def empty_graph(n: int, directed: bool, *, bitsets: bool | None = None) -> Graph:
-    """A graph with no ties; `bitsets` overrides the choice by size."""
+    """Make a graph with no ties; `bitsets` overrides the choice by size."""
     rows = 2 * n if directed else n
     words = (n + 63) // 64
     use_bits = 8 * rows * words <= BITSET_BYTES if bitsets is None else bitsets
@@ -86,14 +86,14 @@ def empty_graph(n: int, directed: bool, *, bitsets: bool | None = None) -> Graph
 def graph_of(
     n: int, directed: bool, edges: NDArray[np.int32], *, bitsets: bool | None = None
 ) -> Graph:
-    """The graph with these ties, shape (ties, 2)."""
+    """Make the graph with these ties, shape (ties, 2)."""
     graph: Graph = with_ties(empty_graph(n, directed, bitsets=bitsets), edges)
     return graph
 
 
 @kernel
 def with_ties(graph: Any, edges: Any) -> Any:
-    """The graph with these ties added; none may be there yet. Changes the one given."""
+    """Add these ties, none of which may be there yet. Changes the graph given."""
     for e in range(len(edges)):
         if attach(graph, edges[e, 0], edges[e, 1]):
             graph = grown(graph)
@@ -102,7 +102,7 @@ def with_ties(graph: Any, edges: Any) -> Any:
 
 @kernel
 def duplicate(graph: Any) -> Any:
-    """A copy that shares nothing."""
+    """Copy a graph so that nothing is shared."""
     return Graph(
         graph.n, graph.inward, graph.bits.copy(), graph.pool.copy(), graph.start.copy(),
         graph.room.copy(), graph.degree.copy(), graph.edges.copy(), graph.sizes.copy(),
@@ -120,7 +120,7 @@ def _bits_common(bits: Any, a: Any, b: Any) -> Any:
 
 @leaf
 def _lists_common(pool: Any, start: Any, degree: Any, a: Any, b: Any, out: Any, keep: Any) -> Any:
-    """Size of the intersection of two sorted rows; the nodes themselves in `out` if `keep`."""
+    """Count two sorted rows' common nodes; the nodes themselves go to `out` if `keep`."""
     p, q, found = start[a], start[b], 0
     p_end, q_end = p + degree[a], q + degree[b]
     while p < p_end and q < q_end:
@@ -164,7 +164,7 @@ def list_common(graph: Any, a: Any, b: Any) -> Any:
 
 @leaf
 def _place(pool: Any, low: Any, high: Any, node: Any) -> Any:
-    """Where a node is, or would be put, in the sorted part of the pool from low to high."""
+    """Find where a node is, or would be put, in the sorted part of the pool from low to high."""
     while low < high:
         middle = (low + high) // 2
         if pool[middle] < node:
@@ -176,7 +176,7 @@ def _place(pool: Any, low: Any, high: Any, node: Any) -> Any:
 
 @inlined
 def has_tie(graph: Any, i: Any, j: Any) -> Any:
-    """Whether i is tied to j."""
+    """Return True if i is tied to j."""
     if len(graph.bits):
         return (graph.bits[i, j >> 6] >> np.uint64(j & 63)) & np.uint64(1) != np.uint64(0)
     end = graph.start[i] + graph.degree[i]
@@ -186,7 +186,7 @@ def has_tie(graph: Any, i: Any, j: Any) -> Any:
 
 @inlined
 def _flip(graph: Any, a: Any, node: Any, adds: Any) -> Any:
-    """Put a node into a row or take it out; whether the row is full afterwards."""
+    """Put a node into a row or take it out; return whether the row is full afterwards."""
     if len(graph.bits):
         graph.bits[a, node >> 6] ^= np.uint64(1) << np.uint64(node & 63)
         graph.degree[a] += 1 if adds else -1
@@ -226,7 +226,7 @@ def _flip_listed(
 
 @inlined
 def attach(graph: Any, i: Any, j: Any) -> Any:
-    """Add a tie that isn't there; whether the graph must be `grown` before the next."""
+    """Add a tie that isn't there; return whether the graph must be `grown` before the next."""
     edges = graph.edges
     count = graph.sizes[0]
     edges[count, 0] = i
@@ -250,13 +250,13 @@ def detach(graph: Any, e: Any) -> Any:
 
 @inlined
 def full(graph: Any, most: Any, i: Any, j: Any) -> Any:
-    """Whether a tie from i to j would be one too many for a node."""
+    """Return True if a tie from i to j would be one too many for a node."""
     return graph.degree[i] >= most or (graph.inward == 0 and graph.degree[j] >= most)
 
 
 @kernel
 def grown(graph: Any) -> Any:
-    """The same graph with more room: for the rows that are full, and for others to come."""
+    """Give a graph more room: for the rows that are full, and for others to come."""
     edges, sizes = graph.edges, graph.sizes.copy()
     if sizes[0] + 3 >= len(edges):  # a triangle's ties, which come at once, must fit too
         edges = np.empty((2 * len(edges), 2), dtype=np.int32)

@@ -61,7 +61,7 @@ from bayesdp.networks.randomness import uniform
 
 
 class Target(NamedTuple):
-    """What is sampled, as kernels read it.
+    """Target density of the sampler, as kernels read it.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Target(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """Proposals of each part of a move.
+    """Numbers of proposals of each part of a move.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Effort(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of each move.
+    """Record of a chain's moves: coefficients, statistics, densities and acceptance.
 
     Attributes
     ----------
@@ -130,13 +130,13 @@ class Kept(NamedTuple):
     variance: NDArray[np.float64]
 
     def part(self, rows: slice) -> Kept:
-        """Room for these moves, which is shared."""
+        """View of the record's room for these moves, which is shared."""
         draws, accepted, statistics, density, variance = self
         return Kept(draws[rows], accepted[rows], statistics[rows], density[rows], variance[rows])
 
 
 def room(size: int, terms: int) -> Kept:
-    """Room for so many moves."""
+    """Make room for so many moves."""
     return Kept(
         np.empty((size, terms)),
         np.empty(size, dtype=np.bool_),
@@ -151,7 +151,7 @@ def anneal(
     hidden: Any, target: Any, random: Any, statistics: Any, theta: Any, guide: Any, pull: Any,
     noise: Any, fresh: Any, mixture: Any, effort: Any, pace: Any, kept: Any,
 ) -> Any:  # fmt: skip
-    """One move a row of `noise`, and a refreshed hidden graph after each; fills `kept`.
+    """Make a move for each row of `noise`, then refresh the hidden graph; fill `kept`.
 
     A move proposes b = c + pull (a - c) + noise, and `guide` is the law q, as in `exchange`; or,
     where it is `fresh`, b = noise, drawn from the `mixture` (`hidden_guide`).

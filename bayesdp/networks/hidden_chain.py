@@ -33,7 +33,7 @@ _GUESSES = 100  # coefficients a chain that the first tempering is about
 
 @dataclass(frozen=True)
 class Plan:
-    """What the chains share.
+    """Plan that the chains on coefficients and hidden graph share.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Plan:
     def chains(
         self, generators: Sequence[np.random.Generator], generator: np.random.Generator
     ) -> tuple[list[tuple[Kept, tuple[Network, ...]]], Normalizer | None]:
-        """What was kept of the moves after the warm-up, and some hidden graphs, of each chain.
+        """Run the chains; return their moves after the warm-up, and some hidden graphs of each.
 
         The warm-up's second half is made under a guide fitted to what all chains have seen. Where
         the normalising constant is tempered, it is found anew about what they have seen before
@@ -125,7 +125,7 @@ class Path:
         self.tuning: list[Moves] = []
 
     def guesses(self) -> NDArray[np.float64]:
-        """Coefficients about where the chain starts, shape (guesses, terms)."""
+        """Guess coefficients about where the chain starts, shape (guesses, terms)."""
         spread = self.generator.standard_normal((_GUESSES, len(self.walk.centre)))
         return np.asarray(self.walk.centre + spread @ self.walk.factor.T)
 
@@ -152,7 +152,7 @@ class Path:
     def kept(
         self, *, normalizer: Normalizer | None, mixture: Mixture
     ) -> tuple[Kept, tuple[Network, ...]]:
-        """Moves after the warm-up, of which nothing adapts, and some of their hidden graphs."""
+        """Make the moves after the warm-up, without adapting; return them and hidden graphs."""
         self._know(normalizer)
         self.mixture, self.walk.make = mixture, self._anneal
         made, networks = [], []
@@ -198,6 +198,6 @@ class Path:
         return kept
 
     def network(self) -> Network:
-        """The hidden graph as it is."""
+        """Hidden graph as it is now."""
         graph = self.hidden.graph
         return self.plan.nodes.with_edges(graph.edges[: graph.sizes[0]])

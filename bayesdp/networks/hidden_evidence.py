@@ -20,7 +20,7 @@ LAWS = ("laplace", "gaussian")
 
 
 class Seen(NamedTuple):
-    """What was seen; made by `seen_of`.
+    """Evidence on a hidden graph as arrays for kernels; made by `seen_of`.
 
     Attributes
     ----------
@@ -69,8 +69,9 @@ class Seen(NamedTuple):
 
 
 def seen_of(evidence: Evidence, formula: str, nodes: Network) -> tuple[Seen, BoundFormula, int]:
-    """The evidence for kernels; the formula's statistics, then others seen, as one; how many are
-    the formula's.
+    """Convert evidence for kernels, and bind the formula with all statistics that were seen.
+
+    Statistics are the formula's, then others; the last value is how many are the formula's.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def _kind(nodes: Network) -> tuple[int, bool]:
 
 
 def _offsets(evidence: Evidence) -> NDArray[np.float64]:
-    """One a listed dyad; a matrix is read instead, where there is one."""
+    """Offsets, one a listed dyad; a matrix is read instead, where there is one."""
     if evidence.matrix is None:
         return np.asarray(evidence.offset, dtype=np.float64)
     ties = np.asarray(evidence.ties, dtype=np.int64)

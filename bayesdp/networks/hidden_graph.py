@@ -30,7 +30,7 @@ class Hidden(NamedTuple):
 
 @inlined
 def listed(seen: Any, i: Any, j: Any) -> Any:
-    """Which of the dyads listed this is; -1 for none."""
+    """Find which of the listed dyads this is; -1 for none."""
     if len(seen.pairs) == 0:
         return np.int64(-1)
     low, end = seen.first[i], seen.first[i + 1]
@@ -46,7 +46,7 @@ def listed(seen: Any, i: Any, j: Any) -> Any:
 
 @kernel
 def hidden_of(graph: Any, seen: Any) -> Any:
-    """The graph, with places; keeps the one given."""
+    """Make the hidden graph, with places; keeps the graph given."""
     place = np.full(len(seen.pairs), -1, dtype=np.int64)
     back = np.full(len(graph.edges), -1, dtype=np.int64)
     for e in range(graph.sizes[0]):
@@ -58,13 +58,13 @@ def hidden_of(graph: Any, seen: Any) -> Any:
 
 @kernel
 def copied(hidden: Any) -> Any:
-    """A copy that shares nothing."""
+    """Copy a hidden graph so that nothing is shared."""
     return Hidden(duplicate(hidden.graph), hidden.place.copy(), hidden.back.copy())
 
 
 @inlined
 def tie(graph: Any, place: Any, back: Any, i: Any, j: Any, r: Any) -> Any:
-    """Add a tie that isn't there, listed dyad r or -1; whether the graph must be grown."""
+    """Add a tie that isn't there, listed dyad r or -1; return whether the graph must be grown."""
     back[graph.sizes[0]] = r
     if r >= 0:
         place[r] = graph.sizes[0]
@@ -73,7 +73,7 @@ def tie(graph: Any, place: Any, back: Any, i: Any, j: Any, r: Any) -> Any:
 
 @inlined
 def cut(graph: Any, place: Any, back: Any, e: Any) -> Any:
-    """Take out tie number e."""
+    """Remove tie number e."""
     last = graph.sizes[0] - 1
     if back[e] >= 0:
         place[back[e]] = -1
@@ -86,7 +86,7 @@ def cut(graph: Any, place: Any, back: Any, e: Any) -> Any:
 
 @kernel
 def roomier(hidden: Any) -> Any:
-    """The same with more room for ties."""
+    """Give a hidden graph more room for ties."""
     graph = grown(hidden.graph)
     back = np.full(len(graph.edges), -1, dtype=np.int64)
     back[: len(hidden.back)] = hidden.back

@@ -1,4 +1,4 @@
-r"""The law that far moves of coefficients are proposed from: a mixture of normals.
+r"""Mixture of normals from which far moves of coefficients are proposed.
 
 A posterior of coefficients given a noisy graph is often bent, with a narrow ridge where triangles
 are likely and a wide plain where there are none. One normal that covers both is mostly elsewhere.
@@ -28,7 +28,7 @@ _LEAST = 1e-4  # of the start's covariance, so that no component is flat
 
 
 class Mixture(NamedTuple):
-    """Normal components, none before the first fit.
+    """Mixture of normal components, none before the first fit.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Mixture(NamedTuple):
     weight: NDArray[np.float64]
 
     def draw(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """So many draws, shape (size, terms)."""
+        """Draw from the mixture, shape (size, terms)."""
         which = generator.choice(len(self.weight), size, p=self.weight)
         z = generator.standard_normal((size, self.mean.shape[1]))
         drawn: NDArray[np.float64] = self.mean[which] + (self.root[which] @ z[..., None])[..., 0]
@@ -55,7 +55,7 @@ class Mixture(NamedTuple):
 
 
 def no_mixture(terms: int) -> Mixture:
-    """Without components."""
+    """Make a mixture without components."""
     none = np.empty((0, terms, terms))
     return Mixture(none[:, 0], none, none, np.empty(0))
 
@@ -63,7 +63,7 @@ def no_mixture(terms: int) -> Mixture:
 def fit_mixture(
     points: NDArray[np.float64], least: NDArray[np.float64], generator: np.random.Generator
 ) -> Mixture:
-    """A mixture like the points, shape (points, terms); `least`, the covariance of the start.
+    """Fit a mixture to points, shape (points, terms); `least` is the covariance of the start.
 
     None is fitted to less than two points.
     """
@@ -89,7 +89,7 @@ def fit_mixture(
 
 @kernel
 def log_mixture(theta: Any, mixture: Any) -> Any:
-    """Log density but for a constant."""
+    """Log-density of the mixture but for a constant."""
     terms, components = len(theta), len(mixture.weight)
     logs, top = np.empty(components), -np.inf
     for j in range(components):

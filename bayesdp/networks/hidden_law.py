@@ -1,4 +1,4 @@
-"""What the evidence says to a dyad of the hidden graph that is flipped."""
+"""Change of the evidence's log-likelihood when a dyad of the hidden graph is flipped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesdp.networks.compiling import inlined
 
 @inlined
 def _log_law(law: Any, scale: Any, step: Any, seen: Any, value: Any) -> Any:
-    """Log density of the noise, but for its constant; the value is rounded as before it."""
+    """Log-density of the noise, but for its constant; the value is rounded as before it."""
     if step > 0.0:
         value = step * math.floor(value / step + 0.5)
     u = (seen - value) / scale
@@ -19,7 +19,7 @@ def _log_law(law: Any, scale: Any, step: Any, seen: Any, value: Any) -> Any:
 
 @inlined
 def support(seen: Any, graph: Any, i: Any, j: Any, r: Any, sign: Any, change: Any, now: Any) -> Any:
-    """What log L gains when the tie from i to j is added (sign 1) or taken out (sign -1).
+    """Gain in log L when the tie from i to j is added (sign 1) or taken out (sign -1).
 
     r is the dyad's place in the list; `now`, shape (coordinates,), the statistics before.
     """

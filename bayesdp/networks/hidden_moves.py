@@ -51,7 +51,7 @@ def _advance(
     graph: Any, place: Any, back: Any, model: Any, seen: Any, coef: Any, random: Any, change: Any,
     statistics: Any, steps: Any,
 ) -> Any:  # fmt: skip
-    """Steps made; less than zero, their number negated, if the graph must be grown now."""
+    """Make steps and return their number; negated, if the graph must be grown now."""
     n, dyads = graph.n, number_of_dyads(graph)
     to_listed = TO_LISTED if len(place) else 0.0
     to_ties = TO_TIES if len(place) else TO_TIES_ALONE

@@ -1,4 +1,4 @@
-r"""How many levels a move of coefficients has, and where they lie.
+r"""Pace of an annealed move: how many levels it has, and where they lie.
 
 A graph carried along levels that are too far apart for the statistics to follow makes the move's
 ratio noisy: with levels d apart by about d' V(c) d, where V(c) is the statistics' covariance at c.
@@ -31,7 +31,7 @@ _ITERATIONS = 50
 
 @leaf
 def levels_between(a: Any, b: Any, pace: Any, most: Any, length: Any, times: Any) -> Any:
-    """How many levels there are from a to b, 2 to `most`; fills `times`, where they lie, 0 to 1.
+    """Choose the levels from a to b, 2 to `most`; fill `times`, where they lie, 0 to 1.
 
     `pace`, shape (terms, terms + 1), has beta_t and alpha_t in row t; `length`, shape
     (`PARTS` + 1,), is for the kernel's own use; `times` has room for `most` + 1.
@@ -60,7 +60,7 @@ def levels_between(a: Any, b: Any, pace: Any, most: Any, length: Any, times: Any
 
 
 def fit_pace(theta: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The fit of log variances, linear in coefficients, shape (terms, terms + 1).
+    """Fit log variances, linear in coefficients, shape (terms, terms + 1).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the chains of a hidden graph start: a graph, coefficients and how wide to step."""
+"""Starts of a hidden graph's chains: a graph, coefficients and how wide to step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def settle(
     random: NDArray[np.uint64],
     generator: np.random.Generator,
 ) -> tuple[Hidden, NDArray[np.float64], NDArray[np.float64]]:
-    """The hidden graph after some rounds; a centre and a covariance for coefficients.
+    """Settle a hidden graph by some rounds; find a centre and a covariance for coefficients.
 
     A round draws coefficients about the maximum of the graph's pseudo-likelihood and prior, and
     moves the graph under them: roughly the posterior, and never far from a graph that the
@@ -56,7 +56,7 @@ def settle(
 def _some_dyads(
     hidden: Hidden, bound: BoundFormula, nodes: Network, terms: int, generator: Any
 ) -> Dyads:
-    """What a pseudo-likelihood reads: all dyads, or the ties and a sample of the others.
+    """Select dyads for a pseudo-likelihood: all, or the ties and a sample of the others.
 
     Others that are a share r of theirs have log odds too large by -log r, which is the shift
     (case-control sampling: Prentice and Pyke 1979).
@@ -80,7 +80,7 @@ def _some_dyads(
 
 
 def first_guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any) -> NDArray[Any]:
-    """Ties of a graph to start from, shape (ties, 2), that the evidence finds likely."""
+    """Guess ties of a graph to start from, shape (ties, 2), that the evidence finds likely."""
     ties = generator.permutation(_guess(seen, bound, nodes, generator))
     degree = np.zeros(nodes.n, dtype=np.int64)
     kept = np.ones(len(ties), dtype=np.bool_)
@@ -93,7 +93,7 @@ def first_guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any)
 
 
 def _guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any) -> NDArray[Any]:
-    """A graph that the evidence finds likely but for a bound on degrees.
+    """Guess a graph that the evidence finds likely but for a bound on degrees.
 
     Each dyad is tied with its posterior probability under a Bernoulli graph whose density is
     the maximum likelihood under the dyads' offsets; without offsets, what the noisy number of
@@ -118,7 +118,7 @@ def _guess(seen: Seen, bound: BoundFormula, nodes: Network, generator: Any) -> N
 
 
 def _likely_density(odds: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
-    """The density p that maximises sum weight log(1 - p + p exp(odds)), which is concave."""
+    """Find the density p that maximises sum weight log(1 - p + p exp(odds)), which is concave."""
     ratio = -np.expm1(-np.abs(odds))  # with the larger of 1 and exp(odds) taken out
     sign = odds > 0
 
@@ -155,7 +155,7 @@ def _all_dyads(nodes: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _random_dyads(
     nodes: Network, taken: NDArray[np.int64], count: int, generator: Any
 ) -> NDArray[np.int64]:
-    """So many different dyads, none of those taken."""
+    """Draw so many different dyads, none of those taken."""
     if 4 * (count + len(taken)) > nodes.dyads:
         i, j = _all_dyads(nodes)
         free = np.setdiff1d(i * nodes.n + j, taken @ [nodes.n, 1])

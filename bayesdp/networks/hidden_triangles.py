@@ -27,7 +27,7 @@ MOST_TRIANGLES = 1_000_000
 
 @kernel
 def triangles_among(pairs: Any, first: Any) -> Any:
-    """Triangles of listed dyads, shape (triangles, 3), as their places in the list."""
+    """List triangles of listed dyads, shape (triangles, 3), as their places in the list."""
     every = 0
     for fill in (False, True):
         apart = every // MOST_TRIANGLES + 1
@@ -53,7 +53,7 @@ def flip_triangles(
     hidden: Any, model: Any, seen: Any, coef: Any, random: Any, change: Any, statistics: Any,
     steps: Any,
 ) -> Any:  # fmt: skip
-    """Make so many such moves; return the hidden graph, whose arrays are changed."""
+    """Make moves that flip triangles' dyads; return the hidden graph, whose arrays are changed."""
     before, state = np.empty_like(statistics), np.empty_like(random)
     done = 0
     while done < steps:
@@ -71,7 +71,7 @@ def _flip_some(
     graph: Any, place: Any, back: Any, model: Any, seen: Any, coef: Any, random: Any, state: Any,
     change: Any, before: Any, statistics: Any, steps: Any,
 ) -> Any:  # fmt: skip
-    """Moves made; fewer than asked for if the graph must be grown before the next.
+    """Make moves and return their number; fewer if the graph must be grown before the next.
 
     A move for which there is no room is taken back, random numbers and all, to be made again.
     """
@@ -111,7 +111,7 @@ def _flip_some(
 
 @inlined
 def _exceeds(graph: Any, seen: Any, triangle: Any) -> Any:
-    """Whether a node has too many ties; on the way it may, or the way back would differ."""
+    """Return True if a node has too many ties; on the way it may, or the way back would differ."""
     for k in range(3):
         r = seen.triangles[triangle, k]
         for side in range(2):
@@ -122,7 +122,7 @@ def _exceeds(graph: Any, seen: Any, triangle: Any) -> Any:
 
 @inlined
 def _flip(graph: Any, place: Any, back: Any, seen: Any, r: Any) -> Any:
-    """Flip listed dyad r; whether the graph must be grown before the next tie."""
+    """Flip listed dyad r; return whether the graph must be grown before the next tie."""
     if place[r] >= 0:
         cut(graph, place, back, place[r])
         return False

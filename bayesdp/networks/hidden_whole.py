@@ -33,7 +33,7 @@ _MOST_NODES = 2_000  # a table has the square of it
 
 
 class Whole(NamedTuple):
-    """What was seen of the whole graph; made by `whole_of`.
+    """Evidence on the whole graph, as arrays for kernels; made by `whole_of`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Whole(NamedTuple):
 
 
 def whole_of(evidence: Evidence) -> Whole:
-    """That part of the evidence for kernels.
+    """Convert the evidence that follows the whole graph for kernels.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def whole_of(evidence: Evidence) -> Whole:
 
 
 def _reach(n: int, beta: float) -> NDArray[np.float64]:
-    """The furthest that s changes elsewhere take a pair's common neighbours, discounted."""
+    """Bound how far s changes elsewhere take a pair's common neighbours, discounted."""
     a = np.arange(n - 1)
     reach = np.zeros((n - 1, n - 1))
     for s in range(min(2 * (n - 2), math.ceil(2 + math.log(n - 2) / beta)) + 1):
@@ -116,13 +116,13 @@ def _reach(n: int, beta: float) -> NDArray[np.float64]:
 
 @inlined
 def reads_whole(whole: Any) -> Any:
-    """Whether there is any such evidence."""
+    """Return True if there is evidence on the whole graph."""
     return len(whole.values) + len(whole.triangles) > 0
 
 
 @leaf
 def log_whole(whole: Any, graph: Any) -> Any:
-    """log L of this part, never above zero. Uses the graph's scratch."""
+    """Log-likelihood of the whole graph's evidence, never above zero. Uses the graph's scratch."""
     total = 0.0
     kept = graph.scratch
     for t in range(len(whole.values)):
@@ -150,7 +150,7 @@ def log_whole(whole: Any, graph: Any) -> Any:
 
 @leaf
 def _keep(graph: Any, most: Any, kept: Any) -> Any:
-    """Kept degrees where ties are cut to `most`, in the order of their lower, then upper node."""
+    """Compute kept degrees where ties are cut to `most`, in order of their lower, upper node."""
     for i in range(graph.n):
         kept[i] = 0
     for i in range(graph.n):
@@ -174,7 +174,7 @@ def _keep_tie(kept: Any, most: Any, i: Any, j: Any) -> Any:
 
 @leaf
 def _smooth_and_corners(graph: Any, reach: Any) -> Any:
-    """S, and three times the number of triangles."""
+    """Smooth sensitivity S, and three times the number of triangles."""
     smooth, corners = 0.0, 0
     for i in range(graph.n):
         for j in range(i + 1, graph.n):

@@ -1,4 +1,4 @@
-"""The normalising constant of a model on few nodes, all of whose graphs are listed."""
+"""Normalising constant of a model on few nodes, all of whose graphs are listed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_DYADS = 22
 def listed(
     formula: str, nodes: Network, offset: Any = None, *, most: int | None = None
 ) -> Normalizer:
-    """Every kind of graph of the sample space, by its statistics, and how many there are of it.
+    """List every kind of graph of the sample space, by its statistics, with its number.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _list_all(
     graph: Any, model: Any, offset: Any, dyads: Any, statistics: Any, values: Any, shift: Any,
     degree: Any,
 ) -> Any:  # fmt: skip
-    """Every graph once, each but one tie from the last (Gray): statistics, offset, degree."""
+    """List every graph once, each but one tie from the last (Gray): statistics, offset, degree."""
     change = np.empty(len(statistics))
     code = 0
     added = 0.0

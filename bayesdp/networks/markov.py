@@ -57,7 +57,7 @@ class Model(NamedTuple):
 
 @inlined
 def number_of_dyads(graph: Any) -> Any:
-    """Pairs that may be tied, as a float."""
+    """Number of pairs that may be tied, as a float."""
     ordered = float(graph.n) * (graph.n - 1.0)
     return ordered if graph.inward else ordered / 2.0
 
@@ -67,7 +67,7 @@ def _advance(
     graph: Any, model: Any, coef: Any, offset: Any, random: Any, change: Any,
     statistics: Any, steps: Any,
 ) -> Any:  # fmt: skip
-    """Steps made; less than zero, their number negated, if the graph must be grown now."""
+    """Make steps and return their number; negated, if the graph must be grown now."""
     terms = len(coef)
     dyads = number_of_dyads(graph)
     n = graph.n
@@ -133,7 +133,7 @@ def run(
 
 @leaf
 def changes_at(graph: Any, model: Any, i: Any, j: Any, present: Any, change: Any) -> Any:
-    """Every coordinate's change statistic at one dyad, into `change`, shape (terms,)."""
+    """Write every coordinate's change statistic at one dyad into `change`, shape (terms,)."""
     for t in range(len(change)):
         change[t] = change_of(graph, model, t, i, j, present)
 
@@ -167,6 +167,6 @@ def all_changes(graph: Any, model: Any, offset: Any, changes: Any, tied: Any, sh
 
 @kernel
 def changes_of(graph: Any, model: Any, pairs: Any, tied: Any, changes: Any) -> Any:
-    """Change statistics of some dyads, of which the first `tied` are ties; shape (dyads, terms)."""
+    """Change statistics of some dyads, the first `tied` being ties; shape (dyads, terms)."""
     for d in range(len(pairs)):
         changes_at(graph, model, pairs[d, 0], pairs[d, 1], np.int64(d < tied), changes[d])

@@ -33,7 +33,7 @@ def fit_mle(
     interval: int | None = None,
     seed: Seed = None,
 ) -> Fit:
-    """Coefficients under which the expected statistics are the observed ones.
+    """Find the coefficients under which the expected statistics are the observed ones.
 
     Starts at the pseudo-likelihood's maximum. Each iteration simulates at the present theta_0
     and maximises (theta - theta_0) . t - log mean exp((theta - theta_0) . s), where t lies on
@@ -76,7 +76,7 @@ def fit_mle(
     random = generators(seed, _CHAINS)
 
     def sample(size: int) -> NDArray[np.float64]:
-        """Statistics at the present theta, shape (chains, size, terms)."""
+        """Draw statistics at the present theta, shape (chains, size, terms)."""
         return np.array(
             in_threads(lambda g: start.trace(theta, g, size, first, between)[0], random)
         )
@@ -108,7 +108,7 @@ def fit_mle(
 
 
 def step_length(drawn: NDArray[np.float64], observed: NDArray[np.float64]) -> float:
-    """How much of the way from the mean of the draws to the observed statistics to go.
+    """Share of the way to go from the mean of the draws to the observed statistics.
 
     The largest g in (0, 1] with mean + (g / 0.95)(observed - mean) in the draws' convex hull,
     by one linear program.
@@ -133,7 +133,7 @@ def step_length(drawn: NDArray[np.float64], observed: NDArray[np.float64]) -> fl
 def _newton(
     drawn: NDArray[np.float64], observed: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
-    """The step of theta whose weighted draws have the target as their mean.
+    """Step of theta after which the weighted draws have the target as their mean.
 
     The target is drawn nearer while the weights rest on too few draws.
     """
@@ -167,7 +167,7 @@ def _check_spread(drawn: NDArray[np.float64], names: tuple[str, ...]) -> None:
 
 
 def _covariance_of_mean(chains: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the mean of all draws, from means of batches, shape (terms, terms)."""
+    """Covariance of the mean of all draws, from means of batches, shape (terms, terms)."""
     size = chains.shape[1] // _BATCHES
     batches = chains[:, : size * _BATCHES].reshape(-1, size, chains.shape[2]).mean(axis=1)
     return np.cov(batches.T).reshape(chains.shape[2], -1) / len(batches)

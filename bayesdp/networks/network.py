@@ -92,7 +92,7 @@ class Network:
         return f"Network({self.n:,} nodes, {len(self.edges):,} ties, {kind})"
 
     def __eq__(self, other: object) -> bool:
-        """Same labels, ties and direction; attributes aren't compared."""
+        """Compare labels, ties and direction; attributes aren't compared."""
         return (
             isinstance(other, Network)
             and self.directed == other.directed
@@ -103,11 +103,11 @@ class Network:
     __hash__ = None  # type: ignore[assignment]
 
     def with_edges(self, edges: ArrayLike) -> Network:
-        """The same nodes and attributes with other ties, as pairs of node numbers."""
+        """Return a network of these nodes and attributes with other ties, as pairs of numbers."""
         return Network(self.nodes, edges, self.directed, self.attributes, self.dyad_attributes)
 
     def in_label_order(self) -> Network:
-        """The same network with its nodes sorted by label; node numbers change with them.
+        """Sort the nodes by label; node numbers change with them.
 
         An order in which labels were first seen in ties tells of the ties; this one doesn't.
 
@@ -126,7 +126,7 @@ class Network:
             ) from None
 
     def in_order(self, nodes: Iterable[Hashable]) -> Network:
-        """The same network with its nodes in the order of these labels, which must be its own.
+        """Put the nodes into the order of these labels, which must be the network's own.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Network:
         directed: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Network:
-        """A network from pairs of labels.
+        """Make a network from pairs of labels.
 
         `nodes` gives all labels in order, isolates too; without it they are those of the
         edges, in the order they first appear. A mapping as an attribute is read by label.
@@ -178,7 +178,7 @@ class Network:
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph) -> Network:
-        """A network from networkx: nodes in its order, directed if it is, with its attributes."""
+        """Make a network from networkx: nodes in its order, directed if it is, with attributes."""
         names = dict.fromkeys(name for _, data in graph.nodes(data=True) for name in data)
         return cls.from_edges(
             ((a, b) for a, b, *_ in graph.edges),
@@ -196,7 +196,7 @@ class Network:
         directed: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Network:
-        """A network from a matrix of zeros and ones, dense, of scipy.sparse, or a DataFrame.
+        """Make a network from a matrix of zeros and ones, dense, of scipy.sparse, or a DataFrame.
 
         A DataFrame's index gives the labels. An undirected one must be symmetric.
         """
@@ -221,7 +221,7 @@ class Network:
         target: str = "target",
         directed: bool = False,
     ) -> Network:
-        """A network from a table of ties and, if given, one of nodes.
+        """Make a network from a table of ties and, if given, one of nodes.
 
         The nodes' index has the labels, its columns the attributes. With nodes, ties may come in
         batches, as `bayesdp.scan` yields them from files: memory holds their numbers alone.
@@ -249,7 +249,7 @@ class Network:
         )
 
     def to_networkx(self) -> networkx.Graph:
-        """A networkx Graph, or DiGraph if directed, with the attributes of nodes."""
+        """Convert to a networkx Graph, or DiGraph if directed, with the attributes of nodes."""
         import networkx as nx
 
         graph = nx.DiGraph() if self.directed else nx.Graph()
@@ -260,14 +260,14 @@ class Network:
         return graph
 
     def to_adjacency(self) -> NDArray[np.int8]:
-        """The matrix of zeros and ones, shape (n, n)."""
+        """Convert to a matrix of zeros and ones, shape (n, n)."""
         matrix = np.zeros((self.n, self.n), dtype=np.int8)
         matrix[self.edges[:, 0], self.edges[:, 1]] = 1
         return matrix if self.directed else matrix | matrix.T
 
 
 def as_network(graph: Any) -> Network:
-    """A Network, from one or from a networkx graph.
+    """Return a Network, from one or from a networkx graph.
 
     Raises
     ------

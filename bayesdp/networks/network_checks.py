@@ -1,4 +1,4 @@
-"""What a network may be made of."""
+"""Checks of a network's nodes, ties and attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def checked_nodes(nodes: Any) -> Sequence[Hashable]:
-    """Labels of at least two nodes, each once."""
+    """Return labels of at least two nodes, each once, or raise InvalidInput."""
     if isinstance(nodes, Integral) and not isinstance(nodes, bool):
         nodes = range(check_at_least("nodes", nodes, 2))
     elif isinstance(nodes, str | bool) or not isinstance(nodes, Iterable):
@@ -37,7 +37,7 @@ def checked_nodes(nodes: Any) -> Sequence[Hashable]:
 
 
 def checked_edges(edges: Any, nodes: Sequence[Hashable], directed: bool) -> NDArray[np.int32]:
-    """Sorted pairs, the lower number first if undirected."""
+    """Return sorted pairs, the lower number first if undirected, or raise InvalidInput."""
     given = np.asarray(edges if np.size(edges) else np.empty((0, 2), dtype=np.int64))
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
         raise InvalidInput(
@@ -108,7 +108,7 @@ def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:
 def checked_attributes(
     attributes: Mapping[str, Any], nodes: Sequence[Hashable]
 ) -> dict[str, NDArray[Any]]:
-    """One value a node, in their order; a mapping is read by label."""
+    """Return one value a node, in their order; a mapping is read by label."""
     checked, n = {}, len(nodes)
     for name, given in attributes.items():
         values = np.asarray(_by_label(name, given, nodes) if isinstance(given, Mapping) else given)
@@ -122,7 +122,7 @@ def checked_attributes(
 
 
 def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) -> list[Any]:
-    """Values of a mapping by node, in their order; errors count nodes, which may not be shown."""
+    """List a mapping's values by node, in order; errors count nodes, which may not be shown."""
     lacking = sum(label not in given for label in nodes)
     if lacking or len(given) > len(nodes):
         raise InvalidInput(
@@ -134,7 +134,7 @@ def _by_label(name: str, given: Mapping[Any, Any], nodes: Sequence[Hashable]) ->
 
 
 def checked_matrix(name: str, given: Any, n: int, directed: bool) -> NDArray[np.float64]:
-    """One finite number a dyad; the diagonal is zero."""
+    """Return a matrix of one finite number a dyad; the diagonal is zero."""
     matrix = np.array(given, dtype=np.float64)
     if matrix.shape != (n, n):
         raise InvalidInput(

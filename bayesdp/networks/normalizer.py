@@ -25,7 +25,7 @@ _NEGLIGIBLE = -35.0  # exp of it, times a million points, is nothing beside 1
 
 
 class Points(NamedTuple):
-    """Statistics and their weights, as kernels read them; none where Z isn't known.
+    """Points that stand for all graphs: statistics and weights for kernels, or none.
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class Points(NamedTuple):
 
 
 def no_points(terms: int) -> Points:
-    """Where Z isn't known, and auxiliary graphs are drawn."""
+    """Make no points, where Z isn't known and auxiliary graphs are drawn."""
     return Points(np.empty((terms, 0)), np.empty(0))
 
 
 @kernel
 def log_constant(points: Any, theta: Any, room: Any) -> Any:
-    """log Z; `room`, shape (points,), is for the kernel's own use."""
+    """Log of the constant Z; `room`, shape (points,), is for the kernel's own use."""
     room[:] = points.log_weight
     for t in range(len(theta)):
         own, coefficient = points.statistics[t], theta[t]
@@ -59,7 +59,7 @@ def log_constant(points: Any, theta: Any, room: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Normalizer:
-    """Points, and how far what they say can be relied on.
+    """Normalising constant as a sum over points, and how far it can be relied on.
 
     Attributes
     ----------
@@ -87,14 +87,14 @@ class Normalizer:
     exact: bool = False
 
     def log(self, theta: Floats) -> Floats:
-        """log Z, shape (...,), at coefficients of shape (..., terms)."""
+        """Log of the constant Z, shape (...,), at coefficients of shape (..., terms)."""
         return np.asarray(special.logsumexp(self._logs(theta), axis=-1))
 
     def _logs(self, theta: Floats) -> Floats:
         return np.asarray(theta @ self.points.statistics + self.points.log_weight)
 
     def effective(self, theta: Floats) -> Floats:
-        """How many equally weighted draws log Z rests on, shape (...,) (Kish 1965)."""
+        """Effective number of equally weighted draws behind log Z, shape (...,) (Kish 1965)."""
         weight = special.softmax(self._logs(theta), axis=-1)
         share = weight**2 / self.count
         return np.asarray(1.0 / share.sum(axis=-1))
@@ -118,7 +118,7 @@ class Normalizer:
         return np.asarray(np.sqrt((chains - 1) / chains * spread))
 
     def within(self, theta: Floats) -> NDArray[np.bool_]:
-        """Whether coefficients lie where points are fine enough, shape (...,)."""
+        """Test whether coefficients lie where points are fine enough, shape (...,)."""
         return np.asarray(((theta >= self.low) & (theta <= self.high)).all(axis=-1))
 
     def mean_ties(self, theta: Floats) -> Floats:
@@ -126,14 +126,14 @@ class Normalizer:
         return np.asarray(special.softmax(self._logs(theta), axis=-1) @ self.ties)
 
     def draw_ties(self, theta: Floats, generator: np.random.Generator) -> Floats:
-        """Number of ties of a graph of the model at each of the coefficients, shape (thetas,)."""
+        """Draw the number of ties of a graph at each of the coefficients, shape (thetas,)."""
         reached = special.softmax(self._logs(theta), axis=-1).cumsum(axis=-1)
         mark = generator.random(len(theta)) * reached[:, -1]
         return np.asarray(self.ties[(reached < mark[:, None]).sum(axis=-1)])
 
 
 def merged(statistics: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First of each kind of rows that are alike to nine decimals, and the kind of every row."""
+    """Find the first of each kind of rows alike to nine decimals, and the kind of every row."""
     kind = np.zeros(len(statistics), dtype=np.int64)
     for column in statistics.T:
         own = np.unique(column.round(9), return_inverse=True)[1]

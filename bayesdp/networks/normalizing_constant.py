@@ -45,7 +45,7 @@ def log_constants(
     max_degree: int | None = None,
     seed: Seed = None,
 ) -> Floats:
-    """log Z on a grid of coefficients, but for one constant; exact where dyads are independent.
+    """Compute log Z on a grid of coefficients, but for a constant; exact if dyads are independent.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def log_constants(
 
 
 def integrated(steps: Sequence[Floats]) -> Floats:
-    """Values on a grid whose differences along each axis are nearest to `steps`; mean zero.
+    """Integrate: values on a grid whose differences along each axis are nearest to `steps`.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _step(gap: Floats, mean: Floats, variance: Floats, axis: int) -> Floats:
 
 
 def _of_dyads(bound: BoundFormula, network: Network, points: Floats) -> Floats:
-    """sum over dyads of log(1 + exp(theta . change))."""
+    """Sum over dyads of log(1 + exp(theta . change))."""
     changes, times = np.unique(dyads_of(bound, network).changes, axis=0, return_counts=True)
     rows = max(1, _CHUNK // len(changes))
     parts = [
@@ -146,7 +146,7 @@ def _of_dyads(bound: BoundFormula, network: Network, points: Floats) -> Floats:
 def _moments(
     bound: BoundFormula, network: Network, points: Floats, burn_in: int, seed: Seed
 ) -> tuple[Floats, Floats]:
-    """Means and variances of the statistics at each point, shapes of `points`, by simulation."""
+    """Simulate means and variances of the statistics at each point, shapes of `points`."""
     start = Start.of(bound, network)
     interval = max(network.dyads // 5, 100)
 

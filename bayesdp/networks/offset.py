@@ -42,7 +42,7 @@ NO_OFFSET = _offset(np.empty((0, 0)))
 
 @inlined
 def dyad_offset(offset: Any, i: Any, j: Any) -> Any:
-    """The number of the dyad from i to j; i < j if undirected."""
+    """Log-odds added to the dyad from i to j; i < j if undirected."""
     if len(offset.matrix):
         return offset.matrix[i, j]
     if len(offset.start) == 0:
@@ -63,7 +63,7 @@ def dyad_offset(offset: Any, i: Any, j: Any) -> Any:
 def offset_from(
     given: ArrayLike | tuple[ArrayLike, ArrayLike, float] | None, n: int, directed: bool
 ) -> Offset:
-    """The offset as kernels read it.
+    """Convert an offset for kernels.
 
     Parameters
     ----------

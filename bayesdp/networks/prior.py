@@ -48,7 +48,7 @@ class Normal:
                 )
 
     def of(self, terms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and sd of each term, shapes (terms,)."""
+        """Mean and standard deviation of each term, shapes (terms,)."""
         terms, both = check_at_least("terms", terms, 0), []
         for name, value in (("mean", self.mean), ("sd", self.sd)):
             numbers = np.asarray(value, dtype=np.float64)

@@ -52,7 +52,7 @@ class Fit:
         return np.sqrt(np.diag(self.covariance))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a term: estimate, standard_error, monte_carlo_error."""
+        """Tabulate the fit, one row a term: estimate, standard_error, monte_carlo_error."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -67,7 +67,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Dyads:
-    """What the pseudo-likelihood reads: one row a dyad.
+    """Dyads that a pseudo-likelihood reads: change statistics and ties, one row a dyad.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Dyads:
 
 
 def dyads_of(bound: BoundFormula, network: Network, offset: Any = None) -> Dyads:
-    """Change statistics of all dyads of a network."""
+    """Compute the change statistics of all dyads of a network."""
     size = network.dyads * len(bound.names)
     if size > _MOST_NUMBERS:
         raise InvalidInput(
@@ -147,7 +147,7 @@ def fit_mple(network: Network, formula: str, *, offset: Any = None) -> Fit:
 def climb(
     dyads: Dyads, mean: NDArray[np.float64], precision: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Newton's maximum of the log pseudo-likelihood less sum precision (theta - mean)**2 / 2.
+    """Maximise log pseudo-likelihood less sum precision (theta - mean)**2 / 2, by Newton.
 
     Stops without a word where there is none: what comes back then has far log-odds.
     """
@@ -176,7 +176,7 @@ def climb(
 
 
 def inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The inverse, in the same type."""
+    """Invert a matrix, in the same type."""
     return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 

@@ -1,4 +1,4 @@
-"""xoshiro256++ (Blackman and Vigna 2021), its state passed explicitly to every kernel."""
+"""Random numbers by xoshiro256++ (Blackman and Vigna 2021), its state explicit in kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Seed = int | np.random.Generator | None
 
 
 def generators(seed: Seed, count: int) -> list[np.random.Generator]:
-    """Independent generators, one a chain, the same for the same seed.
+    """Make independent generators, one a chain, the same for the same seed.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def generators(seed: Seed, count: int) -> list[np.random.Generator]:
 
 
 def state_from(generator: np.random.Generator) -> NDArray[np.uint64]:
-    """A fresh state for kernels, shape (4,); never all zero but with probability 2**-256."""
+    """Draw a fresh state for kernels, shape (4,); all zero with probability 2**-256."""
     return generator.integers(0, 2**64, size=4, dtype=np.uint64)
 
 
 @inlined
 def next_word(state: Any) -> Any:
-    """64 random bits; advances the state."""
+    """Draw 64 random bits; advances the state."""
     a, b, c, d = state[0], state[1], state[2], state[3]
     total = a + d
     word = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
@@ -58,11 +58,11 @@ def next_word(state: Any) -> Any:
 
 @inlined
 def uniform(state: Any) -> Any:
-    """A number on [0, 1), a multiple of 2**-53."""
+    """Draw a number on [0, 1), a multiple of 2**-53."""
     return (next_word(state) >> np.uint64(11)) * 2.0**-53
 
 
 @inlined
 def below(state: Any, bound: Any) -> Any:
-    """A whole number on {0, ..., bound - 1}, uniform but for bound * 2**-53."""
+    """Draw a whole number on {0, ..., bound - 1}, uniform but for bound * 2**-53."""
     return np.int64(uniform(state) * bound)

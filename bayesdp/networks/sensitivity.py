@@ -1,4 +1,4 @@
-r"""How far statistics can move when one dyad of a graph changes, or all dyads of one node.
+r"""Sensitivity of statistics to a change of one dyad, or of all dyads of one node.
 
 The graphs are all those on the nodes of a network, or those of them whose degrees, out-degrees if
 directed, are at most D; without a bound D = n - 1. A subgraph of one of them is one too. So where a
@@ -78,7 +78,7 @@ Moves = tuple[tuple[Fraction, ...], ...]
 def largest_changes(
     formula: str, network: Network, *, max_degree: int | None = None, node: bool = False
 ) -> tuple[Moves, ...]:
-    """Moves of each term of a formula, in its order; the module's docstring proves them.
+    """Bound the moves of each term of a formula, in its order; the module's docstring proves them.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _moves(found: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
 
 
 def _degree_moves(found: Sequence[Coordinate], graphs: Graphs) -> Moves:
-    """Both ends leave degree d and enter d + 1, for every d that they can have."""
+    """Bound moves by degree: both ends leave degree d and enter d + 1, for every d possible."""
     sizes = [int(c.parameter) for c in found]
     starts = sorted({d for k in sizes for d in (k - 1, k) if 0 <= d < graphs.most} or {0})
     return tuple(

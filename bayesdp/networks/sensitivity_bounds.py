@@ -20,7 +20,7 @@ _0 = Fraction(0)
 
 @dataclass(frozen=True)
 class Graphs:
-    """Those on n nodes whose degrees, out-degrees if directed, are at most `most`."""
+    """Set of graphs on n nodes whose degrees, out-degrees if directed, are at most `most`."""
 
     n: int
     directed: bool
@@ -28,7 +28,7 @@ class Graphs:
 
 
 def is_whole(coordinate: Coordinate) -> bool:
-    """Whether the statistic is an integer on every graph."""
+    """Test whether the statistic is an integer on every graph."""
     if coordinate.kind in (change.GWESP, change.GWDSP):
         return False
     parts = (coordinate.values, coordinate.matrix)
@@ -36,17 +36,17 @@ def is_whole(coordinate: Coordinate) -> bool:
 
 
 def values_of(c: Coordinate) -> NDArray[np.float64]:
-    """The numbers of its nodes; empty where it has none."""
+    """Numbers of the term's nodes; empty where it has none."""
     return np.empty(0) if c.values is None else c.values
 
 
 def _largest(c: Coordinate, below: int) -> Fraction:
-    """The largest of values[:below]; 0 if there are none."""
+    """Largest of values[:below]; 0 if there are none."""
     return Fraction(float(np.max(values_of(c)[:below], initial=0.0)))
 
 
 def _sum(c: Coordinate, below: int) -> Fraction:
-    """The sum of values[:below], exactly."""
+    """Sum of values[:below], exactly."""
     return sum(map(Fraction, values_of(c)[:below].tolist()), _0)
 
 
@@ -113,7 +113,7 @@ EDGE: dict[int, Bound] = {
 
 
 def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Weights of the ties of a node to the others, and from them; nodes of one value as one."""
+    """Group a node's weights to and from the others by rows; nodes of one value as one."""
     v, n = values_of(c), graphs.n
     if c.matrix is not None:
         for i in range(n):
@@ -149,7 +149,7 @@ def _weights(c: Coordinate, graphs: Graphs) -> Fraction:
 
 
 def _node_by_degree(c: Coordinate, graphs: Graphs) -> Fraction:
-    """v's own W(D), and each neighbour's last tie."""
+    """Bound a node's own W(D), and each neighbour's last tie."""
     return _sum(c, graphs.most) + graphs.most * _largest(c, graphs.most)
 
 

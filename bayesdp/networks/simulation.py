@@ -26,7 +26,7 @@ _FEWEST, _MOST = 1_000, 100_000_000
 
 @dataclass(frozen=True)
 class Simulation:
-    """Draws of a model.
+    """Draws from a model: networks, or their statistics.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Start:
-    """Where chains start: a graph that none of them changes."""
+    """Start of chains: a graph that none of them changes."""
 
     bound: BoundFormula
     graph: Any
@@ -119,7 +119,7 @@ class Start:
 
     @classmethod
     def of(cls, bound: BoundFormula, network: Network, offset: Any = None) -> Start:
-        """From a network."""
+        """Make the start from a network."""
         return cls(bound, *bound.graph(network), offset_from(offset, network.n, network.directed))
 
     def trace(
@@ -131,7 +131,7 @@ class Start:
         interval: int,
         keep: bool = False,
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
-        """Statistics of the draws, shape (draws, terms); all their ties; where each's end."""
+        """Draw statistics, shape (draws, terms); all their ties; and where each draw's ties end."""
         result: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]] = _trace(
             self.graph, self.bound.model, theta, self.offset, state_from(generator),
             self.statistics, draws, burn_in, interval, keep,
@@ -174,7 +174,7 @@ def _longer(ties: Any, used: Any, size: Any) -> Any:
 
 
 def in_threads(work: Callable[[Any], T], each: Sequence[Any]) -> list[T]:
-    """Results of the work on each item, in order; kernels run without the GIL."""
+    """Map work over items in threads, results in order; kernels run without the GIL."""
     if len(each) == 1:
         return [work(each[0])]
     with ThreadPoolExecutor() as pool:
@@ -192,7 +192,7 @@ def check_within(network: Network, most: int) -> None:
 
 
 def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float64]:
-    """The coefficients as an array, one finite number a statistic, else InvalidInput."""
+    """Return the coefficients as an array, one finite number a statistic, else InvalidInput."""
     theta = np.array(coef, dtype=np.float64).reshape(-1)
     if theta.shape != (len(bound.names),) or not np.isfinite(theta).all():
         raise InvalidInput(
@@ -203,7 +203,7 @@ def check_coefficients(coef: ArrayLike, bound: BoundFormula) -> NDArray[np.float
 
 
 def default_steps(network: Network, given: int | None, name: str = "burn_in") -> int:
-    """Proposals that forget where a chain started: twice the number of dyads, from 1,000."""
+    """Default burn-in proposals, to forget the start: twice the dyads, at least 1,000."""
     if given is not None:
         return check_at_least_one(name, given)
     steps = max(_FEWEST, 2 * network.dyads)
@@ -216,7 +216,7 @@ def default_steps(network: Network, given: int | None, name: str = "burn_in") ->
 
 
 def between_steps(network: Network, interval: int | None) -> int:
-    """Proposals between draws: a tenth of what `default_steps` has, from 1,000."""
+    """Default proposals between draws: a tenth of `default_steps`, at least 1,000."""
     if interval is not None:
         return check_at_least_one("interval", interval)
     return min(max(_FEWEST, network.dyads // 5), _MOST)

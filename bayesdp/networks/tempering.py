@@ -39,7 +39,7 @@ _GUESSES = 4  # graphs a root that first guesses of log Z are made from
 
 @dataclass(frozen=True)
 class Tempering:
-    """What the tempered chains of a model share; made by `of`.
+    """Tempering that the chains of a model share; made by `of`.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Tempering:
 
     @classmethod
     def of(cls, formula: str, nodes: Network, offset: Any = None) -> Tempering:
-        """For a formula on these nodes, whose own ties aren't read, and log-odds of dyads."""
+        """Set up tempering for a formula on these nodes, whose own ties aren't read."""
         empty = nodes.with_edges(())
         bound, places = bind_together([formula, "edges"], empty)
         pairs = dyads_numbered(np.arange(nodes.dyads), nodes.n, nodes.directed)
@@ -88,7 +88,7 @@ class Tempering:
         )
 
     def normalizer(self, cloud: Floats, steps: int, generator: np.random.Generator) -> Normalizer:
-        """The normalising constant about a cloud of coefficients.
+        """Estimate the normalising constant about a cloud of coefficients.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Tempering:
         return self._in_cells(statistics, -mixture - scale, cloud)
 
     def _in_cells(self, statistics: Floats, log_weight: Floats, cloud: Floats) -> Normalizer:
-        """Points from weighted draws, shapes (chains, draws, ...): one a cell, at its mean.
+        """Merge weighted draws, shapes (chains, draws, ...), into points: one a cell, at its mean.
 
         Cells are so small that at the cloud's farthest coefficients the powers of the draws in
         one differ by `_CELL` in each term. Means are at the cloud's middle, so that there log Z
@@ -149,7 +149,7 @@ class Tempering:
         return Normalizer(points, ties, count, parts, *ends)
 
     def _ladder(self, cloud: Floats, generator: np.random.Generator) -> tuple[Ladder, Floats]:
-        """Levels about the cloud, and first guesses of their zeta; exact at roots."""
+        """Place levels about the cloud, and first guesses of their zeta; exact at roots."""
         whole = np.zeros((len(cloud), len(self.bound.names)))
         whole[:, : self.terms] = cloud
         centres = whole[_spread(cloud, _CENTRES)]
@@ -171,7 +171,7 @@ class Tempering:
         return np.array([low, (low + high) / 2, high])
 
     def _paths(self, centre: Floats) -> Floats:
-        """Levels from a centre towards three roots, which aren't among them."""
+        """Place levels from a centre towards three roots, which aren't among them."""
         part = np.arange(1, _RUNGS + 1)[:, None] / (_RUNGS + 1)
         alone, apart = np.where(self.alone, centre, 0.0), np.where(self.alone, 0.0, centre)
         ties = np.eye(len(centre))[self.tie]
@@ -180,7 +180,7 @@ class Tempering:
         )
 
     def _roots(self, centres: Floats) -> Floats:
-        """Where the paths begin, and levels evenly spaced between and a little beyond them."""
+        """Place roots where the paths begin, and levels evenly between and a little beyond them."""
         ties = np.eye(centres.shape[1])[self.tie]
         alone = np.where(self.alone, centres, 0.0)
         starts = [a + end * ties for a, c in zip(alone, centres, strict=True) for end in
@@ -190,7 +190,7 @@ class Tempering:
         return np.vstack([*starts, alone.mean(axis=0) + reach[:, None] * ties])
 
     def _first_guess(self, ladder: Ladder, known: Floats, generator: np.random.Generator) -> Floats:
-        """log Z of each level: known at roots, elsewhere the largest bound that roots give.
+        """Guess log Z of each level: known at roots, elsewhere the largest bound that roots give.
 
         log Z(c) >= log Z(r) + (c - r) . E_r[s], as log Z is convex; means are of a few graphs.
         """
@@ -225,7 +225,7 @@ def _room(steps: int, coordinates: int) -> tuple[Floats, Floats]:
 
 
 def _gains(steps: int, levels: int) -> Floats:
-    """Falling slowly, so that levels far from learned are filled up, then as 1 / step."""
+    """Gains that fall slowly, so that far levels are filled up, then as 1 / step."""
     step = np.arange(1.0, steps + 1)
     turn = steps // 3
     late = np.maximum(step - turn, 0.0) + max(turn, 1) ** _FLAT
@@ -233,7 +233,7 @@ def _gains(steps: int, levels: int) -> Floats:
 
 
 def _spread(cloud: Floats, size: int) -> NDArray[np.int64]:
-    """Places of a few coefficients far from each other, the first the most central."""
+    """Choose places of a few coefficients far from each other, the most central first."""
     scaled = (cloud - np.median(cloud, axis=0)) / np.maximum(cloud.std(axis=0), 1e-9)
     chosen = [int((scaled**2).sum(axis=1).argmin())]
     nearest = ((scaled - scaled[chosen[0]]) ** 2).sum(axis=1)

@@ -1,4 +1,4 @@
-r"""A chain on graphs that wanders over many coefficients, and what it tells of log Z.
+r"""Tempered chain on graphs over many coefficients, and what it tells of log Z.
 
 Where ties make ties likelier, a model can have two phases, sparse graphs and nearly complete ones,
 with next to nothing between: a chain at fixed coefficients stays in the one it starts from. This
@@ -69,7 +69,7 @@ class Ladder(NamedTuple):
 
 @kernel
 def at_root(ladder: Any, model: Any, k: Any, random: Any, statistics: Any) -> Any:
-    """A graph drawn exactly at root k; fills its `statistics`."""
+    """Draw a graph exactly at root k; fill its `statistics`."""
     graph = duplicate(ladder.empty)
     statistics[:] = ladder.at_empty
     change = np.empty(len(statistics))
@@ -91,7 +91,7 @@ def temper(
     ladder: Any, model: Any, offset: Any, zeta: Any, root: Any, random: Any, proposals: Any,
     gain: Any, kept: Any, mixture: Any, visits: Any,
 ) -> Any:  # fmt: skip
-    """One step a row of `kept`, from a graph of this root; fills statistics and log M of each.
+    """Make a step for each row of `kept`, from a root's graph; fill statistics and log M.
 
     `gain`, shape (steps,), is what `zeta` learns by; empty to leave it. Adds each step's
     probabilities of the levels to `visits`. Returns how often the chain came back to the roots.

@@ -1,4 +1,4 @@
-"""The terms there are, one row each, and what each becomes on a network.
+"""Registry of terms, one row each, and what each becomes on a network.
 
 Definitions and directed conventions are those of R's ergm 4. A term is a list of coordinates:
 one statistic each, of which `change_statistics` knows the change.
@@ -72,7 +72,7 @@ class Term:
 
 
 def attribute_of(network: Network, name: Any) -> NDArray[Any]:
-    """Values of a node attribute, none missing and not all the same."""
+    """Return a node attribute's values, none missing and not all the same."""
     if not isinstance(name, str) or name not in network.attributes:
         known = ", ".join(sorted(map(repr, network.attributes))) or "none"
         raise InvalidInput(
@@ -109,7 +109,7 @@ def _numbers(network: Network, name: Any) -> NDArray[np.float64]:
 
 
 def _levels(network: Network, name: Any) -> tuple[list[Any], NDArray[np.float64]]:
-    """Sorted levels, and each node's as a number."""
+    """Sort the levels, and number each node's."""
     values = attribute_of(network, name).tolist()
     try:
         levels = sorted(set(values))
@@ -189,7 +189,7 @@ def _degree(network: Network, k: int | Sequence[int]) -> list[Coordinate]:
 
 
 def _kstar(network: Network, k: int | Sequence[int]) -> list[Coordinate]:
-    """A node of degree d gains C(d, k - 1) stars with its next tie."""
+    """Gain C(d, k - 1) of stars, when a node of degree d gains its next tie."""
     sizes = _counts("kstar", k, 1)
     if any(network.n > 1000 and size > 20 for size in sizes):
         raise InvalidInput("kstar of more than 20 ties on more than 1,000 nodes isn't offered")
@@ -208,7 +208,7 @@ def _triangle(network: Network) -> list[Coordinate]:
 
 
 def _powers(term: str, decay: Any, fixed: Any, n: int) -> NDArray[np.float64]:
-    """(1 - exp(-decay))**m for m = 0, ..., n - 1."""
+    """Powers (1 - exp(-decay))**m for m = 0, ..., n - 1."""
     if not is_number(decay) or not 0 <= decay < 700:
         raise InvalidInput(f"{term}'s decay is {quoted(decay)}; it must be a number from 0 to 700")
     if fixed is not True:

@@ -1,1 +1,1 @@
-"""What is promised: neighbouring relations and guarantees."""
+"""Privacy guarantees: neighbouring relations, composition, audits and the ledger."""

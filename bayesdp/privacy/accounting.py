@@ -1,4 +1,4 @@
-"""What several releases about the same records promise together.
+"""Composition: the joint guarantee of several releases about the same records.
 
 Three bounds, of which `compose` takes the smallest. Each also holds where a mechanism is chosen
 given the outputs of those before it, as long as the promises themselves were fixed beforehand;
@@ -44,10 +44,10 @@ _ASKED = 64
 
 @runtime_checkable
 class Accountable(Protocol):
-    """A mechanism. One with `pld()`, or a `profile()` that has it, is composed as it is."""
+    """Protocol of a mechanism that can be composed, by its guarantee or its loss distribution."""
 
     def guarantee(self, *, delta: float = ...) -> Guarantee:
-        """What it promises at delta."""
+        """The mechanism's guarantee at delta."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class _Part:
 
     @property
     def rho(self) -> tuple[float, float]:
-        """rho, and the probability of the event without which it holds."""
+        """The part's rho, and the probability of the event outside which rho-zCDP holds."""
         known = math.inf if self.promise.rho is None else self.promise.rho
         if self.promise.delta == 0:
             return min(known, conversions.pure_to_zcdp(self.promise.epsilon)), 0.0
@@ -70,7 +70,7 @@ class _Part:
 
 
 def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
-    """The promise of several releases about the same records.
+    """Return the joint guarantee of several releases about the same records.
 
     Parameters
     ----------
@@ -133,13 +133,13 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
 
 
 def least_sure(promises: Iterable[Guarantee | DistributionalGuarantee]) -> Strength:
-    """The strength of the least sure of them; PROVED of none."""
+    """The least sure strength among several guarantees; PROVED if there are none."""
     strengths = (promise.strength for promise in promises)
     return max(strengths, key=STRENGTHS.index, default=Strength.PROVED)
 
 
 def merged(promises: Iterable[Guarantee | DistributionalGuarantee]) -> tuple[str, ...]:
-    """All assumptions, each once, in the order of their first appearance."""
+    """All assumptions of several guarantees, each once, in the order of their first appearance."""
     return tuple(dict.fromkeys(each for promise in promises for each in promise.assumptions))
 
 
@@ -157,7 +157,7 @@ def _pair(part: Any) -> tuple[Any, int]:
 
 
 def _share(pairs: Sequence[tuple[Any, int]], delta: float) -> float:
-    """What each mechanism may take of the delta that the promises leave; 0 if nothing."""
+    """Each mechanism's share of the delta that the fixed guarantees leave; 0 if nothing is left."""
     many = sum(count for part, count in pairs if not isinstance(part, Guarantee))
     taken = [d for p, count in pairs if isinstance(p, Guarantee) for d in _times(p.delta, count)]
     return max(0.0, composition.left(delta, taken)) / many * (1 - 2.0**-50) if many else 0.0
@@ -177,7 +177,7 @@ def _relation(promises: Sequence[Guarantee]) -> Neighbours:
 
 
 def _under(relation: Neighbours, part: Any, promise: Guarantee, share: float) -> Guarantee:
-    """The promise under that relation; a mechanism's with a delta that isn't above its share.
+    """Convert a guarantee to another relation; a mechanism's to a delta of at most its share.
 
     Conversion multiplies a delta by 1 + exp(epsilon), so a mechanism is asked for as much less, or
     for none where it needs none.
@@ -197,7 +197,7 @@ def _under(relation: Neighbours, part: Any, promise: Guarantee, share: float) ->
 
 
 def _mechanism(part: Any, promise: Guarantee, relation: Neighbours) -> Accountable | None:
-    """The mechanism, if it has a loss distribution, about the relation of the whole."""
+    """The part's mechanism, if it has a loss distribution about the relation of the whole."""
     known = hasattr(part, "pld") or hasattr(part, "profile")
     return part if known and promise.neighbours is relation else None
 
@@ -227,7 +227,7 @@ def _sums(parts: Sequence[_Part]) -> tuple[float, float, str]:
 
 
 def _concentrated(parts: Sequence[_Part]) -> tuple[float, float]:
-    """The sum of the rhos, and the probability of the event without which it holds."""
+    """Sum of the parts' rhos, and the probability of the event outside which it holds."""
     each = [(*part.rho, part.count) for part in parts]
     return _total((rho, n) for rho, _, n in each), min(1.0, _total((d, n) for _, d, n in each))
 
@@ -235,7 +235,7 @@ def _concentrated(parts: Sequence[_Part]) -> tuple[float, float]:
 def _smallest(
     parts: Sequence[_Part], delta: float, rho: float, uncovered: float
 ) -> tuple[float, str]:
-    """The smallest epsilon at a total delta > 0, and the bound that gave it."""
+    """The smallest epsilon at a total delta > 0 of all composition bounds, and the bound's name."""
     epsilon, sum_of_deltas, source = _sums(parts)
     rest = composition.left(delta, [uncovered])
     bounds = [

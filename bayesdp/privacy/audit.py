@@ -47,27 +47,27 @@ _POWER = 0.99
 
 
 class Auditable(Protocol):
-    """What an audit needs of a mechanism."""
+    """Protocol of a mechanism that can be audited: its claim, worst pairs, sampler and law."""
 
     def guarantee(self) -> Guarantee | DistributionalGuarantee:
-        """The claim, for one copy; takes `delta` if the claim depends on it."""
+        """The claimed guarantee of one copy; takes `delta` if the claim depends on it."""
 
     def pairs(self) -> Iterable[Pair]:
         """Pairs of neighbouring statistics, the worst among them."""
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, if they are few enough to list; else None."""
+        """List all outputs, if they are few enough; else None."""
 
     def release(self, statistic: Any, copies: int = ...) -> NDArray[Any]:
-        """`copies` independent outputs, first axis."""
+        """Draw `copies` independent outputs, first axis."""
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
-        """Law of the outputs."""
+        """Log-probability or log-density of the outputs given the statistic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit found.
+    """Result of an audit: a claim, and the bounds on epsilon that its draws and its law give.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Audit:
 
     @property
     def convicted(self) -> bool:
-        """Whether the claim is false: refuted by the draws, or by the law itself."""
+        """True if the claim is false: refuted by the draws, or by the law itself."""
         # The law is computed to 13 digits, and a claim is rounded up in the 15th.
         by_law = self.epsilon_exact is not None and (
             self.epsilon_exact > self.claim.epsilon * (1 + 1e-9) + 1e-12

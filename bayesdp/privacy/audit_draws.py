@@ -46,7 +46,7 @@ def bounds_from_draws(
 def log_ratio_bound(
     hits: Any, misses: Any, n: int, delta: float, level: float
 ) -> NDArray[np.float64]:
-    """log((p - delta) / q) with p bounded from below and q from above, each at `level`."""
+    """Lower bound on log((p - delta) / q), from p bounded below and q above, each at `level`."""
     from scipy import special
 
     hits, misses = np.asarray(hits, dtype=np.float64), np.asarray(misses, dtype=np.float64)
@@ -58,7 +58,7 @@ def log_ratio_bound(
 
 
 def largest_bound(trials: int, delta: float, level: float) -> float:
-    """The bound of an event that is seen in every draw of one neighbour and none of the other."""
+    """Bound from an event that is seen in every draw of one neighbour and in none of the other."""
     tested = trials - trials // 2
     return float(log_ratio_bound(tested, 0, tested, delta, level))
 
@@ -86,7 +86,7 @@ def smallest_fault(
 
 
 def log_ratios(mechanism: Any, draws: NDArray[Any], pair: tuple[Any, Any]) -> NDArray[np.float64]:
-    """log Pr[z | one] - log Pr[z | other] of each; NaN where both are impossible."""
+    """Log Pr[z | one] - log Pr[z | other] of each output; NaN where both are impossible."""
     with np.errstate(invalid="ignore"):
         return np.asarray(mechanism.logp(draws, pair[0]) - mechanism.logp(draws, pair[1]))
 
@@ -94,7 +94,7 @@ def log_ratios(mechanism: Any, draws: NDArray[Any], pair: tuple[Any, Any]) -> ND
 def _blocks(
     mechanism: Any, pair: tuple[Any, Any], trials: int
 ) -> Iterator[tuple[bool, list[Sample]]]:
-    """Samples from both members, block by block; true while they are of the first half."""
+    """Yield samples from both neighbours in blocks, flagged True in the first half of the draws."""
     half = trials // 2
     size = max(1, _BLOCK // max(1, np.size(pair[0])))
     for start in range(0, trials, size):
@@ -141,7 +141,7 @@ def _distinct(draws: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def _candidates(sample: Sample) -> NDArray[np.float64]:
-    """Log ratios that occur: evenly spaced ranks, and 1, 2, 4, ... from either end."""
+    """Thresholds among the log ratios that occur: evenly spaced, and 1, 2, 4, ... from the ends."""
     ratios, below = sample
     total = int(below[-1])
     if total == 0:
@@ -153,7 +153,7 @@ def _candidates(sample: Sample) -> NDArray[np.float64]:
 
 
 def _tails(sample: Sample, grid: NDArray[np.float64]) -> list[NDArray[np.int64]]:
-    """Numbers of draws whose log ratio is at least, and at most, each of the grid's."""
+    """Numbers of draws whose log ratio is at least, and at most, each value of the grid."""
     ratios, below = sample
     at_least = below[-1] - below[np.searchsorted(ratios, grid)]
     return [at_least, below[np.searchsorted(ratios, grid, side="right")]]

@@ -92,7 +92,7 @@ def search_pair(mechanism: Any, pairs: Sequence[Pair], delta: float, proposals: 
 
 
 def _pilot_epsilon(mechanism: Any, pair: Pair, delta: float) -> float:
-    """The same from draws of the first member, each standing for an equal share of its law."""
+    """Estimate a pair's exact epsilon from draws of its first member, with equal weights."""
     ratios = log_ratios(mechanism, np.asarray(mechanism.release(pair[0], _PILOT)), pair)
     log_p = np.full(ratios.size, -np.log(ratios.size))
     possible = ~np.isnan(ratios)
@@ -100,7 +100,7 @@ def _pilot_epsilon(mechanism: Any, pair: Pair, delta: float) -> float:
 
 
 def _moved(pair: Pair, generator: np.random.Generator) -> Pair:
-    """Both members with the same step added to the same whole number of theirs."""
+    """Add the same step to the same whole number of both members of a pair."""
     step = int(generator.choice([-1, 1])) * 2 ** int(generator.integers(_LARGEST_STEP))
     names = _whole_fields(pair[0])
     if names:

@@ -1,4 +1,4 @@
-r"""What a bootstrap step before a pure mechanism costs.
+r"""Privacy cost of a bootstrap resample before a pure epsilon-DP mechanism.
 
 n records, n public, are resampled n times with replacement, and a mechanism that costs epsilon for
 each replaced record is applied to the resample: Liu's model-free synthesis with the bootstrap,

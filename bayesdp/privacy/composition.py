@@ -1,4 +1,4 @@
-"""What several releases cost together."""
+"""Exact arithmetic of privacy costs: sums, multiples and shares, rounded to the safe side."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def repeated(cost: float, times: int) -> float:
 
 
 def shared(budget: float, times: int) -> float:
-    """About budget / times, and such that `repeated` of it is at most `budget`."""
+    """A share of about budget / times, such that `repeated` of it is at most `budget`."""
     share = budget / times
     while repeated(share, times) > budget:
         share = math.nextafter(share, 0)
@@ -39,7 +39,7 @@ def shared(budget: float, times: int) -> float:
 
 
 def one_of(declared: Any, copies: Any) -> Any:
-    """The declaration of one of `copies` independent outputs, at a share of the total cost.
+    """Scale a declaration down to one of `copies` independent outputs, at a share of the cost.
 
     Together they keep the declared epsilon and delta by basic composition. What is declared by
     probabilities, without an epsilon, stays as it is: each of its copies costs.
@@ -51,7 +51,7 @@ def one_of(declared: Any, copies: Any) -> Any:
 
 
 def left(budget: float, costs: Sequence[float]) -> float:
-    """The largest float that can still be spent: total([*costs, left]) is at most `budget`."""
+    """The largest float that can still be spent, so that total([*costs, left]) <= budget."""
     return 0.0 - total([*costs, -budget])
 
 

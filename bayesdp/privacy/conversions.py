@@ -1,4 +1,4 @@
-r"""From one definition of privacy to another, always on the safe side.
+r"""Conversions between definitions of privacy, always on the safe side.
 
 Pure epsilon, zero-concentrated (rho-zCDP), Renyi and Gaussian differential privacy (mu-GDP)
 each imply (epsilon, delta). The last three compose by sums: of rho, of the Renyi epsilons of
@@ -148,7 +148,7 @@ def renyi_to_epsilon(alpha: float, renyi_epsilon: float, delta: float) -> float:
 
 
 def gdp_to_zcdp(mu: float) -> float:
-    """rho = mu^2 / 2, the zCDP parameter of every mu-GDP release, and exact for a Gaussian.
+    """Convert mu-GDP to zCDP: rho = mu^2 / 2, exact for a Gaussian.
 
     A mu-GDP release's neighbours are a function of N(mu, 1) and N(0, 1), with noise (Dong, Roth
     and Su 2022, Theorem 2.10), whose Renyi divergence of order alpha is alpha mu^2 / 2.
@@ -206,7 +206,7 @@ def pure_to_gdp(epsilon: float) -> float:
 
 
 def compose_zcdp(rhos: Sequence[float]) -> float:
-    """rho of releases, each chosen given those before: the sum (Bun and Steinke 2016, Lemma 2.3).
+    """Compose zCDP releases, each given those before: rho adds (Bun and Steinke 2016, Lemma 2.3).
 
     The Renyi epsilons of one order add in the same way (Mironov 2017, Proposition 1).
     """
@@ -214,18 +214,18 @@ def compose_zcdp(rhos: Sequence[float]) -> float:
 
 
 def compose_renyi(renyi_epsilons: Sequence[float]) -> float:
-    """Renyi epsilon of releases, all of one order: the sum (Mironov 2017, Proposition 1)."""
+    """Compose Renyi-DP releases, all of one order: epsilon adds (Mironov 2017, Proposition 1)."""
     return composition.total([_at_least_zero("renyi_epsilon", each) for each in renyi_epsilons])
 
 
 def compose_gdp(mus: Sequence[float]) -> float:
-    """mu of releases: the root of the sum of squares (Dong, Roth and Su 2022, Corollary 3.3)."""
+    """Compose GDP releases: mu^2 adds up (Dong, Roth and Su 2022, Corollary 3.3)."""
     mu = math.hypot(*(_at_least_zero("mu", mu) for mu in mus))
     return math.nextafter(mu * _UP, math.inf) if mu else 0.0
 
 
 def _log_odds(more: float) -> float:
-    """-log(1 - 1/alpha), with alpha - 1 = `more`."""
+    """Compute -log(1 - 1/alpha), with alpha - 1 = `more`."""
     return math.log1p(1 / more)
 
 
@@ -249,7 +249,7 @@ def _size(terms: Sequence[float]) -> float:
 
 
 def _least(function: Callable[[float], float]) -> float:
-    """The least value met by a golden-section search over the logarithm of alpha - 1.
+    """Minimize a function by golden-section search over the logarithm of alpha - 1.
 
     For a function with one valley; where two values are equal, as where both overflow, it is
     to their left.

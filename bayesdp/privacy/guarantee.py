@@ -1,4 +1,4 @@
-"""What a release promises, and how sure the promise is."""
+"""Guarantees: what a release promises, and how sure that is."""
 
 import decimal
 import math
@@ -11,7 +11,7 @@ from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 
 class Strength(StrEnum):
-    """How sure a guarantee is."""
+    """Strength of a guarantee: proved, conditional on assumptions, or only published."""
 
     PROVED = "proved"
     """Holds for the code as it runs, floating point and sampler included."""
@@ -105,7 +105,7 @@ def check_strength(strength: str) -> Strength:
 
 
 def shown_up(value: float, digits: int = 6) -> str:
-    """`value` to that many digits, rounded up: a promise must not read better than it is."""
+    """Round `value` up to that many digits: a promise must not read better than it is."""
     shown = f"{value:.{digits}g}"
     if float(shown) < value * (1 - 1e-12):
         up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)

@@ -200,7 +200,7 @@ class DatasetLedger:
 
     @property
     def budget(self) -> Budget:
-        """The whole budget and its relation."""
+        """The whole budget and its neighbouring relation."""
         return self._read().budget
 
     def history(self) -> list[Entry]:
@@ -219,7 +219,7 @@ class DatasetLedger:
         return left(chain.budget, chain.entries)
 
     def spent(self, delta: float | None = None) -> Guarantee:
-        """What all releases together promise: no surer than the least sure of them.
+        """Return the guarantee of all releases together, no surer than the least sure of them.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a ledger writes down, and the chain of hashes that shows when it was changed.
+"""Rows of a ledger, and the chain of hashes that shows when one was changed.
 
 Every row holds a body, which is canonical JSON, and
 
@@ -32,7 +32,7 @@ GENESIS = "0" * 64
 
 
 class Row(NamedTuple):
-    """One stored row of a dataset."""
+    """Row of a dataset, as it is stored."""
 
     position: int
     body: str
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What may be spent on a dataset, and under which relation.
+    """Budget of a dataset: all that may be spent, under which neighbouring relation.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Budget:
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Budget:
-        """The budget that a row says."""
+        """Read the budget from a row."""
         if body["kind"] != "budget":
             raise ValueError("not a budget")
         return cls(
@@ -93,7 +93,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recorded spend.
+    """Entry of one recorded spend.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Entry:
 
     @classmethod
     def read(cls, body: Mapping[str, Any], written: str) -> Entry:
-        """The spend that a row says."""
+        """Read the spend from a row."""
         if body["kind"] != "spend":
             raise ValueError("not a spend")
         promise = body["guarantee"]
@@ -184,14 +184,14 @@ class Chain:
 
     @property
     def budget(self) -> Budget:
-        """What row 0 says."""
+        """The budget in row 0."""
         if self._budget is None:
             raise self.corrupted(0, "the budget is missing")
         return self._budget
 
     @property
     def head(self) -> str:
-        """The last hash."""
+        """The last row's hash."""
         return self.hashes[-1] if self.hashes else GENESIS
 
     @property

@@ -1,4 +1,4 @@
-"""The databases that a ledger may lie in, and what makes a commit durable there.
+"""Databases that a ledger may lie in, and how a commit is made durable there.
 
 SQLite: the journal is a rollback journal (DELETE), not a write-ahead log. Between
 transactions the ledger is then one whole file, whose copy is a whole ledger, while a copy
@@ -67,7 +67,7 @@ class Database:
 
     @property
     def is_missing(self) -> bool:
-        """Whether the file doesn't exist yet; its folder must."""
+        """True if the file doesn't exist yet; its folder must."""
         if not self._is_file or self._path.exists():
             return False
         if not self._path.parent.is_dir():

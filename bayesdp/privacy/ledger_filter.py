@@ -1,4 +1,4 @@
-"""What recorded spends cost together, and which may follow.
+"""Privacy filter of a ledger: the cost of recorded spends, and which may follow.
 
 The rule
 --------
@@ -87,7 +87,7 @@ class Cost(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """What a release, or several together, are charged."""
+    """Cost that is charged for one release, or for several together."""
 
     epsilon: float
     delta: float
@@ -95,7 +95,7 @@ class Charge(NamedTuple):
 
 
 def charge(guarantee: Guarantee, neighbours: Neighbours) -> Charge:
-    """What a promise costs under a dataset's relation, rounded up."""
+    """Return a promise's cost under a dataset's neighbouring relation, rounded up."""
     promise = convert(guarantee, neighbours)
     epsilon, delta = float(promise.epsilon), float(promise.delta)
     if not (epsilon < _NOTHING and guarantee.delta < 1):
@@ -108,7 +108,7 @@ def charge(guarantee: Guarantee, neighbours: Neighbours) -> Charge:
 
 
 def cost(events: Sequence[Charge | Entry]) -> Charge:
-    """What spends cost together: exact sums, each rounded up once."""
+    """Return the total cost of several spends: exact sums, each rounded up once."""
     return Charge(
         composition.total([event.epsilon for event in events]),
         composition.total([event.delta for event in events]),
@@ -117,12 +117,12 @@ def cost(events: Sequence[Charge | Entry]) -> Charge:
 
 
 def largest_rho(budget: Budget) -> float:
-    """rho*: what concentrated composition may spend; 0 where no delta is kept for it."""
+    """Largest rho that concentrated composition may spend; 0 where no delta is kept for it."""
     return _largest_rho(budget.epsilon, budget.conversion_delta)
 
 
 def keeps(budget: Budget, events: Sequence[Charge | Entry]) -> bool:
-    """Whether these spends together are within the budget, by the module's rule."""
+    """Return True if these spends together are within the budget, by the module's rule."""
     spent = cost(events)
     concentrated = budget.conversion_delta > 0 and spent.rho <= largest_rho(budget)
     # Of every kind of cost a float is left if and only if the exact sum is within the budget.
@@ -158,7 +158,7 @@ def refusal(name: str, budget: Budget, events: Sequence[Entry], price: Charge) -
 
 
 def together(budget: Budget, entries: Sequence[Entry], delta: float | None) -> Guarantee:
-    """What recorded releases promise together; see `DatasetLedger.spent`."""
+    """Return the joint guarantee of recorded releases; see `DatasetLedger.spent`."""
     promises = [convert(entry.guarantee, budget.neighbours) for entry in entries]
     if promises and delta is not None:
         return accounting.compose(promises, delta=delta)

@@ -22,7 +22,7 @@ def normal(name: str) -> str:
 
 
 def alike(names: Iterable[str], name: str) -> list[str]:
-    """Those of some names that look as `name` does, in their order."""
+    """List the names that look the same as `name`, in their order."""
     return [each for each in names if normal(each) == normal(name)]
 
 

@@ -1,4 +1,4 @@
-"""Where a ledger lies: tables and transactions, on SQLite or PostgreSQL.
+"""Storage of a ledger: tables and transactions, on SQLite or PostgreSQL.
 
 A spend is one transaction that holds the dataset's lock from before its history is read
 until the new row is on disk, so that two processes can't both take the last unit.
@@ -85,7 +85,7 @@ class Store:
         self.name = self._database.name
 
     def exists(self) -> bool:
-        """Whether there are tables; migrates those of an older version.
+        """Return True if the tables exist; migrate those of an older version.
 
         Raises
         ------

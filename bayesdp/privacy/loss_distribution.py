@@ -81,7 +81,7 @@ def of_promise(epsilon: float, delta: float) -> LossDistribution:
 
 
 def of_pld(pld: Any) -> tuple[LossDistribution, LossDistribution]:
-    """Both directions of a dp_accounting PrivacyLossDistribution, pessimistic ones only."""
+    """Convert both directions of a dp_accounting PrivacyLossDistribution, pessimistic ones only."""
     # Its losses and probabilities have no public name, and its delta(epsilon) is only good to
     # 1e-16, which is not enough for the product of many.
     both = []
@@ -205,7 +205,7 @@ class _Tilted:
         return self if result is None else result
 
     def _trimmed(self, mass: float) -> _Tilted:
-        """Without its ends of that mass, where there is no more than rounding errors."""
+        """Trim a mass from either end of the law, where there is no more than rounding errors."""
         low = int(np.searchsorted(np.cumsum(self.masses), mass))
         high = int(np.searchsorted(np.cumsum(self.masses[::-1]), mass))
         kept = self.masses[low : self.masses.size - high]

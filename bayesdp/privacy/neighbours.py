@@ -1,4 +1,4 @@
-"""Which pairs of confidential data sets a promise speaks about."""
+"""Neighbouring relations: which pairs of confidential data sets a promise speaks about."""
 
 from enum import StrEnum
 

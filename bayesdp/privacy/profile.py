@@ -107,7 +107,7 @@ class Profile:
         return symmetric_pld(interval, places, np.maximum.accumulate(deltas[::-1])[::-1])
 
     def _last_epsilon(self) -> float:
-        """Where nothing finite is left of the profile: the pure epsilon, or nearly."""
+        """Find the epsilon beyond which nothing is left of the profile: pure epsilon, or nearly."""
         if self.limit >= 1:
             return 0.0
         high, largest = min(1e-3, self.pure_epsilon), min(_FURTHEST, self.pure_epsilon)
@@ -153,7 +153,7 @@ def of_a_function(what: str) -> Profile:
 
 
 def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
-    """sup_S p(S) - exp(epsilon) q(S) for two laws on one finite set.
+    """Hockey-stick divergence, sup_S p(S) - exp(epsilon) q(S), of two laws on one finite set.
 
     sum of p max(0, 1 - exp(epsilon + log q - log p)), whose terms are positive: nothing
     cancels, and the result keeps its digits however small it is.
@@ -173,7 +173,7 @@ def hockey_stick(log_p: ArrayLike, log_q: ArrayLike, epsilon: float) -> float:
 
 
 def expected_excess(log_p: NDArray[Any], log_ratio: NDArray[Any], epsilon: float) -> float:
-    """The same from log(p / q), where this is known to more digits than the difference has."""
+    """Hockey-stick divergence from log p and log(p / q), where the log ratio has more digits."""
     above = log_ratio > epsilon
     return -float(np.sum(np.exp(log_p[above]) * np.expm1(epsilon - log_ratio[above])))
 

@@ -1,4 +1,4 @@
-"""From one neighbouring relation to another, where a theorem allows.
+"""Conversions of guarantees between neighbouring relations, where a theorem allows.
 
 If D' replaces a record of D, the data C without that record are an add/remove neighbour of
 both. Nothing follows in the other direction, nor for edges and nodes.
@@ -35,7 +35,7 @@ from bayesdp.privacy.neighbours import Neighbours
 
 
 def convert(guarantee: Guarantee, neighbours: Neighbours) -> Guarantee:
-    """The promise under another relation, rounded up.
+    """Convert a guarantee to another neighbouring relation, rounded up.
 
     Raises
     ------

@@ -115,7 +115,7 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
 
 
 def _amplified(epsilon: float, rate: float) -> float:
-    """log(1 + rate (exp(epsilon) - 1)), rounded up."""
+    """Amplified epsilon log(1 + rate (exp(epsilon) - 1)), rounded up."""
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon
     if epsilon < 700:

@@ -22,7 +22,7 @@ _MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number: its posterior mean, standard deviation and interval."""
+    """Row of a report on one number: its posterior mean, standard deviation and interval."""
 
     label: str
     mean: float
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One variable of the posterior, and its numbers."""
+    """Variable of the posterior, and its numbers."""
 
     name: str
     rows: tuple[Row, ...]
@@ -129,7 +129,7 @@ def _variable(idata: Any, name: Any, level: float) -> Variable:
 
 
 def _labels(name: str, found: Any) -> Iterator[str]:
-    """Each number's coordinates, or the variable's name where it is one number."""
+    """Label each number by its coordinates, or by the variable where it is one number."""
     dims = found.dims[2:]
     if not dims:
         yield name

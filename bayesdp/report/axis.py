@@ -17,12 +17,12 @@ class Axis:
     proportions: bool = True
 
     def position(self, value: float) -> float:
-        """Where a value lies, in percent of the axis; values outside lie at its ends."""
+        """Position of a value, in percent of the axis; values outside lie at its ends."""
         share = (value - self.low) / (self.high - self.low)
         return 100 * min(max(share, 0.0), 1.0)
 
     def cuts(self, value: float) -> bool:
-        """Whether a value lies outside the axis."""
+        """Return True if a value lies outside the axis."""
         return not self.low <= value <= self.high
 
     def text(self, tick: float) -> str:

@@ -1,4 +1,4 @@
-"""Whether a posterior was sampled well enough to report it."""
+"""Diagnostics of a report: was the posterior sampled well enough?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayesdp.report.inputs import attribute
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """How the posterior was computed.
+    """Computation of a posterior: engine, versions, sizes and the problems found.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Computation:
 
 
 def sampling_of(idata: Any, draws: NDArray[np.float64]) -> list[Sampling]:
-    """One element a number.
+    """Assess how well the posterior draws were sampled, one element a number.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _of_independent(x: NDArray[np.float64]) -> Sampling:
 
 
 def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "groups") -> Computation:
-    """How `idata` was computed, and what speaks against it.
+    """Describe the computation of `idata`, with what speaks against it.
 
     Parameters
     ----------

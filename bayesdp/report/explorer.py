@@ -107,7 +107,7 @@ def render_explorer(
     level: float = 0.95,
     title: str | None = None,
 ) -> str:
-    """The page of `write_explorer` as text."""
+    """Render the page of `write_explorer` as text."""
     level = check_level(level)
     model = BinomialModel() if model is None else model
     for name, given, kind in (("release", release, Release), ("model", model, BinomialModel)):
@@ -143,7 +143,7 @@ def render_explorer(
 
 
 def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:
-    """What the page knows of a group: public parameters, outputs, and numbers to check it by."""
+    """Describe a group for the page: public parameters, outputs, and numbers to check it by."""
     reader = _READERS.get(type(part.mechanism))
     if reader is None:
         raise InvalidInput(f"the release's mechanism is {quoted(part.mechanism.name)}; {TAKES}")

@@ -112,7 +112,7 @@ def write_report(
 
 
 def render(summary: Summary, *, title: str | None = None) -> str:
-    """The page as text.
+    """Render the report as text.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def render(summary: Summary, *, title: str | None = None) -> str:
 
 
 def render_posterior(summary: PosteriorSummary, *, title: str | None = None) -> str:
-    """The page on a posterior of any family, as text."""
+    """Render the report on a posterior of any family, as text."""
     return render_page(
         "posterior.html",
         s=summary,
@@ -149,7 +149,7 @@ def render_posterior(summary: PosteriorSummary, *, title: str | None = None) -> 
 
 
 def render_page(template: str, **content: Any) -> str:
-    """A template of this folder, filled, as text."""
+    """Render a template of this folder as text."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(shipped_text),
         autoescape=True,
@@ -214,7 +214,7 @@ def rounded_up(value: float, digits: int = 4) -> str:
 
 
 def shipped_text(name: str) -> str:
-    """A file of this folder."""
+    """Read a text file that ships in this folder."""
     return resources.files("bayesdp.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -223,7 +223,7 @@ def _title(summary: Summary | PosteriorSummary) -> str:
 
 
 def _label(group: Group) -> str:
-    """One sentence with all numbers of a group's chart, for those who don't see it."""
+    """Write one sentence with all numbers of a group's chart, for those who don't see it."""
     parts = [f"{METHODS[e.method]}: {percent(e.estimate)}, {interval(e)}" for e in group.estimates]
     if group.reference is not None:
         parts.append(f"Reference: {percent(group.reference)}")
@@ -232,7 +232,7 @@ def _label(group: Group) -> str:
 
 
 def _drawn(summary: Summary) -> Iterator[float]:
-    """All proportions that the chart of intervals must show."""
+    """List all proportions that the chart of intervals must show."""
     for group in summary.groups:
         yield from group.copies
         if group.reference is not None:
@@ -268,7 +268,7 @@ def _curve(density: Density, which: str, axis: Axis) -> str:
 
 
 def _prior_mean(summary: Summary) -> float | None:
-    """What the mechanism's prior draws the copies to, where that is the same in all groups."""
+    """Prior mean of the mechanisms, towards which copies are drawn, if all groups share it."""
     priors = {group.prior for group in summary.groups}
     means = {None if prior is None else prior[0] / sum(prior) for prior in priors}
     return means.pop() if len(means) == 1 else None

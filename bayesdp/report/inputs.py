@@ -1,4 +1,4 @@
-"""What a report is made from, checked before any work is done."""
+"""Inputs of a report, checked before any work is done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def label_of(part: Part) -> str:
 
 
 def attribute(idata: Any, name: str) -> str:
-    """What a fit wrote down about itself, or InvalidInput if it didn't."""
+    """Return what a fit wrote down about itself under a name, or raise InvalidInput."""
     attrs = {**getattr(idata.posterior, "attrs", {}), **idata.attrs}
     if name not in attrs:
         raise InvalidInput(

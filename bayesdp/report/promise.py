@@ -1,4 +1,4 @@
-"""What a release promises, and what that means for an attacker's odds."""
+"""Privacy promise of a release, and its meaning for an attacker's odds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Promise:
 
 
 def promise_of(release: Release) -> Promise | None:
-    """A release's promise; None for one from a seeded generator."""
+    """Return a release's promise; None for one from a seeded generator."""
     if release.reproducible:
         return None
     epsilon = release.guarantee.epsilon

@@ -169,7 +169,7 @@ def summarize(
 
 
 def _counts(part: Part) -> tuple[list[int], int]:
-    """Ones in each copy, and records in a copy."""
+    """Count the ones in each copy, and the records in a copy."""
     records = [part.mechanism.records(output) for output in part.outputs]
     return [int(column.sum()) for column in records], records[0].size
 

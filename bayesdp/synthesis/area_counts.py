@@ -1,4 +1,4 @@
-"""From events by area, in groups or not, to counts in the order of the expected ones."""
+"""Counts of events by area, in groups or not, in the order of the expected ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Expected = tuple[tuple[Label, ...] | None, list[float]]
 
 
 def expected_by_group(given: Any) -> dict[Label, Expected]:
-    """Each group's areas, where they have names, and expected counts; of None without groups."""
+    """Return each group's areas, where named, and expected counts; of None without groups."""
     if isinstance(given, Mapping) and given and not any(map(is_number, given.values())):
         return {check_label(label): _expected(one) for label, one in given.items()}
     return {None: _expected(given)}
@@ -32,7 +32,7 @@ def expected_by_group(given: Any) -> dict[Label, Expected]:
 def counts_of_areas(
     groups: Mapping[Label, Expected], data: Any, by: Any
 ) -> dict[Label, NDArray[np.int64]]:
-    """The number of events in each area of each group.
+    """Count the events in each area of each group.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def counts_of_areas(
 
 
 def _scanned(groups: Mapping[Label, Expected], data: Scan, by: Any) -> dict[Label, Any]:
-    """Of events one a record, whose only column is their area."""
+    """Count a scan's events, one a record, whose only column is their area."""
     column = data.column()
     if any(areas is None for areas, _ in groups.values()) or (None in groups) != (data.by is None):
         raise InvalidInput(
@@ -111,7 +111,7 @@ def _expected(given: Any) -> Expected:
 
 
 def _counts(data: Any, areas: tuple[Label, ...] | None, expected: list[float]) -> NDArray[np.int64]:
-    """The number of events in each area, in the order of the expected ones."""
+    """Count the events in each area, in the order of the expected ones."""
     size = len(expected)
     if hasattr(data, "to_dict") and areas is not None and set(data.index) == set(areas):
         data = data.to_dict()

@@ -126,7 +126,7 @@ class BetaBinomialSynthesizer:
         )
 
     def guarantee(self, n: Any = None) -> Guarantee:
-        """What a release will promise, before any data are touched.
+        """Return the guarantee of a release, before any data are touched.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class BetaBinomialSynthesizer:
         return joint_guarantee(list(self._mechanisms(sizes).values()), self.copies)
 
     def _mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Any, BetaBinomialMechanism]:
-        """One mechanism a group, from public numbers alone."""
+        """Make one mechanism a group, from public numbers alone."""
         moving = not self.public_n and len(sizes) > 1
         share = 0.0 if self.epsilon is None else float(self.epsilon)
         if moving and self.prior is None:
@@ -189,7 +189,7 @@ class BetaBinomialSynthesizer:
 
 
 def _share_of_a_move(epsilon: float, copies: int) -> float:
-    """The epsilon to calibrate each group to, where a record may move between two.
+    """Epsilon to calibrate each group to, where a record may move between two.
 
     A move costs, per copy, log(1 + t / 2) + log(1 + t) with t = size / a: the removal from
     one group and the addition to another (`BetaBinomialMechanism`). It equals epsilon /

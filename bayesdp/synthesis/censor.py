@@ -64,7 +64,7 @@ def censor(
     weights: ArrayLike | None = None,
     record_dim: str | None = None,
 ) -> pm.Model:
-    """A new model whose posterior draws are epsilon-DP, each: the likelihood clipped by record.
+    """Make a model whose posterior draws are each epsilon-DP: the likelihood clipped by record.
 
     Free variables, their transforms, dims, coords, data and deterministics stay; the observed
     variables become the potential "censored_log_likelihood". One exact draw from the new model's
@@ -142,7 +142,7 @@ class Censored:
 
     @property
     def n(self) -> int:
-        """The number of confidential records."""
+        """Number of confidential records."""
         return int(self.tracer.axes.n)
 
 
@@ -155,7 +155,7 @@ def censored(
     weights: ArrayLike | None,
     record_dim: str | None,
 ) -> Censored:
-    """The censored model of `censor`, and what was found on the way."""
+    """Build the censored model of `censor`, with what was found on the way."""
     relation = check_relation(neighbours)
     epsilon = check_epsilon(epsilon)
     tracer, terms = traced(model, record_dim, public_n=relation is Neighbours.REPLACE_ONE)
@@ -177,7 +177,7 @@ def censored(
 
 
 def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[Tracer, Any]:
-    """Each record's log-likelihood, shape (n,), and where the records were found.
+    """Trace each record's log-likelihood, shape (n,), and where the records were found.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
 
 
 def is_discrete(model: pm.Model) -> bool:
-    """Whether all observed variables are, so that no log-likelihood is above 0."""
+    """Return True if all observed variables are discrete: no log-likelihood is above 0."""
     return all(np.dtype(rv.dtype).kind in "iub" for rv in model.observed_RVs)
 
 
@@ -220,7 +220,7 @@ def check_relation(neighbours: str) -> Neighbours:
 def clipping_interval(
     epsilon: float, neighbours: Neighbours, center: float | None, discrete: bool
 ) -> tuple[float, float]:
-    """The interval [lower, upper], at most as wide as `epsilon` allows, to the last bit."""
+    """Return the interval [lower, upper], at most as wide as `epsilon` allows, to the last bit."""
     width = epsilon if neighbours is Neighbours.ADD_REMOVE else epsilon / 2
     if center is None:
         return (-width, 0.0) if discrete else (-width / 2, width / 2)
@@ -254,7 +254,7 @@ def check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64] | No
 
 
 def _replaced(model: Any, tracer: Any, total: Any) -> Any:
-    """The model with one potential in the place of its observed variables."""
+    """Replace a model's observed variables by one potential."""
     from pymc.model.fgraph import (
         ModelObservedRV,
         fgraph_from_model,

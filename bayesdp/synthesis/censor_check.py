@@ -1,4 +1,4 @@
-"""A second look, by numbers, at what the rules of the graph have proved."""
+"""Numerical check of what the rules of the graph have proved."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _compiled(
 
 
 def _points(model: Any, random: np.random.Generator) -> list[dict[str, Any]]:
-    """The initial point, moved at random where it is continuous."""
+    """Yield the initial point, moved at random where it is continuous."""
     start = {name: np.asarray(value) for name, value in model.initial_point().items()}
     return [
         {

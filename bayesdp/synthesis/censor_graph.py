@@ -1,4 +1,4 @@
-"""Each record's log-likelihood, found in a PyMC model's graph.
+"""Tracing of each record's log-likelihood through a PyMC model's graph.
 
 The record's axis is found by the name of its dimension, or as the first axis. What belongs to a
 record is what has that axis: its entries of the observed variables, and of every `pm.Data` and
@@ -34,7 +34,7 @@ from bayesdp.synthesis.censor_states import COUNT, PUBLIC, Kind, Setting, State,
 
 @dataclass(frozen=True)
 class Axes:
-    """Where the records are: each observed variable's axis, the dimension's name, and n."""
+    """Axes of the records: each observed variable's axis, the dimension's name, and n."""
 
     of: dict[Variable, int]
     name: str | None
@@ -88,7 +88,7 @@ def _ambiguous(model: Any, why: str) -> InvalidInput:
 
 
 def root_state(variable: Variable, model: Any, axes: Axes) -> State:
-    """What a constant or a data container holds; a dimension's name decides, or else its length."""
+    """Classify a constant or a data container by its dimension's name, or else its length."""
     if axes.name is not None and variable is model.dim_lengths.get(axes.name):
         return COUNT
     if not isinstance(variable.type, TensorType) or not isinstance(
@@ -116,7 +116,7 @@ def root_state(variable: Variable, model: Any, axes: Axes) -> State:
 
 
 def as_shared(values: Any, name: str | None, model: Any, number: int, axis: int = 0) -> Any:
-    """Records as a shared variable, whose type doesn't say how many they are.
+    """Make records a shared variable, whose type doesn't say how many they are.
 
     Its name is one that neither the model nor another of them has, as nutpie needs.
     """
@@ -138,7 +138,7 @@ def share_records(tracer: Tracer, fgraph: Any) -> None:
 
 
 def observed_shape(model: Any, rv: Variable) -> tuple[int, ...]:
-    """The shape of an observed variable's values, computed without compiled code."""
+    """Compute the shape of an observed variable's values, without compiled code."""
     value = model.rvs_to_values[rv]
     if isinstance(value, Constant | SharedVariable):
         return np.shape(contents(value))
@@ -146,14 +146,14 @@ def observed_shape(model: Any, rv: Variable) -> tuple[int, ...]:
 
 
 def contents(variable: Any) -> Any:
-    """The values of a constant or a data container."""
+    """Return the values of a constant or a data container."""
     shared = isinstance(variable, SharedVariable)
     return variable.get_value(borrow=True) if shared else variable.data
 
 
 @dataclass
 class Tracer:
-    """Finds records' terms, and the conditions on parameters alone that they came with."""
+    """Tracer of records' terms, and of the conditions on parameters alone that they came with."""
 
     model: Any
     axes: Axes
@@ -185,7 +185,7 @@ class Tracer:
                     self.roots[held] = state.axis
 
     def terms(self) -> Variable:
-        """Each record's log-likelihood over all observed variables, shape (n,).
+        """Collect each record's log-likelihood over all observed variables, shape (n,).
 
         Raises
         ------
@@ -217,14 +217,14 @@ class Tracer:
         return sum(each[1:], start=each[0])
 
     def checked(self, density: Variable) -> Variable:
-        """A density, -inf where parameters are out of the likelihood's range for every record."""
+        """Make a density -inf where parameters are out of the likelihood's range for all."""
         if not self.conditions:
             return density
         message = "parameters that the likelihood allows"
         return CheckParameterValue(message, True)(density, *self.conditions)
 
     def trace(self, output: Variable) -> State:
-        """The state of a variable; those of all it depends on are kept."""
+        """Trace a variable's state; those of all it depends on are kept."""
         for node in io_toposort(self.parameters.values(), [output]):
             self._visit(node)
         return self._state(output)
@@ -256,7 +256,7 @@ class Tracer:
             self.rebuilt.update(zip(node.outputs, same.outputs, strict=True))
 
     def _check(self, node: Apply, state: State, term: Any) -> tuple[State, Any]:
-        """A check of parameters, taken apart: of all records at once, it would tie them together.
+        """Take a check of parameters apart: of all records at once, it would tie them together.
 
         What concerns parameters alone is kept for the whole density, as part of the prior. What
         concerns a record's own parameters makes its own term -inf.
@@ -278,7 +278,7 @@ class Tracer:
         return state, term
 
     def _parts(self, condition: Variable) -> list[Variable]:
-        """A condition that holds where all of these do, entry by entry."""
+        """Split a condition into those that all must hold, entry by entry."""
         op = condition.owner.op if condition.owner else None
         apart = isinstance(op, ScalarFromTensor | MakeVector | All)
         if not apart or self._state(condition).kind is Kind.PUBLIC:

@@ -113,7 +113,7 @@ def _part_of_shape(op: Any, node: Apply, state: State, setting: Setting) -> Stat
 @rule.register(AdvancedSubtensor)
 @rule.register(AdvancedSubtensor1)
 def _(op: Op, node: Apply, states: list[State], setting: Setting) -> State:
-    """x[index, ...] with integer arrays side by side: their axes take the place of x's."""
+    """Rule for x[index, ...] with integer arrays side by side: their axes replace x's."""
     source, indices = states[0], node.inputs[1:]
     arrays = [k for k, index in enumerate(indices) if not isinstance(index.type, SliceType)]
     whole = all(
@@ -156,7 +156,7 @@ def _(op: Op, node: Apply, states: list[State], setting: Setting) -> State:
 
 
 def _varies(index: Any, axis: int) -> bool:
-    """Whether an index array may have several entries along an axis, if it has the axis."""
+    """Return True if an index array may have several entries along an axis that it has."""
     if not 0 <= axis < index.type.ndim:
         return False
     length = index.type.shape[axis]

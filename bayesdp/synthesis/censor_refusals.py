@@ -1,4 +1,4 @@
-"""What `censor` refuses before it looks at the likelihood, each for a reason it can name."""
+"""Refusals of `censor` before it looks at the likelihood, each for a reason it can name."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def check_missing(tracer: Tracer) -> None:
 
 
 def nodes_of(outputs: Iterable[Variable]) -> Iterator[Apply]:
-    """All operations above the outputs, and inside those that are made of others."""
+    """List all operations above the outputs, and inside those that are made of others."""
     seen = set()
     for variable in ancestors(outputs):
         node = variable.owner

@@ -1,4 +1,4 @@
-"""One rule for each PyTensor operation: whose its result is, from whose its inputs are.
+"""Rules for PyTensor operations: whose records a result is of, given those of its inputs.
 
 `bayesdp.synthesis.censor_states` says what the states mean, and why these rules prove that a
 record's term is its own. `bayesdp.synthesis.censor_indexing` has the rules of shapes and indices.
@@ -31,7 +31,7 @@ _OPEN = ("pytensor", "pymc", "pymc_extras")  # whose operations hold no data of 
 
 
 def result_of(node: Apply, states: list[State], setting: Setting) -> State:
-    """The state of a node's results from those of its inputs."""
+    """Return the state of a node's results from those of its inputs."""
     if hides(node.op):
         return mixed(f"goes through {node.op}, whose Python code may hold data of its own")
     for state in states:
@@ -43,7 +43,7 @@ def result_of(node: Apply, states: list[State], setting: Setting) -> State:
 
 
 def hides(op: Any) -> bool:
-    """Whether an operation is, or has inside, Python code from outside PyTensor and PyMC."""
+    """Return True if an operation is, or holds, Python code from outside PyTensor and PyMC."""
     parts = [getattr(op, "core_op", None), getattr(op, "scalar_op", None)]
     if not isinstance(op, RandomVariable | SymbolicRandomVariable):  # pm.CustomDist makes classes
         parts.append(op)
@@ -55,7 +55,7 @@ def hides(op: Any) -> bool:
 
 @singledispatch
 def rule(op: Op, node: Apply, states: list[State], setting: Setting) -> State:
-    """Any other operation: public from public inputs, if it holds no data of records inside."""
+    """Default rule: public from public inputs, if the operation holds no data of records inside."""
     found = setting.values(states)
     if found.kind is not Kind.PUBLIC:
         return found if found.kind is Kind.MIXED else mixed(f"goes through {op}")
@@ -65,7 +65,7 @@ def rule(op: Op, node: Apply, states: list[State], setting: Setting) -> State:
 
 
 def holds_length(op: Any, n: int) -> bool:
-    """Whether an operation's inner graph has a constant with an axis of length n."""
+    """Return True if an operation's inner graph has a constant with an axis of length n."""
     if not isinstance(op, HasInnerGraph):
         return False
     return any(
@@ -135,7 +135,7 @@ def _(op: Dot, node: Apply, states: list[State], setting: Setting) -> State:
 
 
 def _product(node: Apply, states: list[State], setting: Setting, batch: int) -> State:
-    """Rows of the first matrix, or columns of the second, stay rows and columns."""
+    """Rule for products: rows of the first matrix, or columns of the second, stay what they are."""
     left, right = (setting.value(state) for state in states)
     if right == PUBLIC and left == records(batch):
         return left

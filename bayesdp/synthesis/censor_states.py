@@ -1,4 +1,4 @@
-"""What a variable of a likelihood's graph holds of the records.
+"""States of a likelihood graph's variables: what each holds of the records.
 
 Every variable is in one of these states, from the data down:
 
@@ -31,7 +31,7 @@ from typing import Any
 
 
 class Kind(Enum):
-    """What a variable holds; the module's docstring has the meanings."""
+    """Kind of a variable's content; the module's docstring has the meanings."""
 
     PUBLIC = "public"
     RECORDS = "records"
@@ -44,7 +44,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class State:
-    """What a variable holds, along which axis, and for a mixed one why it is mixed."""
+    """State of a variable: its kind, its records' axis, and for a mixed one why it is mixed."""
 
     kind: Kind
     axis: int = -1
@@ -56,12 +56,12 @@ COUNT = State(Kind.COUNT)
 
 
 def records(axis: int) -> State:
-    """One entry a record along `axis`."""
+    """State of one entry a record along `axis`."""
     return State(Kind.RECORDS, axis)
 
 
 def mixed(reason: str) -> State:
-    """Not one record's alone."""
+    """State of a variable that isn't one record's alone."""
     return State(Kind.MIXED, reason=reason)
 
 
@@ -76,7 +76,7 @@ class Setting:
     public_n: bool
 
     def value(self, state: State) -> State:
-        """What a count, shape or place is when used as a value rather than a length."""
+        """State of a count, shape or place that is used as a value rather than a length."""
         if state.kind not in (Kind.COUNT, Kind.SHAPE, Kind.PLACES):
             return state
         if self.public_n:
@@ -84,14 +84,14 @@ class Setting:
         return PLACE if state.kind is Kind.PLACES else mixed("depends on the number of records")
 
     def values(self, states: Sequence[State]) -> State:
-        """PUBLIC if all are, when used as values; else the first that isn't."""
+        """Return PUBLIC if all states are, when used as values; else the first that isn't."""
         found = (self.value(state) for state in states)
         return next((state for state in found if state != PUBLIC), PUBLIC)
 
     def together(
         self, op: Any, variables: Sequence[Any], states: Sequence[State], ndim: int
     ) -> State:
-        """Variables combined entry by entry over their first `ndim` axes, which broadcast."""
+        """Combine states entry by entry over their first `ndim` axes, which broadcast."""
         states = [self.value(state) for state in states]
         for state in states:
             if state.kind is Kind.MIXED:

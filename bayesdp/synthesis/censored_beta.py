@@ -177,7 +177,7 @@ class CensoredBetaSynthesizer:
         return self._chains.release(records, weights, size, variable, ledger)
 
     def guarantee(self) -> Guarantee:
-        """What a release will promise, before any data are touched."""
+        """Return the guarantee of a release, before any data are touched."""
         if self.engine != "grid":
             return self._chains.mechanism(1, 1, "value").guarantee(copies=self.copies)
         return self._mechanism(1).guarantee(copies=self.copies)
@@ -191,7 +191,7 @@ class CensoredBetaSynthesizer:
         warmup: int = 1000,
         seed: int | None = None,
     ) -> PseudoPosterior | az.InferenceData:
-        """The law that (phi, lambda) is drawn from, for the curator's eyes only.
+        """Return the law that (phi, lambda) is drawn from, for the curator's eyes only.
 
         It is a function of the confidential records without any noise, and promises nothing. Those
         of a scan stay on disk, as `release` says, for as long as it is there itself.
@@ -222,7 +222,7 @@ class CensoredBetaSynthesizer:
         return self._chains.pseudo_posterior(*self._columns(statistic), sampling, seed)
 
     def _statistic(self, y: Any) -> Any:
-        """The records, checked; with weights that are attached to them, a pair."""
+        """Return the records, checked; with weights that are attached to them, a pair."""
         weighting = self._weighting
         if isinstance(y, Scan) and self.engine == "grid" and not isinstance(weighting, str):
             return stored(y.pieces(), weighting)
@@ -238,12 +238,12 @@ class CensoredBetaSynthesizer:
         return records, check_weights(weights, records.size)
 
     def _columns(self, statistic: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """Records and weights, whatever these are made of; None for none."""
+        """Return records and weights, whatever these are made of; None for none."""
         return with_weights(statistic, self._weighting)
 
     @property
     def _weighting(self) -> PublicWeights | str | None:
-        """How the mechanism takes the weights."""
+        """Return the weights as the mechanism takes them."""
         if self.weights is None or isinstance(self.weights, PublicWeights):
             return self.weights
         return ATTACHED

@@ -37,7 +37,7 @@ PARAMETERS = ("phi", "lambda")
 
 @dataclass(frozen=True)
 class Chains:
-    """How (phi, lambda) is drawn by an engine, all of it public.
+    """Chains that draw (phi, lambda) by an engine; all of their settings are public.
 
     Parameters
     ----------
@@ -58,16 +58,16 @@ class Chains:
 
     @property
     def share(self) -> float:
-        """Epsilon of a copy."""
+        """Epsilon of one copy."""
         return share_of(float(self.epsilon), self.copies)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """What every record's weighted log density is clipped to."""
+        """Interval that every record's weighted log density is clipped to."""
         return clipping_interval(self.share, check_relation(self.neighbours), self.center, False)
 
     def mechanism(self, n: int, size: int, variable: str) -> CensoredPosterior:
-        """What a release is described by; n is in it under replace-one alone."""
+        """Describe a release as a mechanism; n is in it under replace-one alone."""
         public = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
         columns = ((variable, "number"),)
         return CensoredPosterior(public, size, *self.interval, columns, engine=self.engine)
@@ -80,7 +80,7 @@ class Chains:
         variable: str,
         ledger: DatasetLedger | None,
     ) -> Release:
-        """One draw a copy, each the last of a chain of its own, and records given it."""
+        """Draw once a copy, each the last of a chain of its own, and records given it."""
         if self.engine == "pymc":
             return PosteriorSynthesizer(
                 self.model(y, variable),
@@ -105,7 +105,7 @@ class Chains:
     def pseudo_posterior(
         self, y: Floats, weights: Floats | None, sampling: dict[str, int], seed: int | None
     ) -> az.InferenceData:
-        """Draws of phi and lambda, with the sampler's statistics."""
+        """Draw phi and lambda, with the sampler's statistics."""
         checked = check_sampling(seed, **sampling)
         if self.engine == "stan":
             run = partial(self.by_stan, y, weights)
@@ -134,7 +134,7 @@ class Chains:
     def by_stan(
         self, y: Floats, weights: Floats | None, *, draws: int, warmup: int, chains: int, seed: int
     ) -> Draws:
-        """Draws by stan/censored_beta.stan."""
+        """Draw by stan/censored_beta.stan."""
         return stan.sample(
             "censored_beta",
             self.stan_data(y, weights),
@@ -146,7 +146,7 @@ class Chains:
         )
 
     def stan_data(self, y: Floats, weights: Floats | None) -> dict[str, Any]:
-        """The data block of stan/censored_beta.stan."""
+        """Build the data block of stan/censored_beta.stan."""
         low, high = self.interval
         return {
             "n": y.size,
@@ -164,7 +164,7 @@ class Chains:
         }
 
     def model(self, y: Floats, variable: str) -> pm.Model:
-        """The model whose observed variable is censored."""
+        """Build the model whose observed variable is censored."""
         pm = pymc.import_pymc()
         smallest, shape = self.prior_lambda
         with pm.Model() as model:

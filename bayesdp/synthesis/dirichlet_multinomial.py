@@ -174,7 +174,7 @@ class DirichletMultinomialSynthesizer:
         )
 
     def guarantee(self, n: Any = None, *, cells: int | None = None) -> Guarantee:
-        """What a release will promise, before any data are touched.
+        """Return the guarantee of a release, before any data are touched.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class DirichletMultinomialSynthesizer:
 
     @staticmethod
     def records(release: Release, *, seed: int | None = None) -> list[pd.DataFrame]:
-        """The synthetic records of a release, one DataFrame a copy: post-processing.
+        """Draw the synthetic records of a release, one DataFrame a copy: post-processing.
 
         A number is uniform within its interval. The rows are sorted by their cells.
 
@@ -226,7 +226,7 @@ class DirichletMultinomialSynthesizer:
         shape: tuple[int, ...],
         masks: Mapping[str, NDArray[np.bool_]],
     ) -> dict[Label, DirichletMultinomialMechanism]:
-        """One mechanism a group, from public numbers alone."""
+        """Make one mechanism a group, from public numbers alone."""
         cells = math.prod(shape)
         excluded = reduce(np.logical_or, masks.values(), np.zeros(cells, dtype=bool))
         zeros = tuple(np.flatnonzero(excluded).tolist())
@@ -263,7 +263,7 @@ class DirichletMultinomialSynthesizer:
             share *= 1 - 2.0**-50
 
     def _weights(self, shape: tuple[int, ...], excluded: NDArray[np.bool_]) -> Any:
-        """The prior as given: a number, or one a cell with 0 in the structural zeros."""
+        """Return the prior as given: a number, or one a cell with 0 in the structural zeros."""
         if self.prior is None or is_number(self.prior):
             return self.prior
         given = np.asarray(self.prior)

@@ -1,4 +1,4 @@
-"""Synthetic networks from an exponential random graph model, fitted with a promise."""
+"""Synthetic networks from a privately fitted exponential random graph model."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class DPERGM:
             )
 
     def mechanism_like(self, network: Any) -> DPERGMMechanism:
-        """The mechanism on the nodes of a network, whose ties aren't read.
+        """Make the mechanism on the nodes of a network, whose ties aren't read.
 
         Raises
         ------
@@ -213,5 +213,5 @@ class DPERGM:
 
 
 def _each(given: Any, terms: int) -> Any:
-    """One number for all statistics, or one for each."""
+    """Return one number for all statistics, or one for each."""
     return (given,) * terms if not hasattr(given, "__len__") else tuple(given)

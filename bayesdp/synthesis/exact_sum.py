@@ -1,4 +1,4 @@
-"""Exact sums, and regressions from exact sums, with what they promise about a class of laws."""
+"""Exact sums, and regressions from exact sums, with promises about a class of laws."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def exact_line(
 
 
 def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
-    """Shape (n, d), within the law's support."""
+    """Return the records, shape (n, d), within the law's support."""
     given = np.asarray(values)
     if given.dtype.kind not in "iuf" or given.ndim not in (1, 2) or given.size == 0:
         raise InvalidInput(
@@ -202,7 +202,7 @@ def _records(values: ArrayLike, law: RecordLaw) -> NDArray[np.float64]:
 
 
 def _sums(records: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exact sums rounded once: a function of the exact ones, and so no less private."""
+    """Round exact sums once: a function of the exact ones, and so no less private."""
     return np.array([math.fsum(column) for column in records.T])
 
 

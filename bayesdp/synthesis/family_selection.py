@@ -1,4 +1,4 @@
-"""How `Modips` chooses one of several families: once, or anew for each copy."""
+"""Choice of one of several families for `Modips`: once, or anew for each copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bayesdp.privacy.guarantee import check_epsilon
 
 @dataclass(frozen=True, slots=True)
 class FamilySelection:
-    """A choice of the family by the exponential mechanism, within `bdp.Modips`.
+    """Choice of the family by the exponential mechanism, within `bdp.Modips`.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class FamilySelection:
         keep(self, criterion=check_criterion(self.criterion))
 
     def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
-        """The choice and the copies, from how a copy is made with the first of the families."""
+        """Make the mechanism of choice and copies, given the one with the first of the families."""
         copies = check_at_least_one("copies", copies)
         times = self.times(copies)
         each, share = copies // times, shared(self.epsilon, times)
         return SelectedModips(modips, tuple(families), share, each, self.criterion)
 
     def times(self, copies: int) -> int:
-        """How many choices there are."""
+        """Number of choices for so many copies."""
         copies = check_at_least_one("copies", copies)
         return copies if self.each_copy else 1
 

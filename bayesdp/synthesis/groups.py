@@ -17,18 +17,18 @@ _FEW = 20  # groups, that somebody has looked at
 
 
 def name_of(column: Any, default: str) -> str:
-    """What a column of groups is called."""
+    """Name of a column of groups."""
     name = getattr(column, "name", None)
     return name if isinstance(name, str) and name else default
 
 
 def sorted_labels(labels: Iterable[Any]) -> list[Any]:
-    """In their own order, those of one type together."""
+    """Sort labels in their own order, those of one type together."""
     return sorted(labels, key=lambda label: (type(label).__name__, label))
 
 
 def check_rows(by: Any, data: Any) -> None:
-    """InvalidInput if both have a pandas index and these differ: whose is whose isn't clear."""
+    """Raise InvalidInput if both have a pandas index and these differ: rows can't be matched."""
     theirs: Any = getattr(by, "index", None)
     ours: Any = getattr(data, "index", None)
     if hasattr(theirs, "equals") and hasattr(ours, "equals") and not theirs.equals(ours):
@@ -39,7 +39,7 @@ def check_rows(by: Any, data: Any) -> None:
 
 
 def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.int64]]:
-    """The places of each group's records among n; a pandas categorical brings its own order.
+    """Places of each group's records among n; a pandas categorical brings its own order.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def rows_by_group(by: Any, n: int, data: Any = None) -> dict[Label, NDArray[np.i
 
 
 def labels_of(by: Any) -> NDArray[Any]:
-    """Labels as they are: in an array of one type, one text would turn every 1 into "1"."""
+    """Return labels as they are: in an array of one type, one text would turn every 1 into "1"."""
     return np.asarray(by) if hasattr(by, "dtype") else np.asarray(by, dtype=object)
 
 
@@ -86,7 +86,7 @@ def complete_groups(
     public_n: bool,
     size: Callable[[T], Any],
 ) -> dict[Label, T]:
-    """What was found of each group, all that are listed among them, in the listed order.
+    """Complete the groups found by all that are listed, in the listed order.
 
     Parameters
     ----------

@@ -179,14 +179,14 @@ class PerturbedHistogramSynthesizer:
         return publish(made, counts, copies=self.copies, variable=name, ledger=ledger)
 
     def guarantee(self) -> Guarantee:
-        """What a release will promise, before any data are touched."""
+        """Return the guarantee of a release, before any data are touched."""
         return self._mechanism(1).guarantee(copies=self.copies)
 
     @staticmethod
     def records(
         release: Release, size: int | None = None, *, seed: int | None = None
     ) -> list[pd.DataFrame]:
-        """Synthetic records from released counts, one DataFrame a copy: post-processing.
+        """Draw synthetic records from released counts, one DataFrame a copy: post-processing.
 
         Each record falls into a cell with probability proportional to its count and is uniform
         within it; where all counts are 0, it is uniform over the bounds and the categories.

@@ -19,7 +19,7 @@ _ALLOWED = "it must be 'sqrt', 'log', a whole number from 1, or edges from bound
 
 
 def check_bounds(bounds: Any) -> tuple[bool, list[tuple[float, float]]]:
-    """Whether the bounds are a table's, and each bounded column's pair, or raise InvalidInput."""
+    """Return True if the bounds are a table's, and each bounded column's pair; else raise."""
     if bounds is None or isinstance(bounds, Mapping):
         given, table = list((bounds or {}).values()), True
     else:
@@ -53,7 +53,7 @@ def _check_pair(pair: Any) -> tuple[float, float]:
 
 
 def intervals(rule: str, n: int, columns: int) -> int:
-    """How many intervals each of several columns gets: their boxes are at least the rule's.
+    """Number of intervals of each of several columns: their boxes are at least the rule's.
 
     The rule's number is the square root of n or its natural logarithm, rounded up.
     """
@@ -67,7 +67,7 @@ def intervals(rule: str, n: int, columns: int) -> int:
 def make_axes(
     names: Sequence[str], bounds: Any, categories: Mapping[str, Any], bins: Any, n: int
 ) -> tuple[Axis, ...]:
-    """One axis a column, the bounded ones first.
+    """Make one axis a column, the bounded ones first.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def make_axes(
 
 
 def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any]) -> dict[str, Any]:
-    """The records' columns by their names: the bounded ones, then the categorical ones.
+    """Return the records' columns by name: the bounded ones, then the categorical ones.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def columns_of(data: Any, name: str, bounds: Any, categories: Mapping[str, Any])
 
 
 def _bins_of_columns(bins: Any, bounds: Any, columns: int, n: int) -> list[Any]:
-    """Each bounded column's number of intervals or edges."""
+    """Return each bounded column's number of intervals or edges."""
     table, _ = check_bounds(bounds)
     if isinstance(bins, str) and bins in RULES:
         return [intervals(bins, n, max(columns, 1))] * columns

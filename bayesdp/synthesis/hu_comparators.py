@@ -60,7 +60,7 @@ _SEEN = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedComparator:
-    """A comparator fitted to confidential records. Confidential itself, but for its records.
+    """Comparator fitted to confidential records. Confidential itself, but for its records.
 
     Attributes
     ----------
@@ -89,18 +89,18 @@ class FittedComparator:
 
     @property
     def lipschitz(self) -> float:
-        """The largest of the records' Lipschitz bounds."""
+        """Largest of the records' Lipschitz bounds."""
         return float(self.bounds.max())
 
     @property
     def censored(self) -> int:
-        """Records whose weighted log density is clipped at one of the draws at least."""
+        """Number of records whose weighted log density is clipped at one of the draws at least."""
         if self.interval is None:
             return 0
         return int(np.count_nonzero(self.bounds >= self.interval[1]))
 
     def synthetic(self, size: int) -> Floats:
-        """`size` records from the first of the draws; a record rounded to 0 or 1 is moved off."""
+        """Draw `size` records from the first of the draws; one rounded to 0 or 1 is moved off."""
         phi, lam = self.draws[0]
         records = generator().beta(lam * phi, lam * (1 - phi), check_at_least_one("size", size))
         return np.clip(records, 2.0**-1022, 1 - 2.0**-53)
@@ -150,18 +150,18 @@ class HuComparators:
 
     @cached_property
     def unweighted(self) -> FittedComparator:
-        """Unweighted: the posterior itself."""
+        """Fit Unweighted: the posterior itself."""
         return self._fit("Unweighted", np.ones(self.records.size))
 
     @cached_property
     def _first(self) -> FittedComparator:
-        """The posterior under the first step's weights."""
+        """Fit the posterior under the first step's weights."""
         options = {"scale": self.scale, "shift": self.shift}
         first = fitted_weights(self.unweighted.bounds, method=self.method, **options)
         return self._fit("first step", first)
 
     def weighted(self, epsilon: float, factor: float = 1.0) -> FittedComparator:
-        """Weighted, re-weighted to Lipschitz bounds near factor epsilon / 2.
+        """Fit Weighted, re-weighted to Lipschitz bounds near factor epsilon / 2.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class HuComparators:
         return self._fit("Weighted", reweighted(self._first.weights, self._first.bounds, target))
 
     def weighted_e(self, epsilon: float, factor: float = 1.0) -> FittedComparator:
-        """Weighted-e: set weights to 0 until the largest Lipschitz bound is at most epsilon / 2.
+        """Fit Weighted-e: weights of 0 until the largest Lipschitz bound is at most epsilon / 2.
 
         Each time the weights of the riskiest quarter of the records above epsilon / 2, at least
         one, are set to 0, and the posterior is fitted again.
@@ -187,7 +187,7 @@ class HuComparators:
         return self.truncated(self.weighted(epsilon, factor), epsilon)
 
     def truncated(self, fitted: FittedComparator, epsilon: float) -> FittedComparator:
-        """`weighted_e` from weights fitted already."""
+        """Fit `weighted_e` from weights fitted already."""
         epsilon, removed = check_epsilon(epsilon), 0
         limit = epsilon / 2
         while True:
@@ -202,16 +202,16 @@ class HuComparators:
             fitted = self._fit("Weighted-e", weights)
 
     def censor_w(self, epsilon: float, factor: float = 1.0) -> FittedComparator:
-        """Censor_w: `weighted`'s weights, then clipping at epsilon / 2. Not private."""
+        """Fit Censor_w: `weighted`'s weights, then clipping at epsilon / 2. Not private."""
         return self.clipped(self.weighted(epsilon, factor), epsilon)
 
     def clipped(self, fitted: FittedComparator, epsilon: float) -> FittedComparator:
-        """`censor_w` with weights fitted already."""
+        """Fit `censor_w` with weights fitted already."""
         half = check_epsilon(epsilon) / 2
         return self._fit("Censor_w", fitted.weights, (-half, half))
 
     def censor_uw(self, epsilon: float) -> FittedComparator:
-        """Censor_uw: clipped without weights, drawn exactly. Its guarantee is of one draw."""
+        """Fit Censor_uw: clipped without weights, drawn exactly. Its guarantee is of one draw."""
         synthesizer = CensoredBetaSynthesizer(epsilon=check_epsilon(epsilon))
         law = synthesizer.pseudo_posterior(self.records).law
         draws, weights = law.drawn(self.count), np.ones(self.records.size)
@@ -223,7 +223,7 @@ class HuComparators:
     def perturbed_histogram(
         self, epsilon: float, size: int, cells: int | None = None
     ) -> tuple[Floats, Guarantee]:
-        """PH: `size` synthetic records from a perturbed histogram of (0, 1), and its guarantee.
+        """Draw PH: `size` records from a perturbed histogram of (0, 1), and return its guarantee.
 
         Parameters
         ----------

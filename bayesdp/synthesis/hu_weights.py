@@ -50,14 +50,14 @@ _CHUNK = 1 << 16  # terms at a time, which fit a cache
 
 @dataclass(frozen=True, slots=True)
 class BetaPrior:
-    """phi ~ Beta(*phi), lambda ~ Pareto(*lam) up to `largest`."""
+    """Prior phi ~ Beta(*phi), lambda ~ Pareto(*lam) up to `largest`."""
 
     phi: tuple[float, float] = (1.0, 1.0)
     lam: tuple[float, float] = (0.1, 1.5)
     largest: float = 1000.0
 
     def log_density(self, phi: Floats, log_lam: Floats) -> Floats:
-        """With respect to (phi, log lambda), less a constant, at all pairs."""
+        """Log-density with respect to (phi, log lambda), less a constant, at all pairs."""
         grid = Grid((0, 0), self.phi, self.lam, self.largest)
         return grid.log_priors(phi[:, None], np.exp(log_lam)[None, :])
 
@@ -70,7 +70,7 @@ def pseudo_draws(
     count: int = 1000,
     prior: BetaPrior | None = None,
 ) -> Floats:
-    """Independent draws of (phi, lambda) from a weighted posterior, clipped or not.
+    """Draw (phi, lambda) independently from a weighted posterior, clipped or not.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def record_lipschitz(
     *,
     interval: tuple[float, float] | None = None,
 ) -> Floats:
-    """Each record's largest absolute weighted log density over draws of (phi, lambda).
+    """Compute each record's largest absolute weighted log density over draws of (phi, lambda).
 
     Clipped to `interval` first, if there is one. Shape (n,).
     """
@@ -130,7 +130,7 @@ def record_lipschitz(
 
 
 def risks(bounds: Floats, method: str = "linear") -> Floats:
-    """Lipschitz bounds mapped increasingly to [0, 1].
+    """Map Lipschitz bounds increasingly to [0, 1].
 
     With min, max, mean and sd (of n - 1) those of the bounds x:
 
@@ -155,7 +155,7 @@ def risks(bounds: Floats, method: str = "linear") -> Floats:
 def fitted_weights(
     bounds: Floats, *, method: str = "linear", scale: float = 1.0, shift: float = 0.0
 ) -> Floats:
-    """c (1 - risk) + g truncated to [0, 1], c the scale and g the shift; shape (n,)."""
+    """Weights c (1 - risk) + g truncated to [0, 1], c the scale and g the shift; shape (n,)."""
     for name, value in (("scale", scale), ("shift", shift)):
         if not (is_number(value) and math.isfinite(value)):
             raise InvalidInput(f"{name} is {quoted(value)}; it must be a finite number")
@@ -163,7 +163,7 @@ def fitted_weights(
 
 
 def reweighted(weights: Floats, bounds: Floats, target: float) -> Floats:
-    """alpha_i target / Delta_i truncated to [0, 1], from weights and the bounds they led to.
+    """Compute weights alpha_i target / Delta_i truncated to [0, 1], from weights and bounds.
 
     A record whose weight is 0 keeps it.
     """
@@ -197,7 +197,7 @@ def _places() -> Floats:
 def _terms(
     logs: Floats, phi: Floats, lam: Floats, interval: tuple[float, float] | None
 ) -> Iterator[Floats]:
-    """Weighted log densities, about `_CHUNK` at a time; each shape (parameters, n)."""
+    """Yield weighted log densities, about `_CHUNK` at a time; each shape (parameters, n)."""
     a, b = lam * phi, lam * (1 - phi)
     curves = np.stack([a - 1, b - 1, -special.betaln(a, b)], axis=1)
     step = max(_CHUNK // logs.shape[1], 1)
@@ -212,7 +212,7 @@ def _terms(
 def _log_likelihood(
     logs: Floats, phi: Floats, lam: Floats, interval: tuple[float, float] | None
 ) -> Floats:
-    """At all pairs of phi and lambda; without clipping a function of three sums."""
+    """Log-likelihood at all pairs of phi and lambda; without clipping from three sums."""
     shape = (phi.size, lam.size)
     along_phi, along_lam = np.repeat(phi, lam.size), np.tile(lam, phi.size)
     if interval is None:
@@ -224,7 +224,7 @@ def _log_likelihood(
 def _around(
     kept: NDArray[np.bool_], side: tuple[float, float], domain: tuple[float, float]
 ) -> tuple[tuple[float, float], bool]:
-    """The side of the next box, two cells beyond what is kept, and whether this one will do.
+    """Side of the next box, two cells beyond what is kept, and whether this one will do.
 
     It will where the next is no narrower than 3/4 of it and doesn't leave it.
     """

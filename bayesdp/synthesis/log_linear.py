@@ -161,11 +161,11 @@ class LogLinearSynthesizer:
 
     @property
     def public_n(self) -> bool:
-        """Whether the number of records (in each group) is public: under replace-one."""
+        """True if the number of records (in each group) is public: under replace-one."""
         return check_neighbours(self.neighbours) is Neighbours.REPLACE_ONE
 
     def guarantee(self) -> Guarantee:
-        """What a release will promise, before any data are touched."""
+        """Return the guarantee of a release, before any data are touched."""
         made = self._mechanism()
         if self.public_n:
             made = dataclasses.replace(made, n=1)  # any other has the same promise
@@ -174,7 +174,7 @@ class LogLinearSynthesizer:
 
     @staticmethod
     def fitted(release: Release) -> list[NDArray[np.float64]]:
-        """The fitted probabilities of all cells, one table a copy, an axis a column.
+        """Fit the probabilities of all cells, one table a copy, an axis a column.
 
         For groups, take one: `fitted(release["a"])`.
         """
@@ -188,7 +188,7 @@ class LogLinearSynthesizer:
     def records(
         release: Release, size: int | Mapping[Any, int] | None = None, *, seed: int | None = None
     ) -> list[pd.DataFrame]:
-        """Synthetic records from the fitted model, one DataFrame a copy: post-processing.
+        """Draw synthetic records from the fitted model, one DataFrame a copy: post-processing.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ def _of_marginals(made: Any) -> NoisyMarginals:
 
 
 def _size_of(part: Part, size: int | Mapping[Any, int] | None) -> int:
-    """Synthetic records of a copy of one group."""
+    """Number of synthetic records of a copy of one group."""
     asked = size.get(part.group) if isinstance(size, Mapping) else size
     if asked is None and isinstance(size, Mapping):
         raise InvalidInput(

@@ -29,7 +29,7 @@ def fit_log_linear(
     tables: Sequence[Any],
     possible: Any = None,
 ) -> Floats:
-    """Probabilities of all cells, shape `shape`, from noisy counts of marginals.
+    """Fit probabilities of all cells, shape `shape`, from noisy counts of marginals.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def fit_log_linear(
 
 
 def _closest(p: Floats, places: Sequence[tuple[int, ...]], targets: Sequence[Floats]) -> Floats:
-    """Mirror descent from p, with steps that grow while they help."""
+    """Minimise by mirror descent from p, with steps that grow while they help."""
     step = 1.0 / len(targets)
     value, slope = _loss(p, places, targets)
     for _ in range(_STEPS):
@@ -87,7 +87,7 @@ def _closest(p: Floats, places: Sequence[tuple[int, ...]], targets: Sequence[Flo
 def _loss(
     p: Floats, places: Sequence[tuple[int, ...]], targets: Sequence[Floats]
 ) -> tuple[float, Floats]:
-    """Half the squared distance from all marginals, and its gradient."""
+    """Compute half the squared distance from all marginals, and its gradient."""
     value, slope = 0.0, np.zeros((1,) * p.ndim)
     for part, target in zip(places, targets, strict=True):
         apart = _marginal(p, part) - target

@@ -1,4 +1,4 @@
-"""Liu's model-based synthesis (modips): a family of models in, private copies of records out."""
+"""Liu's model-based synthesis (modips): private copies of records from a family of models."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Modips:
         )
 
     def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
-        """What a release will promise, before any data are touched.
+        """Return the guarantee of a release, before any data are touched.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Modips:
         return joint_guarantee(made, self._outputs, self.delta)
 
     def _sums(self, data: Any, by: Any) -> dict[Label, Sums]:
-        """Of each group's records, or of None for all."""
+        """Sum each group's records, or all under None."""
         nothing = self.first.sums(np.empty(0))
         if isinstance(data, Scan):
             known = typed(data, groups=self.groups)
@@ -233,7 +233,7 @@ class Modips:
         )
 
     def _tally(self, data: Any, by: Any) -> dict[Label, Sums]:
-        """Of records in memory, or a batch of them."""
+        """Sum records in memory, or a batch of them, by group."""
         if hasattr(data, "columns") and len(data.columns) == 1:
             data = data[data.columns[0]]
         if by is None:
@@ -253,7 +253,7 @@ class Modips:
 
     @property
     def _outputs(self) -> int:
-        """How many independent outputs there are: all copies of one choice are one."""
+        """Number of independent outputs: all copies of one choice are one."""
         return self.copies if self.selection is None else self.selection.times(self.copies)
 
     def _mechanism(self, n: int | None) -> Mechanism:

@@ -136,7 +136,7 @@ class NoisyMoments:
         )
 
     def guarantee(self, n: int | None = None) -> Guarantee:
-        """What a release will promise, before any data are touched.
+        """Return the guarantee of a release, before any data are touched.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class NoisyMoments:
 
 
 def _complete(batch: Any, columns: tuple[str, ...]) -> pd.DataFrame:
-    """The records that miss none of the columns."""
+    """Drop the records that miss any of the columns."""
     import pandas as pd
 
     if not hasattr(batch, "columns"):

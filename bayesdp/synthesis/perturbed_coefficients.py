@@ -119,7 +119,7 @@ class PerturbedCoefficients:
         )
 
     def guarantee(self, n: int) -> Guarantee:
-        """What a release of n records will promise, before any data are touched."""
+        """Return the guarantee of a release of n records, before any data are touched."""
         return joint_guarantee([self._mechanism(n)], self.copies, self.delta)
 
     def _mechanism(self, n: int, clip: bool = False) -> PerturbedCoefficientsMechanism:

@@ -163,7 +163,7 @@ class PoissonGammaSynthesizer:
         )
 
     def guarantee(self, n: Any = None) -> Guarantee:
-        """What a release will promise, before any data are touched.
+        """Return the guarantee of a release, before any data are touched.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class PoissonGammaSynthesizer:
         return joint_guarantee([made[label] for label in groups], self.copies, self.delta)
 
     def _mechanisms(self, sizes: Mapping[Any, int | None]) -> dict[Any, PoissonGammaMechanism]:
-        """One mechanism a group, from public numbers alone.
+        """Make one mechanism a group, from public numbers alone.
 
         Where an event may change group, `joint_guarantee` charges its removal from one and its
         addition to another, more than each group's part: the parts shrink until that is kept to,

@@ -188,7 +188,7 @@ class PosteriorSynthesizer:
         )
 
     def _chains(self) -> Censored:
-        """The censored model, for NUTS."""
+        """Build the censored model, for NUTS."""
         made = censored(
             self.model,
             epsilon=share_of(float(self.epsilon), self.copies),
@@ -208,7 +208,7 @@ class PosteriorSynthesizer:
         return made
 
     def _grid(self) -> PosteriorGrid:
-        """The censored posterior on the public grid."""
+        """Build the censored posterior on the public grid."""
         # Under replace-one too, a record's term must not depend on its place or on n.
         tracer, terms = traced(self.model, self.record_dim, public_n=False)
         from bayesdp.synthesis.posterior_grid import PosteriorGrid, grid_of
@@ -230,7 +230,7 @@ class PosteriorSynthesizer:
 
 
 def last_draws(run: Callable[..., Draws], copies: int) -> list[dict[str, NDArray[Any]]]:
-    """One draw of the parameters a copy, from chains that don't share anything.
+    """Draw the parameters once a copy, from chains that don't share anything.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def check_converged(draws: Draws) -> None:
 
 
 def share_of(epsilon: float, copies: int) -> float:
-    """The largest float of which `copies` cost at most `epsilon` together."""
+    """Largest float of which `copies` cost at most `epsilon` together."""
     share = epsilon / copies
     while composition.total([share] * copies) > epsilon:
         share = math.nextafter(share, 0.0)

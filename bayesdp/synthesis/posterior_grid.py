@@ -71,7 +71,7 @@ _TERM_BITS, _RECORD_BITS = 37, 24  # so that a sum of terms is below 2^61
 
 
 def grid_of(model: Any, bounds: Any, size: Any) -> tuple[GridAxis, ...]:
-    """The public grid over a model's free variables, in their own space.
+    """Make the public grid over a model's free variables, in their own space.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def grid_of(model: Any, bounds: Any, size: Any) -> tuple[GridAxis, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PosteriorGrid:
-    """A censored posterior on a grid; for the curator alone but for what it draws.
+    """Censored posterior on a grid; for the curator alone but for what it draws.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class PosteriorGrid:
 
     @property
     def bits(self) -> int:
-        """Terms are multiples of 2^-bits; public, from the interval alone."""
+        """Number of bits: terms are multiples of 2^-bits; public, from the interval alone."""
         return _TERM_BITS - max(0, math.frexp(max(abs(self.lower), abs(self.upper)))[1])
 
     @property
@@ -170,12 +170,12 @@ class PosteriorGrid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The numbers of cells along each axis."""
+        """Numbers of cells along each axis."""
         return tuple(axis[3] for axis in self.grid)
 
     @cached_property
     def centres(self) -> list[Floats]:
-        """Each parameter at every cell's centre, shape (cells,)."""
+        """Values of each parameter at every cell's centre, shape (cells,)."""
         along = [low + (high - low) * (np.arange(k) + 0.5) / k for _, low, high, k in self.grid]
         return [each.ravel() for each in np.meshgrid(*along, indexing="ij")]
 
@@ -187,7 +187,7 @@ class PosteriorGrid:
 
     @cached_property
     def _log_prior(self) -> Any:
-        """Compiled log prior density in the parameters' own space; -inf where not allowed."""
+        """Compile the log prior density in the parameters' own space; -inf where not allowed."""
         model, theta = self.tracer.model, self._named()
         densities = [logp(rv, each, warn_rvs=False) for rv, each in theta.items()]
         densities += [potential.sum() for potential in model.potentials]
@@ -198,7 +198,7 @@ class PosteriorGrid:
         return over_cells(density, list(theta.values()), [])
 
     def log_prior(self, parameters: Sequence[Floats]) -> Floats:
-        """log prior density at points, one array a parameter; public."""
+        """Log prior density at points, one array a parameter; public."""
         with np.errstate(all="ignore"):
             found = np.asarray(self._log_prior(*parameters), dtype=np.float64)
         if np.any(np.isnan(found) | (found == np.inf)):
@@ -210,24 +210,24 @@ class PosteriorGrid:
 
     @cached_property
     def prior(self) -> Floats:
-        """The log prior density at the centres, the largest taken as 0."""
+        """Log prior density at the centres, the largest taken as 0."""
         found = self.log_prior(self.centres)
         return np.subtract(found, max(float(found.max()), -1e300))
 
     @cached_property
     def possible(self) -> Integers:
-        """The cells that may be drawn: where the prior is positive. Public."""
+        """Cells that may be drawn: where the prior is positive. Public."""
         return np.flatnonzero(self.prior > -math.ldexp(1.0, 61 - self.bits))
 
     @cached_property
     def _one_record(self) -> Any:
-        """Compiled log-likelihood of one record at many parameters; no data are in it."""
+        """Compile the log-likelihood of one record at many parameters; no data are in it."""
         theta = self._named()
         term, records = of_one_record(self.tracer, self.terms, theta)
         return over_cells(term, list(theta.values()), records)
 
     def record_terms(self, i: int, parameters: Sequence[Floats]) -> Integers:
-        """Record i's clipped terms at some parameters, as multiples of 2^-bits."""
+        """Clipped terms of record i at some parameters, as multiples of 2^-bits."""
         own = [
             np.take(np.asarray(contents(root)), [i], axis)
             for root, axis in self.tracer.roots.items()
@@ -252,7 +252,7 @@ class PosteriorGrid:
 
     @cached_property
     def log_weights(self) -> Integers:
-        """log of the possible cells' weights, as multiples of 2^-bits: exact."""
+        """Log weights of the possible cells, as multiples of 2^-bits: exact."""
         total = np.rint(np.ldexp(self.prior[self.possible], self.bits)).astype(np.int64)
         for start in range(0, total.size, _CHUNK):
             chunk = slice(start, start + _CHUNK)
@@ -262,7 +262,7 @@ class PosteriorGrid:
         return total
 
     def draw(self, copies: int) -> list[dict[str, NDArray[Any]]]:
-        """Independent exact draws of the parameters, jittered in their cells."""
+        """Draw the parameters independently and exactly, jittered in their cells."""
         # Its rate is epsilon / 2 for a sensitivity of 1: 2^-bits.
         rate = math.ldexp(1.0, 1 - self.bits)
         choice = ExponentialMechanism(rate, 1.0, self.possible.size)

@@ -1,4 +1,4 @@
-"""A model's graph for one record and many parameters, with no data in it."""
+"""Graph of a model for one record and many parameters, with no data in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def not_alone(why: str) -> InvalidInput:
 def of_one_record(
     tracer: Tracer, terms: Variable, parameters: Known
 ) -> tuple[Variable, list[Variable]]:
-    """The term of a single record, shape (1,), and inputs for its data, as the tracer's roots.
+    """Build the term of a single record, shape (1,), and inputs for its data.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def of_one_record(
 
 
 def _one(root: Any, axis: int) -> Variable:
-    """An input like a root, with one record along the records' axis."""
+    """Make an input like a root, with one record along the records' axis."""
     shape = list(root.type.shape)
     shape[axis] = 1
     made: Variable = pt.TensorType(root.type.dtype, shape)()
@@ -79,7 +79,7 @@ def _one(root: Any, axis: int) -> Variable:
 
 
 def without_checks(density: Variable, known: Known) -> tuple[Variable, list[Variable]]:
-    """A density that doesn't stop where parameters are not allowed, and where they are."""
+    """Split a density into one that doesn't stop at parameters not allowed, and where they are."""
     checks = [n for n in io_toposort([], [density]) if isinstance(n.op, CheckParameterValue)]
     conditions = [condition for node in checks for condition in node.inputs[1:]]
     made = rebuilt([density, *conditions], known, unchecked=True)
@@ -89,7 +89,7 @@ def without_checks(density: Variable, known: Known) -> tuple[Variable, list[Vari
 def rebuilt(
     outputs: Sequence[Variable], known: Known, change: Any = None, *, unchecked: bool = False
 ) -> list[Variable]:
-    """The outputs with some variables replaced, and the inputs of all operations as changed.
+    """Rebuild the outputs with some variables replaced, and all operations' inputs changed.
 
     Checks of parameters are passed by if `unchecked`.
     """
@@ -110,7 +110,7 @@ def rebuilt(
 
 
 def over_cells(output: Variable, parameters: list[Variable], others: list[Variable]) -> Any:
-    """A compiled function of vectors of parameters, and of others that stay the same."""
+    """Compile a function of vectors of parameters, and of others that stay the same."""
     vectors = {each: pt.TensorType(each.type.dtype, (None,))() for each in parameters}
     return pytensor.function(
         [*vectors.values(), *others],

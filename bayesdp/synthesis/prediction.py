@@ -33,7 +33,7 @@ _PLAIN = Mode(linker="py", optimizer="fast_compile")  # nothing is compiled for 
 
 
 class Predictor:
-    """Draws tables of `size` synthetic records at given parameters.
+    """Predictor that draws tables of `size` synthetic records at given parameters.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Predictor:
             raise InvalidInput(f"{error} (a pm.CustomDist needs random= or dist=)") from error
 
     def draw(self, parameters: Mapping[str, NDArray[Any]]) -> list[tuple[Any, ...]]:
-        """The rows of one table, its columns as in `columns`.
+        """Draw the rows of one table, its columns as in `columns`.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Predictor:
         return list(zip(*columns, strict=True))
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
-        """Rows of the public inputs, n at a time; the last one stands in for any that lack."""
+        """Yield rows of the public inputs, n at a time; the last stands in for any that lack."""
         for start in range(0, self._size, self._axes.n):
             yield np.minimum(np.arange(start, start + self._axes.n), self._size - 1)
 
@@ -126,7 +126,7 @@ class Predictor:
 
 
 def _start(model: Any) -> dict[str, NDArray[Any]]:
-    """The free variables at the model's initial point."""
+    """Return the free variables at the model's initial point."""
     values = [model.rvs_to_values[rv] for rv in model.free_RVs]
     outputs = model.replace_rvs_by_values(model.free_RVs)
     run = pytensor.function(values, outputs, mode=_PLAIN, on_unused_input="ignore")
@@ -136,7 +136,7 @@ def _start(model: Any) -> dict[str, NDArray[Any]]:
 
 
 def _needed(model: Any, tracer: Tracer) -> list[Variable]:
-    """The data containers, other than observed values, that a prediction depends on."""
+    """List the data containers, other than observed values, that a prediction depends on."""
     nodes = [v.owner for v in ancestors(model.observed_RVs) if v.owner is not None]
     shapes = [v for node in nodes if isinstance(node.op, Shape | Shape_i) for v in node.outputs]
     sizes = [n.op.size_param(n) for n in nodes if isinstance(n.op, RandomVariable)]
@@ -170,7 +170,7 @@ def _check_size(model: Any, tracer: Tracer, size: int) -> None:
 
 
 def _covariate(variable: Any, axis: int, values: Any, size: int) -> NDArray[Any]:
-    """Public values with the records first, checked against the confidential ones' shape."""
+    """Return public values with the records first, checked against the confidential shape."""
     try:
         given = np.asarray(values)
         cast = given.astype(variable.type.dtype)
@@ -187,7 +187,7 @@ def _covariate(variable: Any, axis: int, values: Any, size: int) -> NDArray[Any]
 
 
 def _names(name: str, shape: Sequence[int]) -> list[str]:
-    """`name`, or `name[0]`, `name[1]`, ..., one for each number of a record."""
+    """List `name`, or `name[0]`, `name[1]`, ..., one for each number of a record."""
     if not len(shape):
         return [name]
     return [f"{name}[{', '.join(map(str, index))}]" for index in np.ndindex(*map(int, shape))]

@@ -1,4 +1,4 @@
-"""What the curator may look at and never release: a clipped posterior of (phi, lambda)."""
+"""Pseudo-posterior of (phi, lambda), clipped: for the curator to look at, never to release."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Lattice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PseudoPosterior:
-    """The law that a censored beta synthesizer draws (phi, lambda) from. Confidential.
+    """Law that a censored beta synthesizer draws (phi, lambda) from. Confidential.
 
     Nothing here has a privacy guarantee: it depends on the records without any noise. Make one with
     `CensoredBetaSynthesizer.pseudo_posterior`.
@@ -57,7 +57,7 @@ class PseudoPosterior:
     law: ClippedPosterior
 
     def summary(self, quantiles: Sequence[float] = (0.025, 0.5, 0.975)) -> pd.DataFrame:
-        """Mean, standard deviation and quantiles of phi and lambda.
+        """Summarise phi and lambda: mean, standard deviation and quantiles.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class PseudoPosterior:
         )
 
     def sample(self, k: int, seed: int) -> pd.DataFrame:
-        """`k` exact independent draws, columns phi and lambda; the same for the same seed."""
+        """Draw `k` exact independent pairs, columns phi and lambda; the same for the same seed."""
         import pandas as pd
 
         k = check_at_least_one("k", k)
@@ -100,13 +100,13 @@ class PseudoPosterior:
 
     @property
     def censored(self) -> int:
-        """The number of records whose term is clipped at the mean of (phi, lambda)."""
+        """Count the records whose term is clipped at the mean of (phi, lambda)."""
         phi, lam = (np.array([v]) for v in self.summary()["mean"])
         return int(self.law.log_weights(phi, lam)[1][0, 0])
 
     @cached_property
     def lipschitz(self) -> float:
-        """The largest absolute clipped term of a record, over records and 1000 draws.
+        """Find the largest absolute clipped term of a record, over records and 1000 draws.
 
         It is at most the larger of the interval's ends in absolute value, and equal to it where
         a record is clipped there.
@@ -125,7 +125,7 @@ class PseudoPosterior:
         return largest
 
     def _risky(self, curves: Floats) -> Iterator[tuple[Floats, Any, Floats]]:
-        """Records, weights and curves of (a, b, log Beta), the largest term among theirs."""
+        """Yield records, weights and curves of (a, b, log Beta), the largest term among theirs."""
         weights, n = self.law.weights, self.law.records.size
         if n == 0:
             return
@@ -177,6 +177,6 @@ class PseudoPosterior:
 
 
 def _spread(first: int, last: int) -> Floats:
-    """Evenly spaced points between two cells' edges; the cells' own centres where few."""
+    """Space points evenly between two cells' edges; the cells' own centres where few."""
     points = min(_POINTS, last - first)
     return np.asarray(first + (np.arange(points) + 0.5) * ((last - first) / points))

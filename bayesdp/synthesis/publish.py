@@ -1,4 +1,4 @@
-"""From a confidential statistic to a release: check, pay, draw, and nothing in another order."""
+"""Publication of a confidential statistic: check, pay, draw, and nothing in another order."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def publish_groups(
     variable: str = "value",
     ledger: DatasetLedger | None = None,
 ) -> Release:
-    """The same for disjoint groups of records, from each label's mechanism and statistic."""
+    """Release disjoint groups of records, from each label's mechanism and statistic."""
     copies = check_at_least_one("copies", copies)
     sweep()
     checked = {

@@ -33,7 +33,7 @@ def scan(
     types: Mapping[str, str] | None = None,
     progress: bool = False,
 ) -> Scan:
-    """Records in files, for a synthesizer to read in batches instead of a DataFrame.
+    """Scan records in files, for a synthesizer to read in batches instead of a DataFrame.
 
     Synthesizers that need sums alone, of counts or of moments, take it: memory holds one batch and
     the sums. Counts are those of the same records in memory, to the last one. So does
@@ -87,7 +87,7 @@ def scan(
 
 @dataclass(frozen=True)
 class Scan:
-    """What `scan` returns; its parameters."""
+    """Scan of confidential records in batches, as `scan` returns it."""
 
     source: Any
     columns: tuple[str, ...]
@@ -97,7 +97,7 @@ class Scan:
     progress: bool
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
-        """The records, `rows` at a time."""
+        """Yield the records, `rows` at a time."""
         names, done = self._names, 0
         with self._shown() as tell:
             for batch in self._batches(names):
@@ -106,13 +106,13 @@ class Scan:
                 yield batch
 
     def count(self) -> int:
-        """How many records there are; a Parquet file says it without being read."""
+        """Count the records; a Parquet file says their number without being read."""
         if self._on_dask:
             return int(self.source.shape[0].compute())
         return int(_read(self._dataset.count_rows, self.source))
 
     def added(self, sums: Callable[[pd.DataFrame], T], add: Callable[[T, T], T]) -> T | None:
-        """Sums over all batches; None where there is no batch."""
+        """Add up sums over all batches; None where there is no batch."""
         if not self._on_dask:
             return _reduced(add, map(sums, self))
         from dask.delayed import delayed
@@ -126,13 +126,13 @@ class Scan:
         return found
 
     def pieces(self) -> Iterator[NDArray[Any]]:
-        """The only column, a batch at a time."""
+        """Yield the only column, a batch at a time."""
         name = self.column()
         for batch in self.without_groups():
             yield batch[name].to_numpy()
 
     def to_numpy(self) -> NDArray[Any]:
-        """The only column, in memory."""
+        """Return the only column, in memory."""
         found, at = None, 0
         for values in self.pieces():
             if found is None:
@@ -143,14 +143,14 @@ class Scan:
         return np.empty(0) if found is None else found
 
     def without_groups(self) -> Scan:
-        """Itself, or InvalidInput if it has groups."""
+        """Return the scan itself, or raise InvalidInput if it has groups."""
         if self.by is not None:
             by = quoted(self.by)
             raise InvalidInput(f"by is {by}, but this synthesizer has no groups; leave it out")
         return self
 
     def typed(self, types: Mapping[str, str | None]) -> Scan:
-        """Itself, with Arrow's types of a CSV file's columns where they are known and not given.
+        """Return the scan with Arrow's types of a CSV file's columns, where known and not given.
 
         Public types: an inferred one is a function of all records, and so is whether it fits.
         """
@@ -161,14 +161,14 @@ class Scan:
         return dataclasses.replace(self, types=known | dict(self.types or {}))
 
     def column(self) -> str:
-        """Its only column's name, or InvalidInput if it has several."""
+        """Name of the only column, or InvalidInput if there are several."""
         if len(self.columns) > 1:
             raise InvalidInput(f"the scan has columns {list(self.columns)}; one is wanted here")
         return self.columns[0]
 
     @property
     def name(self) -> str | None:
-        """Its only column's, if there is one."""
+        """Name of the only column, if there is one."""
         return self.columns[0] if len(self.columns) == 1 else None
 
     @property
@@ -236,7 +236,7 @@ class Scan:
         return _read(lambda: pyarrow.dataset.dataset(files, format=form), self.source)
 
     def _shown(self) -> Any:
-        """A context whose value is told how many records have been read."""
+        """Open a context whose value is told how many records have been read."""
         if not self.progress:
             return nullcontext(lambda done: None)
         return _bar()
@@ -250,7 +250,7 @@ def _reduced(add: Callable[[T, T], T], parts: Iterable[T]) -> T | None:
 
 
 def _files(source: Any) -> tuple[str, list[str]]:
-    """The format, and all files."""
+    """Return the format, and all files."""
     given = [source] if isinstance(source, str | Path) else source
     if not isinstance(given, Sequence) or not all(isinstance(p, str | Path) for p in given):
         raise InvalidInput(
@@ -276,7 +276,7 @@ def _files(source: Any) -> tuple[str, list[str]]:
 
 
 def _read(step: Callable[[], Any], source: Any) -> Any:
-    """What a step of Arrow's gives; its errors show values, so they go no further."""
+    """Run a step of Arrow's; its errors show values, so they go no further."""
     import pyarrow as pa
 
     try:

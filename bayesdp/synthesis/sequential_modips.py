@@ -157,7 +157,7 @@ class SequentialModips:
         )
 
     def guarantee(self, n: int | None = None) -> Guarantee:
-        """What a release will promise, before any data are touched.
+        """Return the guarantee of a release, before any data are touched.
 
         Parameters
         ----------

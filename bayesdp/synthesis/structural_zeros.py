@@ -23,7 +23,7 @@ _ALLOWED = (
 def zero_masks(
     zeros: Any, axes: Sequence[Axis] | None, shape: tuple[int, ...]
 ) -> dict[str, NDArray[np.bool_]]:
-    """The cells that each rule excludes, by the rule's name; shape (cells,).
+    """Mark the cells that each rule excludes, by the rule's name; shape (cells,).
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def zero_masks(
 
 
 def check_possible(counts: NDArray[np.int64], masks: Mapping[str, NDArray[np.bool_]]) -> None:
-    """Raise if a record is in a structural zero, naming the rule and not the record."""
+    """Raise InvalidInput if a record is in a structural zero, naming the rule, not the record."""
     for rule, mask in masks.items():
         if np.any(counts[mask]):
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""From confidential records, or their counts, to one table of counts a group."""
+"""Tables of counts, one a group, from confidential records or their counts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Tables = dict[Label, NDArray[np.int64]]
 def declared_axes(
     bounds: Any, categories: Mapping[str, Any] | None, bins: Any, names: Sequence[str] | None = None
 ) -> tuple[Axis, ...] | None:
-    """The axes of a table, from public things alone; None where nothing names its cells."""
+    """Return the axes of a table, from public things alone; None where nothing names its cells."""
     check_categories(categories)
     if bounds is None and not categories:
         if bins is not None:
@@ -57,7 +57,7 @@ def declared_axes(
 def tabulated(
     made: Tabulated, data: Any, counts: Any, by: Any, name: str
 ) -> tuple[tuple[Axis, ...] | None, Tables]:
-    """The cells, where they have names, and each group's counts: of records, or as given."""
+    """Return the cells, where named, and each group's counts: of records, or as given."""
     if (data is None) == (counts is None):
         raise InvalidInput("give either data or counts, one of them")
     if counts is None:
@@ -70,7 +70,7 @@ def tabulated(
 def _counts_by_group(
     made: Tabulated, data: Any, by: Any, name: str
 ) -> tuple[tuple[Axis, ...], Tables]:
-    """The cells, and each group's counts of its records."""
+    """Return the cells, and each group's counts of its records."""
     if made.bounds is None and not made.categories:
         raise InvalidInput("categories is missing; list the columns' labels, or give counts")
     check_rows(by, data)
@@ -100,7 +100,7 @@ def _counts_by_group(
 
 
 def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], by: Any) -> Tables:
-    """Those of records in memory, by their columns."""
+    """Count records in memory, by their columns."""
     columns = list(named.values())
     clamp = made.outside == "clamp"
     if by is None:
@@ -115,7 +115,7 @@ def _counts(made: Tabulated, axes: tuple[Axis, ...], named: Mapping[str, Any], b
 def _given_counts(
     made: Tabulated, counts: Any, name: str
 ) -> tuple[tuple[Axis, ...] | None, Tables]:
-    """The cells, where they have names, and the counts of each group in them."""
+    """Return the cells, where they have names, and the counts given of each group."""
     pairs = check_bounds(made.bounds)[1]
     names = (
         None if isinstance(made.bounds, Mapping) else [f"{name}[{k}]" for k in range(len(pairs))]
@@ -139,7 +139,7 @@ def _given_counts(
 
 
 def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
-    """The synthetic records of a table's release, one DataFrame a copy."""
+    """Draw the synthetic records of a table's release, one DataFrame a copy."""
     import pandas as pd
 
     for part in release.parts:
@@ -176,5 +176,5 @@ def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:
 
 
 def _complete(made: Tabulated, tables: Tables, empty: NDArray[np.int64]) -> Tables:
-    """All listed groups, also those without records, in the listed order."""
+    """Return all listed groups, also those without records, in the listed order."""
     return complete_groups(tables, empty, made.groups, public_n=made.public_n, size=np.sum)

@@ -1,4 +1,4 @@
-"""Read the confidential column and the groups from a table."""
+"""Reading of the confidential column and the groups from a table."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def answers(
     values: Collection[str] | None = None,
     above: float | None = None,
 ) -> pd.Series[Any]:
-    """A column as 0/1 answers.
+    """Return a column as 0/1 answers.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def answers(
 def check_values(
     equals: str | None, values: Collection[str] | None, above: float | None = None
 ) -> list[str]:
-    """All values that may occur, or none where `equals` isn't given; else raise InvalidInput."""
+    """Return all values that may occur, or none where `equals` isn't given; else raise."""
     if equals is not None and above is not None:
         raise InvalidInput("equals and above are both given; choose one")
     listed = [value.strip() for value in values or ()]
@@ -137,7 +137,7 @@ def check_values(
 
 
 def group_labels(column: pd.Series[Any], names: Mapping[str, Any] | None = None) -> pd.Series[Any]:
-    """A column as group labels: whole numbers as integers, or named by `names`, in its order.
+    """Return a column as group labels: whole numbers as integers, or named by `names`, in order.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def typed(data: Any, axes: Sequence[Axis] = (), groups: Iterable[Any] | None = None) -> Any:
-    """A scan with its columns' types as they are declared; what is in memory has its own."""
+    """Return a scan with its columns' declared types; what is in memory has its own."""
     if not isinstance(data, Scan):
         return data
     types = {axis.name: _type_of(axis.categories or (0.5,)) for axis in axes}
@@ -41,7 +41,7 @@ def tallied(
     by: Any = None,
     empty: T | None = None,
 ) -> dict[Any, T]:
-    """What `tally` makes of each group's records, in memory or added up over a scan's batches.
+    """Tally each group's records, in memory or added up over a scan's batches.
 
     Parameters
     ----------
@@ -87,5 +87,5 @@ def tallied(
 
 
 def groups_name(data: Any, by: Any) -> str:
-    """What the groups' column is called."""
+    """Name of the groups' column."""
     return data.by or "group" if isinstance(data, Scan) else name_of(by, "group")

@@ -1,4 +1,4 @@
-"""The papers whose tables and figures can be computed again, by name."""
+"""Catalogue of the papers whose tables and figures can be computed again, by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAPERS: dict[str, Callable[..., Reproduction]] = {
 def find_paper(
     name: str, replicates: int | None = None, *, quick: bool = False
 ) -> Callable[..., Reproduction]:
-    """The function that reproduces a paper, of the folder to write, `force` and `progress`.
+    """Return the function that reproduces a paper, of the folder, `force` and `progress`.
 
     Raises
     ------

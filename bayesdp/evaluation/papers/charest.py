@@ -46,7 +46,7 @@ def reproduce(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Compute the paper's tables and figures, and write them to a folder.
+    """Compute the tables and figures of Charest (2010), and write them to a folder.
 
     Each simulated cell is kept, as soon as it is done, in a file beside the folder whose name is
     the folder's and ``.cells.jsonl``. If the run is stopped, the next one for the same folder
@@ -112,7 +112,7 @@ def reproduce(
 
 
 def coverage_table(rows: Sequence[Row]) -> Table:
-    """Figure 1's numbers: coverage by true p, epsilon, M and method, with standard errors."""
+    """Tabulate Figure 1: coverage by true p, epsilon, M and method, with standard errors."""
     return Table(
         name="figure1",
         title="Coverage of 95% intervals",
@@ -123,7 +123,7 @@ def coverage_table(rows: Sequence[Row]) -> Table:
 
 
 def spread_table(rows: Sequence[Row]) -> Table:
-    """What Figure 2 is on average, over many releases."""
+    """Tabulate Figure 2 as an average over many releases."""
     return Table(
         name="figure2",
         title=f"Posterior of p from x = {ONES} of {RECORDS}, over many releases",
@@ -138,7 +138,7 @@ def spread_table(rows: Sequence[Row]) -> Table:
 
 
 def one_release_each(seed: int) -> dict[int, Release]:
-    """A release of `ONES` at the budget in all, for each number of copies."""
+    """Release `ONES` at the budget in all, once for each number of copies."""
     releases = {}
     with reproducible(mixed(seed, 0, False)):
         for m in COPIES:

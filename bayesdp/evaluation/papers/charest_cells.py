@@ -52,7 +52,7 @@ SPREAD_CELLS = tuple(itertools.product(BUDGETS, COPIES))
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What all cells yield.
+    """Results of all simulated cells of Charest (2010).
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def _yield(shared: tuple[int, int], cell: Cell) -> Any:
 def synthetic_counts(
     design: Design, p: float, replicates: int, seed: int
 ) -> tuple[list[int], list[list[int]]]:
-    """Of each replicate of a cell of the tables: the confidential count, and the copies'."""
+    """Simulate a cell of the tables: each replicate's confidential count, and the copies'."""
     fewer = replicates // 10 if design.epsilon == _SLOW else replicates
     made = simulate(design, p, fewer, seed)
     return np.asarray(made.ones).tolist(), made.copies.tolist()
@@ -134,7 +134,7 @@ def _outputs(p: float, ones: list[int], copies: list[list[int]]) -> Outputs:
 
 
 def coverage_rows(design: Design, p: float | None, replicates: int, seed: int) -> list[Row]:
-    """Two rows of Figure 1's numbers: the combining rule's and the posterior's."""
+    """Make two rows of Figure 1's numbers: the combining rule's and the posterior's."""
     law = design.law()
     outputs = simulate(design, p, replicates, seed)
     all_pairs = every_pair(design, p) if design.copies == 2 and p is not None else None
@@ -153,7 +153,7 @@ def coverage_rows(design: Design, p: float | None, replicates: int, seed: int) -
 
 
 def spread_row(budget: str, copies: int, replicates: int, seed: int) -> Row:
-    """A row of Figure 2's numbers: posterior sd, and how far the mean is from the real data's.
+    """Make a row of Figure 2's numbers: posterior sd, and the mean's distance from the real data's.
 
     For `ONES` of 100.
     """
@@ -172,5 +172,5 @@ def spread_row(budget: str, copies: int, replicates: int, seed: int) -> Row:
 
 
 def mixed(seed: int, copies: int, each: bool) -> int:
-    """One seed for each part of Figure 2."""
+    """Mix one seed for each part of Figure 2."""
     return int(np.random.default_rng([seed, copies, each]).integers(1 << 63))

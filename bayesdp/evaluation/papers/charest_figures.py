@@ -49,13 +49,13 @@ class Box:
 
 
 def coverage_figure(table: Table) -> Figure:
-    """Figure 1 from `charest.coverage_table`."""
+    """Draw Figure 1 from `charest.coverage_table`."""
     svg, png = _draw_coverage(table)
     return Figure("figure1", "Figure 1: coverage of 95% intervals", CAPTION_1, svg, png, table)
 
 
 def posterior_figure(table: Table, releases: Mapping[int, Release]) -> Figure:
-    """Figure 2 from `charest.spread_table` and one release for each number of copies."""
+    """Draw Figure 2 from `charest.spread_table` and one release for each number of copies."""
     model = BinomialModel(PRIOR)
     real = real_posterior()
     mixtures = {
@@ -82,7 +82,7 @@ def posterior_figure(table: Table, releases: Mapping[int, Release]) -> Figure:
 
 
 def _draw_coverage(table: Table) -> tuple[str, bytes]:
-    """A row a true p, a column a number of copies; coverage against epsilon in each panel."""
+    """Draw a row a true p, a column a number of copies; coverage against epsilon in each panel."""
     truths: dict[Value, str] = {0.25: "p = 0.25", 0.5: "p = 0.5", "prior": "average over uniform p"}
     copies = [int(m) for m in sorted(set(table.numbers("M")))]
     with mpl.rc_context({**STYLE, "svg.hashsalt": "figure1"}):
@@ -108,7 +108,7 @@ def _draw_coverage(table: Table) -> tuple[str, bytes]:
 
 
 def _dress_coverage(grid: Any) -> None:
-    """Axes, and the lines' names where there is room for them."""
+    """Dress the panels with axes, and with the lines' names where there is room for them."""
     for panel in grid.flat:
         panel.set_xlim(0, 5.2)
         panel.set_ylim(0.5, 1.02)
@@ -143,7 +143,7 @@ def _draw_boxes(axes: Axes, boxes: Sequence[Box]) -> None:
 
 
 def _draw_spreads(axes: Axes, table: Table, real_sd: float) -> None:
-    """Mean and 5 to 95% range of the posterior sd; epsilon shared, and epsilon for each copy."""
+    """Draw mean and 5 to 95% range of the posterior sd; epsilon shared, and epsilon each."""
     copies = [int(m) for m in table.numbers("M", budget="in all")]
     axes.axhline(real_sd, color=_INK, linewidth=0.8, linestyle=_DASHED)
     for share, colour, mark, shift in (

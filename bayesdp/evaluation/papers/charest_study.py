@@ -49,26 +49,26 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """`copies` copies at `epsilon` in all, under the smallest symmetric prior that does it."""
+    """Design of an experiment: `copies` at `epsilon` in all, by the smallest symmetric prior."""
 
     epsilon: float
     copies: int
 
     @property
     def mechanism(self) -> BetaBinomialMechanism:
-        """The calibrated mechanism."""
+        """Calibrate the mechanism."""
         return BetaBinomialMechanism.calibrate(
             n=RECORDS, size=RECORDS, epsilon=self.epsilon, copies=self.copies
         )
 
     def law(self) -> Floats:
-        """log Pr[z | x] of one copy; shape (z, x), both from 0 to 100."""
+        """Log Pr[z | x] of one copy; shape (z, x), both from 0 to 100."""
         return self.mechanism.logp(_COUNTS[:, None], Count(_COUNTS, RECORDS))
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Exact moments at one p; see the module's docstring.
+    """Exact moments of the estimates at one p; see the module's docstring.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Moments:
 
 
 def moments(design: Design, p: float) -> Moments:
-    """Exact bias and variance of the mean estimate, and the expected b and v."""
+    """Compute the exact bias and variance of the mean estimate, and the expected b and v."""
     a = design.mechanism.prior[0]
     total = 2 * a + RECORDS
     mean = (a + RECORDS * p) / total
@@ -158,7 +158,7 @@ def simulate(design: Design, p: float | None, replicates: int, seed: int) -> Out
 
 
 def every_pair(design: Design, p: float) -> Outputs:
-    """All outputs of a design with two copies, with their exact probabilities at p."""
+    """List all outputs of a design with two copies, with their exact probabilities at p."""
     law = np.exp(design.law())
     weighted = law * stats.binom.pmf(_COUNTS, RECORDS, p)
     probability = np.einsum("ix,jx->ij", weighted, law).ravel()
@@ -176,7 +176,7 @@ class Estimates:
 
 
 def reiter_positive(copies: Counts, *, inflation: float | None = None) -> Estimates:
-    """q, T*_M and nu_M of each column of `copies`, shape (copies, k).
+    """Reiter's estimate q, T*_M and nu_M of each column of `copies`, shape (copies, k).
 
     The vectorised form of ``combine(..., rule="reiter_positive")`` at n_syn = n.
 
@@ -197,7 +197,7 @@ def reiter_positive(copies: Counts, *, inflation: float | None = None) -> Estima
 
 
 def covered_by_rule(outputs: Outputs) -> NDArray[np.bool_]:
-    """Whether estimate -+ t sqrt(T*_M) holds p; shape (k,).
+    """Test whether estimate -+ t sqrt(T*_M) holds p; shape (k,).
 
     The t distribution function at the standardised error is compared with 0.975, since
     quantiles overflow at the tiny degrees of freedom that occur when T_M is close to 0.
@@ -211,7 +211,7 @@ def covered_by_rule(outputs: Outputs) -> NDArray[np.bool_]:
 
 
 def posterior_weights(law: Floats, copies: Counts) -> Floats:
-    """Pr[x | copies] under the prior; shape (k, 101). `law` is `Design.law()`."""
+    """Posterior weights Pr[x | copies]; shape (k, 101). `law` is `Design.law()`."""
     log_weights = np.repeat(_log_marginal()[None, :], copies.shape[1], axis=0)
     for outputs in copies:
         log_weights += law[outputs]
@@ -221,7 +221,7 @@ def posterior_weights(law: Floats, copies: Counts) -> Floats:
 
 
 def covered_by_posterior(law: Floats, outputs: Outputs) -> NDArray[np.bool_]:
-    """Whether the posterior's equal-tailed 95% interval holds p; shape (k,).
+    """Test whether the posterior's equal-tailed 95% interval holds p; shape (k,).
 
     It does where the posterior distribution function at p lies in [0.025, 0.975].
     """
@@ -243,13 +243,13 @@ def posterior_moments(law: Floats, copies: Counts) -> tuple[Floats, Floats]:
 
 
 def real_posterior() -> BetaMixture:
-    """The posterior of p from the confidential count of Figure 2 itself."""
+    """Posterior of p from the confidential count of Figure 2 itself."""
     a, b = _parameters()
     return BetaMixture(np.ones(1), a[[ONES]], b[[ONES]])
 
 
 def _parameters() -> tuple[Floats, Floats]:
-    """Of the beta posterior of p given each x."""
+    """Parameters of the beta posterior of p given each x."""
     ones = _COUNTS.astype(np.float64)
     return PRIOR[0] + ones, PRIOR[1] + RECORDS - ones
 

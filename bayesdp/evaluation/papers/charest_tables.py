@@ -67,7 +67,7 @@ NOTE_2B = (
 
 
 def bias_table(simulated: Simulated) -> Table:
-    """Table 1: 100 times the bias of the mean estimate."""
+    """Tabulate Table 1: 100 times the bias of the mean estimate."""
     rows: list[tuple[Value, ...]] = []
     for (epsilon, p), printed in PRINTED_BIAS.items():
         for copies, value in printed.items():
@@ -98,7 +98,7 @@ def bias_table(simulated: Simulated) -> Table:
 
 
 def variance_table(simulated: Simulated) -> Table:
-    """Table 2: the variance of the mean estimate, and the relative bias of T*_M."""
+    """Tabulate Table 2: the variance of the mean estimate, and the relative bias of T*_M."""
     rows: list[tuple[Value, ...]] = []
     for design, p, variance, relative_bias in _printed_variances():
         exact = moments(design, p).variance
@@ -125,7 +125,7 @@ def variance_table(simulated: Simulated) -> Table:
 
 
 def estimator_table(simulated: Simulated) -> Table:
-    """Which estimator the relative biases printed in Table 2 belong to."""
+    """Tabulate which estimator the relative biases printed in Table 2 belong to."""
     rows: list[tuple[Value, ...]] = []
     distances: dict[tuple[int, bool], list[float]] = defaultdict(list)
     for design, p, variance, relative_bias in _printed_variances():

@@ -1,4 +1,4 @@
-"""Where the papers that this package is built on are wrong, loose or mislabelled: the one list.
+"""Errata of the papers that this package is built on: wrong, loose or mislabelled statements.
 
 The notebook, the pages of `bayesdp reproduce` and `bayesdp errata` show these rows, and a test runs
 each row's evidence: it must refute what is printed and agree with what is said to be true.
@@ -34,7 +34,7 @@ SOURCES = {
 
 
 def find_errata(name: str = "") -> tuple[Erratum, ...]:
-    """The errata of a paper, or the one of a name; all of them by default.
+    """Return the errata of a paper, or the one of a name; all of them by default.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def find_errata(name: str = "") -> tuple[Erratum, ...]:
 
 @cache
 def evidence(erratum: Erratum) -> tuple[Shown, ...]:
-    """An erratum's cases, computed.
+    """Compute an erratum's cases.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def evidence(erratum: Erratum) -> tuple[Shown, ...]:
 
 
 def errata_table(*papers: str) -> Table:
-    """The errata of some papers, or of all, with what shows each; nothing is computed.
+    """Tabulate the errata of some papers, or of all, with the evidence of each; computes nothing.
 
     Parameters
     ----------

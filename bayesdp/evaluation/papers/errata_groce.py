@@ -41,7 +41,7 @@ _ONE = 0.9  # Pr[v = 1]
 
 
 def told_apart(epsilon: float, s_0: float) -> tuple[float, float]:
-    """The probability of a 1, and by how much the chance of v = 1 then differs between the worlds.
+    """Probability of a 1, and by how much the chance of v = 1 then differs between the worlds.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _theorem_6_2() -> tuple[Shown, ...]:
 
 
 def _known_records() -> tuple[Shown, ...]:
-    """MAP estimate of (0.9, 0.1) or (0.1, 0.9) from 21 records; 10 known ones say the latter."""
+    """Check the MAP estimate of (0.9, 0.1) or (0.1, 0.9) from 21 records, 10 of them known."""
     n, known = 21, 10
     others = n - 1 - known
     said = [float(stats.binom.sf(n // 2 - mine, others, 0.9)) for mine in (0, 1)]
@@ -137,7 +137,7 @@ def _classes() -> tuple[Shown, ...]:
     apart = 2 * n * rare  # in probability, all other records under the two laws
 
     def excess(epsilon: float) -> float:
-        """How much further apart sums with a record of 10 and of -9 are than a simulator allows."""
+        """Distance of sums with a record of 10 and of -9, beyond what a simulator allows."""
         allowed = (1 + math.exp(epsilon)) * delta + math.exp(epsilon) * apart
         return shift_delta(2 * epsilon, 19.0, n - 1) - apart - allowed
 
@@ -204,7 +204,7 @@ def _products() -> tuple[Shown, ...]:
 def _by_corollary(
     row: str, delta: float, n: int, part: UniformPart, a: tuple[float, ...], r: float
 ) -> Shown:
-    """A printed delta, rounded to three digits, beside Corollary 6.2's, written out again."""
+    """Compare a printed delta, rounded to three digits, with Corollary 6.2's, written out again."""
     bound: SumBound = published(n, part, a[0], r)
     count = math.ceil(r * part.volume * n) - 1
     tails = sum(

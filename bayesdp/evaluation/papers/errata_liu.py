@@ -32,13 +32,13 @@ def _made(method: str) -> ModipsGrid:
 
 
 def _chances(made: ModipsGrid) -> list[Floats]:
-    """Of the cells, given a record of 0 and one of 1."""
+    """Probabilities of the cells, given a record of 0 and one of 1."""
     weights = [made.model.log_weights(np.array([float(x)])) for x in (0, 1)]
     return [np.exp(each - special.logsumexp(each)) for each in weights]
 
 
 def _bins() -> tuple[Shown, ...]:
-    """A histogram of 6 draws in 3 cells: the exact loss over all outputs on the whole numbers.
+    """Check a histogram of 6 draws in 3 cells: the exact loss over all outputs on whole numbers.
 
     Further out, the noise changes all probabilities by one factor.
     """
@@ -77,7 +77,7 @@ def _empty_bin() -> tuple[Shown, ...]:
 
 
 def _largest_log_density() -> tuple[Shown, ...]:
-    """Of the posteriors of 10 records, Beta(1 + x, 11 - x)."""
+    """Check the largest |log f| of the posteriors of 10 records, Beta(1 + x, 11 - x)."""
     x = np.arange(11)
     at_the_end = special.xlogy(x, 0.0) - special.betaln(1 + x, 11 - x)
     case = "sup |log f| of the beta posteriors of 10 records"
@@ -85,7 +85,7 @@ def _largest_log_density() -> tuple[Shown, ...]:
 
 
 def _counts_of_draws() -> tuple[Shown, ...]:
-    """N = 24 draws with density at most G = 0.1 in a cell of width 0.3: the counts that can be."""
+    """Check N = 24 draws with density at most G = 0.1 in a cell of width 0.3: possible counts."""
     n, height, width = 24, 0.1, 0.3
     possible = [k for k in range(n + 1) if stats.binom.pmf(k, n, height * width) > 0]
     case = "how far a count of 24 draws may move, G = 0.1, h = 0.3"
@@ -111,7 +111,7 @@ def _truncated() -> tuple[Shown, ...]:
 
 
 def _between() -> tuple[Shown, ...]:
-    """Two copies, each -1 or 1: the mean of b over all four, beside the variance of one."""
+    """Check two copies, each -1 or 1: the mean of b over all four, beside the variance of one."""
     q = np.array(list(itertools.product((-1.0, 1.0), repeat=2)))
     by_m, by_less = (float(q.var(axis=1, ddof=less).mean()) for less in (0, 1))
     case = "the variance between copies, m = 2, that b is to estimate without bias"
@@ -119,7 +119,7 @@ def _between() -> tuple[Shown, ...]:
 
 
 def _labels() -> tuple[Shown, ...]:
-    """The printed coverage of the original records' interval, from 5000 replicates."""
+    """Check the printed coverage of the original records' interval, from 5000 replicates."""
 
     def coverage(n: int, p: float) -> float:
         x = np.arange(n + 1)
@@ -138,7 +138,7 @@ def _labels() -> tuple[Shown, ...]:
 
 
 def _graphs() -> tuple[Shown, ...]:
-    """Networks of 4 nodes, edges alone: the law of the ties from a coefficient, exactly."""
+    """Check networks of 4 nodes, edges alone: the law of the ties from a coefficient, exactly."""
     ties, claim, bins, reach = np.arange(7), 0.1, 20, 3.0
     nodes, weights = np.polynomial.legendre.leggauss(20)
     middles = reach / bins * (2 * np.arange(bins) + 1 - bins)

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 def _weights() -> tuple[Shown, ...]:
-    """2,000 records clipped at 2, and one of 1e-13 more: the log ratio of two posteriors.
+    """Check 2,000 records clipped at 2, and one of 1e-13 more: the posteriors' log ratio.
 
     Weights are the paper's first step: 1 less the record's largest absolute log-likelihood under
     the posterior, rescaled to [0, 1]; over a grid where the log posterior is near its largest.
@@ -105,7 +105,7 @@ def _unit() -> tuple[Shown, ...]:
 
 
 def _estimator() -> tuple[Shown, ...]:
-    """By enumeration of both copies; the printed number's own error is of 1,000 runs."""
+    """Check by enumeration of both copies; the printed number's own error is of 1,000 runs."""
     shown = []
     for p in (0.25, 0.5):
         design = Design(2.0, 2)
@@ -122,7 +122,7 @@ def _estimator() -> tuple[Shown, ...]:
 
 
 def _coverage() -> tuple[Shown, ...]:
-    """Exactly, over both copies, p = 0.25."""
+    """Check the coverage exactly, over both copies, p = 0.25."""
     outputs = every_pair(Design(3.0, 2), 0.25)
     found, *_ = outputs.average(covered_by_rule(outputs).astype(float))
     case = "coverage of the combining rule's 95% intervals, epsilon = 3, M = 2, p = 0.25"
@@ -130,7 +130,7 @@ def _coverage() -> tuple[Shown, ...]:
 
 
 def _copies() -> tuple[Shown, ...]:
-    """Mean posterior sd given 25 ones among 100: over every output, or draws of a fixed seed."""
+    """Check the mean posterior sd given 25 ones of 100: over every output, or seeded draws."""
     spread = {}
     for copies in (1, 10):
         design = Design(2.0, copies)
@@ -145,7 +145,7 @@ def _copies() -> tuple[Shown, ...]:
 
 
 def _moments() -> tuple[Shown, ...]:
-    """p = 1: z_1, z_2 and their products, between a corner and the best of a grid of points."""
+    """Check p = 1: z_1, z_2 and their products, between a corner and the best of a grid."""
 
     def row(z: Floats) -> Floats:
         products = [z[..., i] * z[..., j] for i in range(2) for j in range(i + 1)]

@@ -54,7 +54,7 @@ def _binary_law(method: str, n: int, m: int, prior: float) -> Floats:
 
 
 def _needed(law: Callable[[float], float], epsilon: float, low: float, high: float) -> float:
-    """The prior at which the largest log ratio is epsilon."""
+    """Find the prior at which the largest log ratio is epsilon."""
     return float(optimize.brentq(lambda prior: law(prior) - epsilon, low, high, xtol=1e-12))
 
 
@@ -84,7 +84,7 @@ def _one_threshold() -> tuple[Shown, ...]:
 
 
 def _categories(less: int) -> tuple[Shown, ...]:
-    """Three categories, two records, two synthetic ones: all data sets and outputs."""
+    """Check three categories, two records, two synthetic ones: all data sets and outputs."""
     m, epsilon = 2, 1.0
     data = [c for c in itertools.product(range(3), repeat=3) if sum(c) == 2]
     outputs = np.array([z for z in itertools.product(range(m + 1), repeat=3) if sum(z) == m])
@@ -129,7 +129,7 @@ def _average_rate() -> tuple[Shown, ...]:
 
 
 def conditioned(method: str, n: int, m: int, ratio: float) -> float:
-    """Epsilon of a release conditioned to [-R, R], the flat prior, by its worst neighbours."""
+    """Compute epsilon of a release conditioned to [-R, R], flat prior, by its worst neighbours."""
     sd = {
         "parameter_draw": 1 / math.sqrt(n),
         "synthetic_map": 1.0,
@@ -174,7 +174,7 @@ def _bounded(
 
 
 def _half(n: int, m: int) -> float:
-    """R/sigma with 2R/n for R/n in the printed proofs: what it allows is private."""
+    """Check R/sigma with 2R/n for R/n in the printed proofs: what it allows is private."""
     return math.sqrt(n / m) / 2
 
 
@@ -206,7 +206,7 @@ def _delta(method: str, n: int, m: int, ratio: float, epsilon: float) -> float:
 
 
 def _by_distance(method: str, n: int, m: int, ratio: float, epsilon: float, delta: float) -> Shown:
-    """The true delta is the exact profile of means that are 2R/n apart."""
+    """Check the true delta by the exact profile of means that are 2R/n apart."""
     variance = 1 / n if method == "parameter_draw" else 1 / m
     exact = gaussian_divergence(2 * ratio / n / math.sqrt(variance), epsilon)
     what = f"n = {n}, epsilon = {epsilon:g}" + (f", m = {m}" if m else "")

@@ -14,7 +14,7 @@ _ROUNDING = 1e-6  # relative; printed numbers that are rounded further say so
 
 
 class Flaw(StrEnum):
-    """What is wrong with a statement."""
+    """Kind of a statement's flaw: false, unproved, loose or misprinted."""
 
     FALSE = "false"
     """A counterexample was computed."""
@@ -27,14 +27,14 @@ class Flaw(StrEnum):
 
 
 class Relation(StrEnum):
-    """What a statement says of the number that is computed."""
+    """Relation that a statement claims between a bound and the number computed."""
 
     AT_MOST = "at most"
     AT_LEAST = "at least"
     EQUAL = "equal to"
 
     def holds(self, found: float, said: float, tolerance: float) -> bool:
-        """Whether a statement that says `said` is true of `found`."""
+        """Return True if a statement that says `said` is true of `found`."""
         if self is Relation.AT_MOST:
             return found <= said + tolerance
         if self is Relation.AT_LEAST:
@@ -74,12 +74,12 @@ class Shown:
 
     @property
     def refuted(self) -> bool:
-        """Whether the printed statement isn't true of what is found."""
+        """True if the printed statement isn't true of what is found."""
         return not self._holds(self.found, self.printed)
 
     @property
     def mended(self) -> bool:
-        """Whether the corrected statement is true of what is found."""
+        """True if the corrected statement is true of what is found."""
         return self._holds(self.found if self.found_true is None else self.found_true, self.true)
 
     def _holds(self, found: float, said: float) -> bool:
@@ -98,7 +98,7 @@ class Shown:
 
 
 def shown(value: float) -> str:
-    """A number as it is shown; the largest float stands for any finite one."""
+    """Format a number as it is shown; the largest float stands for any finite one."""
     return "finite" if value == FINITE else f"{value:.4g}"
 
 
@@ -128,11 +128,11 @@ class Erratum:
 
     @property
     def key(self) -> str:
-        """Its name on the command line: "zheng-theorem-7.12"."""
+        """Name of the erratum on the command line: "zheng-theorem-7.12"."""
         words = "".join(c if c.isalnum() or c in ".()" else " " for c in self.place.lower())
         return "-".join([self.paper, *words.replace("(", "").replace(")", "").split()])
 
     @property
     def command(self) -> str:
-        """What computes the evidence and prints it."""
+        """Command that computes the evidence and prints it."""
         return f"bayesdp errata {self.key}"

@@ -52,7 +52,7 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
 
 
 def errata() -> Table:
-    """The list's rows on Groce (2014)."""
+    """Tabulate the errata of Groce (2014)."""
     return errata_table("groce")
 
 

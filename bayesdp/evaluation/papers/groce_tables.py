@@ -66,7 +66,7 @@ _NOTE = (
 
 
 def uniform_table() -> Table:
-    """Table 6.1."""
+    """Compute Table 6.1 of Groce (2014)."""
     law = Uniform(0, 1)
     values: list[tuple[Value, ...]] = []
     for n, a, epsilon, delta in UNIFORM:
@@ -88,7 +88,7 @@ def uniform_table() -> Table:
 
 
 def top_coded_table() -> Table:
-    """Table 6.2."""
+    """Compute Table 6.2 of Groce (2014)."""
     law = TopCodedNormal(0, 1, -2.5, 2.5)
     values: list[tuple[Value, ...]] = []
     for n, t, a, r, epsilon, delta in TOP_CODED:
@@ -114,7 +114,7 @@ def top_coded_table() -> Table:
 
 
 def means_table() -> Table:
-    """Table 6.3."""
+    """Compute Table 6.3 of Groce (2014)."""
     law = Uniform((-1, -1), (1, 1))
     return _pairs(
         "table_6_3",
@@ -127,7 +127,7 @@ def means_table() -> Table:
 
 
 def products_table() -> Table:
-    """Table 6.4."""
+    """Compute Table 6.4 of Groce (2014)."""
     return _pairs(
         "table_6_4",
         "Table 6.4: the means of g^2 and gh, g and h uniform on [-1, 1]",
@@ -170,7 +170,7 @@ def _few(n: int, part: UniformPart, r: float) -> float:
 
 
 def _wrong_side(n: int, part: UniformPart, bound: SumBound, r: float) -> float:
-    """delta with w/2 subtracted where it should be added."""
+    """Compute delta with w/2 subtracted where it should be added."""
     count = bound.hidden - 1
     tails = [
         2 * centred_distribution(count / 2 - a + w / 2, count)
@@ -180,5 +180,5 @@ def _wrong_side(n: int, part: UniformPart, bound: SumBound, r: float) -> float:
 
 
 def _ours(n: int, law: RecordLaw, delta: float) -> tuple[float, float]:
-    """The theorem's epsilon at its best, and the profile's."""
+    """Return the theorem's epsilon at its best, and the profile's."""
     return best_bound(n, law, delta=delta).epsilon, SumProfile(n, law).epsilon(delta)

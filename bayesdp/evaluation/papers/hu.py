@@ -178,13 +178,13 @@ def _choice_table() -> Table:
 
 
 def _mean(study: Study, plan: Plan, panel: tuple[float, float], synthesizer: str) -> str:
-    """With its standard error."""
+    """Mean over replicates with its standard error, as text."""
     found = values(study, plan, panel, synthesizer)
     return f"{np.mean(found):.4g} ± {standard_error(found):.1g}"
 
 
 def _caption(plan: Plan, study: Study) -> str:
-    """What the figure shows, from its numbers."""
+    """Write a figure's caption from its numbers."""
     line = {"lipschitz": "Dashed: ε/2. ", "max_ecdf": ""}.get(
         plan.quantity, f"Dashed: {plan.words} of Beta(0.5, 3), {TRUTHS.get(plan.quantity, 0):.4f}. "
     )

@@ -30,7 +30,7 @@ _BY_FACTOR: tuple[Panel, ...] = ((DOWNSCALED[0], 1.0), DOWNSCALED)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a figure of the supplement shows.
+    """Plan of a figure of the supplement: its quantity, panels and synthesizers.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ PLANS = _plans()
 
 
 def values(study: Study, plan: Plan, panel: Panel, synthesizer: str) -> list[float]:
-    """What one violin shows: a number for each replicate, in order."""
+    """List the numbers of one violin: one for each replicate, in order."""
     wanted = (synthesizer, *panel)
     return [
         float(getattr(outcome, plan.quantity))
@@ -107,7 +107,7 @@ def values(study: Study, plan: Plan, panel: Panel, synthesizer: str) -> list[flo
 
 
 def figure(study: Study, plan: Plan, caption: str) -> Figure:
-    """One of the figures, with a number for each replicate as its table."""
+    """Draw one of the figures, with a number for each replicate as its table."""
     name = f"figure{plan.number}"
     rows: list[tuple[Value, ...]] = []
     for panel in plan.panels:
@@ -126,14 +126,14 @@ def figure(study: Study, plan: Plan, caption: str) -> Figure:
 
 
 def title(plan: Plan) -> str:
-    """What the figure shows, in words."""
+    """Write a figure's title, in words."""
     if plan.panels == _BY_FACTOR:
         return f"{plan.words}, ε = {DOWNSCALED[0]:g}, without and with downscaling"
     return f"{plan.words}, ε = " + ", ".join(f"{epsilon:g}" for epsilon, _ in plan.panels)
 
 
 def colour(synthesizer: str) -> str:
-    """Blue where a guarantee is proved, orange where it is false, grey where there is none."""
+    """Choose blue where a guarantee is proved, orange where it is false, grey where none is."""
     if synthesizer == "Unweighted":
         return _SOFT
     return COLOURS["posterior" if synthesizer in PROVED else "naive"][0]
@@ -173,7 +173,7 @@ def _panel(axes: Axes, study: Study, plan: Plan, panel: Panel) -> None:
 
 
 def _violin(axes: Axes, place: int, drawn: np.ndarray, shade: str) -> None:
-    """A violin, its quartiles and median; a line where all values are as good as equal."""
+    """Draw a violin, its quartiles and median; a line where all values are as good as equal."""
     low, middle, high = np.quantile(drawn, [0.25, 0.5, 0.75])
     if np.ptp(drawn) > 1e-6 * abs(middle):
         body = axes.violinplot([drawn], [place], widths=_WIDTH, showextrema=False)

@@ -1,4 +1,4 @@
-"""One fit by Stan for each figure of Hu, Williams and Savitsky (2025), beside the grid's.
+"""Fits by Stan, one for each figure of Hu, Williams and Savitsky (2025), beside the grid's.
 
 The supplement samples its posteriors by Stan; ours are drawn exactly on a grid. Here the first
 replicate's records and weights go to both. A figure's quantity is computed of each draw's beta
@@ -54,7 +54,7 @@ class Compared:
 
     @property
     def apart(self) -> float:
-        """The difference in standard errors."""
+        """Difference of grid and Stan in standard errors."""
         return (self.stan[0] - self.grid[0]) / float(np.hypot(self.stan[1], self.grid[1]))
 
 
@@ -93,7 +93,7 @@ def stan_table(seed: int, records: int, tell: Progress = lambda what, done: None
 
 
 def stan_finding(table: Table) -> str:
-    """What the table shows, in a sentence."""
+    """Say what the comparison with Stan shows, in a sentence."""
     if len(table.values) < len(PLANS):
         return f"Stan: {table.note}"
     furthest = max(map(abs, table.numbers(APART)))
@@ -110,7 +110,7 @@ def _reason(error: BayesDPError) -> str:
 
 
 def compared(seed: int, records: int, plan: Plan) -> Compared:
-    """One figure's posterior by the grid and by Stan."""
+    """Fit one figure's posterior by the grid and by Stan."""
     name, epsilon, factor = FITS[plan.number]
     with at_replicate(seed, 0, records) as y:
         fitted = _fit(HuComparators(y), name, epsilon, factor)
@@ -120,7 +120,7 @@ def compared(seed: int, records: int, plan: Plan) -> Compared:
 
 
 def compare(plan: Plan, y: Floats, fitted: FittedComparator, drawn: Floats) -> Compared:
-    """The two means with their standard errors; `drawn` has shape (chains, draws, 2)."""
+    """Compare the two means with standard errors; `drawn` has shape (chains, draws, 2)."""
     az = import_arviz()
     grid = quantity(plan.quantity, y, fitted, fitted.draws)
     flat = quantity(plan.quantity, y, fitted, drawn.reshape(-1, 2))
@@ -143,7 +143,7 @@ def _fit(fits: HuComparators, name: str, epsilon: float, factor: float) -> Fitte
 
 
 def by_stan(y: Floats, fitted: FittedComparator, seed: int) -> Floats:
-    """(phi, lambda) from the posterior of a comparator, shape (chains, draws, 2)."""
+    """Draw (phi, lambda) by Stan from a comparator's posterior, shape (chains, draws, 2)."""
     prior = BetaPrior()
     low, high = fitted.interval or (-_UNCLIPPED, _UNCLIPPED)
     plain = fitted.name == "Censor_uw"  # all weights 1, which the program has a faster way for
@@ -163,7 +163,7 @@ def by_stan(y: Floats, fitted: FittedComparator, seed: int) -> Floats:
 
 
 def quantity(name: str, y: Floats, fitted: FittedComparator, draws: Floats) -> Floats:
-    """What a figure shows, of the beta distribution of each draw, shape (draws,)."""
+    """Compute a figure's quantity, of the beta distribution of each draw, shape (draws,)."""
     phi, lam = draws[:, 0], draws[:, 1]
     if name == "mean":
         return phi

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one synthesizer yielded in one replicate.
+    """Outcome of one synthesizer in one replicate.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Outcome:
 
 @contextmanager
 def at_replicate(seed: int, index: int, records: int) -> Iterator[Floats]:
-    """A replicate's confidential records, and its random numbers while inside."""
+    """Yield a replicate's confidential records, with its random numbers while inside."""
     own = int(np.random.default_rng([seed, index]).integers(1 << 63))
     with reproducible(own):
         yield np.clip(generator().beta(*SHAPES, records), 2.0**-1022, 1 - 2.0**-53)
@@ -97,7 +97,7 @@ def _fitted(y: Floats, fitted: FittedComparator, epsilon: float, factor: float) 
 
 
 def utilities(synthetic: Floats, confidential: Floats) -> tuple[float, float, float, float, float]:
-    """15th percentile, median, 90th percentile, mean, and distance from the confidential ECDF."""
+    """Compute 15th percentile, median, 90th, mean, and distance from the confidential ECDF."""
     low, middle, high = np.quantile(synthetic, [0.15, 0.5, 0.9])
     both = np.concatenate([synthetic, confidential])
     first, second = (
@@ -116,7 +116,7 @@ def run_study(
     workers: int | None = None,
     tell: Progress = lambda what, done: None,
 ) -> list[list[Outcome]]:
-    """Outcomes of the replicates from 0 on; those in the journal already aren't repeated.
+    """Run the replicates from 0 on; those in the journal already aren't repeated.
 
     Parameters
     ----------

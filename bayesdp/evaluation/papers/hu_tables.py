@@ -34,7 +34,7 @@ def _summary(counts: Sequence[float]) -> tuple[float, ...]:
 def _compared(
     ours: tuple[float, ...], replicates: int, printed: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """How far the means are apart, in standard errors of their difference; and the sds' ratio."""
+    """Distance of the means, in standard errors of their difference; and the sds' ratio."""
     error = math.hypot(ours[-1] / math.sqrt(replicates), _error(printed))
     return (ours[3] - printed[3]) / error, ours[-1] / printed[-1]
 
@@ -44,7 +44,7 @@ def _error(printed: tuple[float, ...]) -> float:
 
 
 def count_table(study: Study) -> Table:
-    """Table 1, each printed row above ours, with Censor_uw's counts too."""
+    """Compute Table 1, each printed row above ours, with Censor_uw's counts too."""
     rows: list[tuple[Value, ...]] = []
     for synthesizer, factor in (*PRINTED, ("Censor_uw", 1.0)):
         what = "removed" if synthesizer == "Weighted-e" else "censored"
@@ -90,7 +90,7 @@ RATIO = "ratio of sd"
 
 
 def _agreement(rows: Sequence[tuple[Value, ...]]) -> str:
-    """In how many printed rows the mean agrees, and how much less ours vary."""
+    """Say in how many printed rows the mean agrees, and how much less ours vary."""
     apart, ratios = (
         [abs(row[place]) for row in rows if isinstance(row[place], float)]  # type: ignore[arg-type]
         for place in (-2, -1)
@@ -128,7 +128,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def standard_error(values: Sequence[float | None]) -> float | None:
-    """Of a mean over replicates; None of a synthesizer without the quantity."""
+    """Standard error of a mean over replicates; None of a synthesizer without the quantity."""
     known = [value for value in values if value is not None]
     return float(np.std(known, ddof=1) / math.sqrt(len(known))) if known else None
 

@@ -29,7 +29,7 @@ def checked_journal(
     workers: int | None,
     force: bool,
 ) -> Path:
-    """Where the journal of a reproduction lies, beside its folder, once its parameters are checked.
+    """Return the path of a reproduction's journal, beside its folder; check its parameters.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def run_kept(
     workers: int | None = None,
     tell: Progress = lambda what, done: None,
 ) -> list[Any]:
-    """What each task yields; those whose results are in the journal aren't run again.
+    """Run tasks and keep their results; those whose results are in the journal aren't run again.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _numbered(shared: tuple[Function, Any], task: tuple[int, Task]) -> Any:
 
 
 def opened(journal: Path, study: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows in a journal, made if there is none; a last line cut off is removed.
+    """Read the rows in a journal, made if there is none; a last line cut off is removed.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def opened(journal: Path, study: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def append(journal: Path, row: Mapping[str, Any]) -> None:
-    """Add a row, and sync it to the disk."""
+    """Append a row, and sync it to the disk."""
     with journal.open("ab") as file:
         file.write(json.dumps(row).encode() + b"\n")
         file.flush()

@@ -50,14 +50,14 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A design, and the part of the paper that it is for; cells are told apart by both."""
+    """Cell of the simulation: a design, and the part of the paper that it is for."""
 
     part: str
     design: Design
 
     @property
     def cost(self) -> int:
-        """Roughly how long it takes, to start the longest first."""
+        """Estimate roughly how long a cell takes, to start the longest first."""
         d = self.design
         if self.part != POSTERIOR:
             posterior = 0
@@ -69,7 +69,7 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """All, in the order that gives them their random numbers."""
+    """List all cells, in the order that gives them their random numbers."""
     found = []
     for m, kept, n, p in itertools.product(COPIES, BOUNDING, BINARY_SIZES, PROPORTIONS):
         found.append(Cell("figure6", Design(n, m, 1.0, kept, p=p)))
@@ -91,7 +91,7 @@ def cells() -> list[Cell]:
 
 
 def posterior_designs() -> list[Design]:
-    """Those of Table 1, normal records off the middle of the bounds, and some of Figure 8."""
+    """Designs of Table 1, of normal records off the middle of the bounds, and some of Figure 8."""
     found = []
     for epsilon, n, p in itertools.product(PRINTED_EPSILONS, SIZES, PROPORTIONS):
         found.append(Design(n, 10, epsilon, p=p))
@@ -116,7 +116,7 @@ def run_cells(
     leave_out: Collection[str] = (),
     tell: Progress = lambda what, done: None,
 ) -> dict[Cell, Numbers]:
-    """The numbers of all cells; those in the journal already aren't computed again.
+    """Compute the numbers of all cells; those in the journal already aren't computed again.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _replicates(cell: Cell, replicates: int) -> int:
 
 
 def numbers(seed: int, task: tuple[int, Cell, int]) -> Numbers:
-    """What one cell yields; its place among all gives it random numbers of its own."""
+    """Compute one cell's numbers; its place among all gives it random numbers of its own."""
     place, cell, replicates = task
     rng = np.random.default_rng([seed, place])
     if cell.part == POSTERIOR:
@@ -173,7 +173,7 @@ def numbers(seed: int, task: tuple[int, Cell, int]) -> Numbers:
 
 
 def _single(design: Design, made: Estimates) -> float:
-    """Coverage of one copy's interval that takes it for real data, sd known where it is."""
+    """Compute the coverage of one copy's interval that takes it for real data."""
     variance = made.within if design.bounds is None else np.full(made.mean.shape, 1 / design.n)
     half = half_widths(variance, np.full(variance.shape, np.inf), LEVEL)
     return float(np.mean(np.abs(made.mean - design.truth) <= half))
@@ -203,7 +203,7 @@ def _combined(design: Design, made: Estimates) -> Numbers:
 
 
 def intervals(rule: str, copies: int, made: Estimates) -> tuple[Floats, Floats]:
-    """Total variances, and half widths: NaN, which covers nothing, where those are negative."""
+    """Compute total variances, and half widths: NaN where those are negative."""
     row = weights(rule, copies, 1.0)
     variance = row.variance(made.within, made.between)
     unlimited = np.full(variance.shape, np.inf)
@@ -212,13 +212,13 @@ def intervals(rule: str, copies: int, made: Estimates) -> tuple[Floats, Floats]:
 
 
 def standard_error(coverage: float, replicates: int) -> float:
-    """Of a simulated coverage; of none or all, as if half a replicate were otherwise."""
+    """Standard error of a simulated coverage; of none or all, as if half a replicate differed."""
     inside = np.clip(coverage, 0.5 / replicates, 1 - 0.5 / replicates)
     return float(np.sqrt(inside * (1 - inside) / replicates))
 
 
 def differs(printed: float, ours: float, replicates: int) -> float:
-    """How many standard errors two simulated coverages are apart, the paper's of 5000."""
+    """Difference of two simulated coverages in standard errors, the paper's of 5000."""
     both = (printed * PRINTED_REPLICATES + ours * replicates) / (PRINTED_REPLICATES + replicates)
     error = np.hypot(standard_error(both, PRINTED_REPLICATES), standard_error(both, replicates))
     return float((ours - printed) / error)

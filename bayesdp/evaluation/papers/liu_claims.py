@@ -1,4 +1,4 @@
-"""What the text of Liu (2016), section 5, says of its figures and tables, each put to the test."""
+"""Claims of Liu (2016), section 5, on its figures and tables, each put to the test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bayesdp.evaluation.papers.reproduction import Table, Value
 
 
 def claim_table(cells: Cells, replicates: int) -> Table:
-    """Each claim, what was found, and whether it is true."""
+    """Tabulate each claim, what was found, and whether it is true."""
     study = Study(cells, replicates)
     values: list[tuple[Value, ...]] = []
     small, large = SIZES

@@ -1,4 +1,4 @@
-"""What section 5.1 of Liu (2016) says of the number of copies, put to the test."""
+"""Claims of Liu (2016), section 5.1, on the number of copies, put to the test."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _binary_larger(study: Study, sizes: Sizes) -> Answer:
 def _sd_by_copies(
     study: Study, where: Callable[[Design], bool]
 ) -> dict[tuple[object, ...], dict[int, float]]:
-    """The estimated standard deviation by m, for each line of a figure."""
+    """Estimated standard deviation by m, for each line of a figure."""
     lines: dict[tuple[object, ...], dict[int, float]] = {}
     for d, f in study.of("figure6", where):
         lines.setdefault((d.p, d.bounds, d.bounding), {})[d.copies] = f["liu_sd"]

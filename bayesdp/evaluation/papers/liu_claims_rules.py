@@ -1,4 +1,4 @@
-"""What sections 5.2 and 5.3 of Liu (2016) say of rules and shares of epsilon, put to the test."""
+"""Claims of Liu (2016), sections 5.2 and 5.3, on rules and shares of epsilon, put to the test."""
 
 from __future__ import annotations
 

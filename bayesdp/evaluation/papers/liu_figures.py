@@ -40,7 +40,7 @@ Group = tuple[str, Callable[[Design], bool]]  # a column of panels: its title, a
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of panels: a quantity of a cell, the original's if there is one, and its scale."""
+    """Row of panels: a quantity of a cell, the original's if there is one, and its scale."""
 
     quantity: str
     words: str
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A figure of `rows` against a field of the designs, which `words` name."""
+    """Figure of `rows` of panels against a field of the designs, which `words` name."""
 
     name: str
     title: str
@@ -63,12 +63,12 @@ class Sheet:
 def selected(
     cells: Cells, part: str, chosen: Callable[[Design], bool]
 ) -> list[tuple[Design, Numbers]]:
-    """The part's designs that are chosen, with their numbers."""
+    """Select the part's designs that are chosen, with their numbers."""
     return [(c.design, found) for c, found in cells.items() if c.part == part and chosen(c.design)]
 
 
 def figures(cells: Cells) -> tuple[Figure, ...]:
-    """All."""
+    """Draw all figures."""
     return (
         *(_figure6_binary(cells, p, letter) for p, letter in zip(PROPORTIONS, "ab", strict=True)),
         _figure6_normal(cells),
@@ -136,7 +136,7 @@ def _of(**fields: Any) -> Callable[[Design], bool]:
 
 
 def _against(cells: Cells, sheet: Sheet, groups: Sequence[Group], caption: str) -> Figure:
-    """A line for each bounding."""
+    """Draw a line for each bounding."""
     values: list[tuple[Value, ...]] = []
     shown = ("bias", "spread", "liu_sd", "liu_coverage", "liu_half", "original_sd",
              "original_coverage", "original_half")  # fmt: skip
@@ -198,14 +198,14 @@ def _panel(axes: Axes, found: Sequence[tuple[Design, Numbers]], row: Row, field:
 
 
 def _at_least(axes: Axes, half: float) -> None:
-    """So that the noise of the simulation doesn't fill a panel."""
+    """Widen an axis so that the noise of the simulation doesn't fill a panel."""
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -half), max(high, half))
     axes.ticklabel_format(axis="y", style="plain", useOffset=False)
 
 
 def _plain(axis: Any) -> None:
-    """Ticks of a logarithmic axis as numbers, few."""
+    """Label the ticks of a logarithmic axis as numbers, few."""
     axis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
     axis.set_minor_locator(mpl.ticker.NullLocator())

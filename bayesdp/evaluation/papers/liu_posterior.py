@@ -24,7 +24,7 @@ PRIOR = (0.0, 0.01, 1.0, 1.0)
 def compare(
     design: Design, replicates: int, rng: np.random.Generator, level: float
 ) -> dict[str, float]:
-    """Coverage and mean length of both intervals, from releases of the mechanism itself.
+    """Simulate coverage and mean length of both intervals, from the mechanism's own releases.
 
     With binary records for p; with normal records, of known or unknown sd, for their mean.
     """
@@ -61,7 +61,7 @@ def compare(
 
 
 def interval(design: Design, release: Release, level: float) -> tuple[float, float]:
-    """That of the exact posterior: equal-tailed."""
+    """Compute the exact posterior's equal-tailed interval."""
     if design.bounds is None:
         return BinomialModel().posterior(release).interval(level)
     model = GaussianModel(sd=1.0) if design.share is None else GaussianModel(prior=PRIOR)
@@ -72,7 +72,7 @@ def interval(design: Design, release: Release, level: float) -> tuple[float, flo
 
 
 def estimates(design: Design, z: np.ndarray) -> tuple[Floats, Floats]:
-    """Each copy's q and v, shape (copies, replicates)."""
+    """Compute each copy's q and v, shape (copies, replicates)."""
     if design.bounds is None:
         q = z / design.n
         return q, q * (1 - q) / design.n
@@ -80,7 +80,7 @@ def estimates(design: Design, z: np.ndarray) -> tuple[Floats, Floats]:
 
 
 def mechanism_of(design: Design) -> ModipsSBS:
-    """Of binary records or of normal ones, with the published scale."""
+    """Make the mechanism of binary records or of normal ones, with the published scale."""
     family: Family = Bernoulli()
     if design.bounds is not None:
         family = Gaussian(bounds=design.bounds, sd=1.0 if design.share is None else None)
@@ -94,5 +94,5 @@ def mechanism_of(design: Design) -> ModipsSBS:
 
 
 def release_of(mechanism: ModipsSBS, copies: np.ndarray) -> Release:
-    """What an analyst gets."""
+    """Make the release that an analyst gets."""
     return Release.of(mechanism, [tuple(z) if np.ndim(z) else z for z in copies.tolist()])

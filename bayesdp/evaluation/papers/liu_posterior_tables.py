@@ -23,7 +23,7 @@ _FORMATS = (".3f", ".3f", ".3f", ".4f", ".4f", ".3f", ".3f")
 
 
 def posterior_tables(cells: Cells) -> tuple[Table, Table, Table]:
-    """In the cells of Table 1(a) and (b), of other means, and in some of Figure 8."""
+    """Compute the tables: the cells of Table 1(a) and (b), other means, and some of Figure 8."""
     binary: list[tuple[Value, ...]] = []
     normal: list[tuple[Value, ...]] = []
     unknown: list[tuple[Value, ...]] = []
@@ -103,7 +103,7 @@ def _row(found: Numbers) -> tuple[Value, ...]:
 def posterior_findings(
     cells: Cells, binary: Table, normal: Table, unknown: Table
 ) -> tuple[str, str, str]:
-    """One sentence of each kind of records, or two."""
+    """Say in one sentence or two what each kind of records shows."""
     ratio, covered = binary.numbers(RATIO), binary.numbers(COVERAGES[1])
     replicates = int(cells[Cell("posterior", Design(100, 10, 1.0, p=0.1))]["replicates"])
     away = max(abs(each - LEVEL) for each in covered) / standard_error(LEVEL, replicates)

@@ -1,4 +1,4 @@
-"""How claims about Liu's figures and tables are put to the test: what words mean, and the numbers.
+"""Reading of the claims on Liu's figures and tables: what words mean, and the numbers.
 
 Words have to mean something before they can be true. Coverage is near nominal from 0.93 to 0.97,
 severely short below 0.9, and close to always from 0.98 on. A bias, or a difference of biases, is
@@ -29,32 +29,32 @@ Found = list[tuple[Design, Numbers]]
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The cells, and how many replicates each has."""
+    """Cells of the study, and how many replicates each has."""
 
     cells: Cells
     replicates: int
 
     def of(self, part: str, where: Callable[[Design], bool] = lambda d: True) -> Found:
-        """The part's designs for which this holds, with their numbers."""
+        """Select the part's designs for which a condition holds, with their numbers."""
         return [(c.design, f) for c, f in self.cells.items() if c.part == part and where(c.design)]
 
     def visible(self, found: Numbers) -> float:
-        """The bias in standard errors."""
+        """Bias in standard errors."""
         return found["bias"] / found["spread"] * sqrt(self.replicates)
 
 
 def span(values: Iterable[float], form: str = ".3f") -> str:
-    """Smallest to largest, as text."""
+    """Range of values from smallest to largest, as text."""
     every = list(values)
     low, high = format(min(every), form), format(max(every), form)
     return low if low == high else f"{low} to {high}"
 
 
 def inside(values: Iterable[float], low: float = NEAR[0], high: float = NEAR[1]) -> bool:
-    """Whether all are."""
+    """Return True if all values are within the bounds."""
     return all(low <= each <= high for each in values)
 
 
 def coverages(found: Found, rule: str = "liu") -> list[float]:
-    """Of a rule's intervals."""
+    """List the coverages of a rule's intervals."""
     return [f[f"{rule}_coverage"] for _, f in found]

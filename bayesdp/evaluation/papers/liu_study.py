@@ -48,7 +48,7 @@ _BLOCK = 1 << 17  # numbers in a temporary array
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One setting of the experiments.
+    """Design: one setting of the experiments.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Design:
 
     @property
     def truth(self) -> float:
-        """What is estimated."""
+        """True value of what is estimated."""
         return self.mean if self.p is None else self.p
 
     @property
@@ -96,7 +96,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What replicates yielded, each field of shape (replicates,).
+    """Estimates of replicates, each field of shape (replicates,).
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Estimates:
 
 
 def simulate(design: Design, replicates: int, rng: np.random.Generator) -> Estimates:
-    """Estimates of a design."""
+    """Simulate the estimates of a design."""
     draw = _binary if design.bounds is None else _normal
     numbers = design.copies * (design.n if draw is _normal and design.n < _MANY else 1)
     block = max(1, _BLOCK // numbers)
@@ -145,7 +145,7 @@ def _proportion(ones: NDArray[np.int64], n: int) -> tuple[Floats, Floats]:
 def binary_copies(
     design: Design, ones: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Synthetic numbers of ones, shape (copies, replicates)."""
+    """Draw synthetic numbers of ones, shape (copies, replicates)."""
     n = design.n
     s = noisy(ones, design, 0, (0, n), rng, whole=True)
     return np.asarray(rng.binomial(n, rng.beta(1 + s, 1 + n - s)))
@@ -163,7 +163,7 @@ def _normal(design: Design, replicates: int, rng: np.random.Generator) -> Drawn:
 def normal_copies(
     design: Design, mean: Floats, s2: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Means and variances of synthetic records, shape (copies, replicates) each."""
+    """Draw means and variances of synthetic records, shape (copies, replicates) each."""
     n, (low, high) = design.n, bounds_of(design)
     centre = noisy(mean, design, 0, (low, high), rng)
     if design.share is None:
@@ -177,7 +177,7 @@ def normal_copies(
 
 
 def bounds_of(design: Design) -> tuple[float, float]:
-    """Of normal records."""
+    """Bounds of normal records; infinite where there are none."""
     return design.bounds or (-math.inf, math.inf)
 
 
@@ -190,7 +190,7 @@ def noisy(
     *,
     whole: bool = False,
 ) -> Floats:
-    """A number of the statistic with Laplace noise, bounded, shape (copies, replicates).
+    """Draw a number of the statistic with Laplace noise, bounded, shape (copies, replicates).
 
     Truncated noise is an exponential variable, conditioned to what is left of the range on the side
     drawn; its whole part is geometric, so that of integers is discrete Laplace.
@@ -218,7 +218,7 @@ def summaries(
     truncated: bool,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Mean and s^2 of n bounded records N(theta, sigma^2), for each theta and sigma."""
+    """Draw mean and s^2 of n bounded records N(theta, sigma^2), for each theta and sigma."""
     if n < _MANY:
         return _of_records(theta, sigma, n, bounds, truncated, rng)
     mean, m2, m3, m4 = bounded_moments(theta, sigma, bounds, truncated)

@@ -1,4 +1,4 @@
-"""Table 1 of Liu (2016) beside ours, and what her noise and the exact posterior are worth."""
+"""Table 1 of Liu (2016) beside ours, with the price of her noise and the exact posterior."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ UNLIKELY = 3.5
 
 
 def coverages(cells: Cells, design: Design) -> Printed:
-    """Ours, of one row of Table 1."""
+    """Compute our coverages of one row of Table 1."""
     many = cells[Cell("table1", design)]
     alone = Design(design.n, 1, design.epsilon, p=design.p, bounds=design.bounds)
     of_rules = (many[f"{rule}_coverage"] for rule in RULES)
@@ -72,7 +72,7 @@ def coverages(cells: Cells, design: Design) -> Printed:
 
 
 def _pairs(cells: Cells) -> dict[str, list[tuple[tuple[Value, ...], Printed, Printed]]]:
-    """Label, printed and ours of each row, by table."""
+    """Return label, printed and own coverages of each row, by table."""
     return {
         "table1a": [
             ((epsilon, n, p), row, coverages(cells, Design(n, 10, epsilon, p=p)))
@@ -86,7 +86,7 @@ def _pairs(cells: Cells) -> dict[str, list[tuple[tuple[Value, ...], Printed, Pri
 
 
 def coverage_tables(cells: Cells) -> tuple[Table, Table]:
-    """Table 1(a) and (b), each printed row above ours."""
+    """Compute Table 1(a) and (b), each printed row above ours."""
     labels = {"table1a": ("ε", "n", "p"), "table1b": ("ε", "n")}
     titles = {"table1a": "Table 1(a): binary records", "table1b": "Table 1(b): normal records"}
     notes = {
@@ -116,7 +116,7 @@ def coverage_tables(cells: Cells) -> tuple[Table, Table]:
 
 
 def agreement_table(cells: Cells, replicates: int) -> Table:
-    """How far the printed coverages are from ours, in standard errors of both."""
+    """Tabulate the differences of the printed coverages from ours, in standard errors of both."""
     values: list[tuple[Value, ...]] = []
     for name, rows in _pairs(cells).items():
         for k, column in enumerate(COLUMNS):
@@ -144,7 +144,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def cost_table() -> Table:
-    """What the published scales with truncated noise cost, and the scale that would cost 1."""
+    """Tabulate the cost of the published scales with truncated noise, and a scale that costs 1."""
     values: list[tuple[Value, ...]] = []
     normal = Gaussian(bounds=BOUNDS[0], sd=1.0)
     for what, family, bounds in (("binary", Bernoulli(), None), ("normal", normal, BOUNDS[0])):

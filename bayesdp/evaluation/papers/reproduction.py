@@ -33,7 +33,7 @@ Figures are drawn in the light ones. On the page they take the reader's, by way 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers of the paper beside ours.
+    """Table of the paper's numbers beside ours.
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ class Table:
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
-        """The values as text, as shown."""
+        """Rows of values as text, as shown."""
         return [
             tuple(_text(value, form) for value, form in zip(row, self.formats, strict=True))
             for row in self.values
         ]
 
     def numbers(self, column: str, **where: Value) -> list[float]:
-        """A column's numbers, of the rows whose columns named in `where` have these values.
+        """Return a column's numbers, in the rows whose columns named in `where` have these values.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Figure:
     data: Table
 
     def inline_svg(self) -> str:
-        """The drawing as an HTML element, in the page's colours and with ids of its own."""
+        """Return the drawing as an HTML element, in the page's colours, with ids of its own."""
         svg = self.svg[self.svg.index("<svg") :]
         for role, (light, _) in COLOURS.items():
             svg = svg.replace(light, f"var(--{role})")
@@ -144,7 +144,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """A paper's numbers beside ours.
+    """Reproduction of a paper: its numbers beside ours.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class Reproduction:
             (work / MARKER).write_text(self.page(), encoding="utf-8")
 
     def page(self) -> str:
-        """The self-contained HTML page."""
+        """Render the self-contained HTML page."""
         import jinja2
 
         environment = jinja2.Environment(

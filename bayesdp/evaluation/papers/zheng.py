@@ -77,7 +77,7 @@ def _findings(tables: dict[str, Table]) -> tuple[str, ...]:
 
 
 def errata() -> Table:
-    """The list's rows on Zheng (2015)."""
+    """Tabulate the errata of Zheng (2015)."""
     return errata_table("zheng")
 
 

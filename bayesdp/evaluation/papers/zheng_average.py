@@ -26,7 +26,7 @@ EPSILONS = (0.5, 2.0, 5.0)
 
 
 def average_case() -> list[Table]:
-    """Theorems 6.18 and 6.20, Corollary 6.19 and Proposition 6.17."""
+    """Compute Theorems 6.18 and 6.20, Corollary 6.19 and Proposition 6.17."""
     return [_impossible(), _condition(), _rate()]
 
 
@@ -35,12 +35,12 @@ def _release(method: str, n: int) -> ConjugateRelease:
 
 
 def floor(release: ConjugateRelease, epsilon: float, theta: tuple[float, float]) -> float:
-    """What no simulator's delta is below: D(2 epsilon) / (1 + exp(epsilon))."""
+    """Lower bound on any simulator's delta: D(2 epsilon) / (1 + exp(epsilon))."""
     return average_case_delta(release, 2 * epsilon, theta=theta) / (1 + math.exp(epsilon))
 
 
 def ceiling(release: ConjugateRelease, epsilon: float, theta: tuple[float, float]) -> float:
-    """What a simulator attains: D(log(2 exp(epsilon) - 1)) / 2."""
+    """Delta that a simulator attains: D(log(2 exp(epsilon) - 1)) / 2."""
     inner = math.log(2 * math.exp(epsilon) - 1)
     return average_case_delta(release, inner, theta=theta) / 2
 
@@ -71,7 +71,7 @@ def _impossible() -> Table:
 
 
 def condition(n: int, theta: float, epsilon: float) -> float:
-    """The delta that Proposition 6.17's condition asks for: of single sums next to each other."""
+    """Delta that Proposition 6.17's condition asks for: of single sums next to each other."""
     mass = stats.binom.pmf(np.arange(n + 1), n, theta)
     gaps = [mass[1:] - math.exp(epsilon) * mass[:-1], mass[:-1] - math.exp(epsilon) * mass[1:]]
     return max(float(np.max(gaps)), 0.0) / 2
@@ -106,7 +106,7 @@ def _condition() -> Table:
 
 
 def rate(n: int, epsilon: float) -> float:
-    """Corollary 6.19's difference: Pr[B = s] - exp(2 epsilon) Pr[B = s - 1], theta = 1/2."""
+    """Difference of Corollary 6.19: Pr[B = s] - exp(2 epsilon) Pr[B = s - 1], theta = 1/2."""
     s = (n - 1) // 2
     one, other = (float(stats.binom.pmf(k, n - 1, 0.5)) for k in (s, s - 1))
     return one - math.exp(2 * epsilon) * other

@@ -23,7 +23,7 @@ from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 
 
 def binary_impossible() -> list[Table]:
-    """Figure 6.1: PARAM_MAP, and PARAM_Post without delta."""
+    """Compute Figure 6.1's rows of PARAM_MAP, and of PARAM_Post without delta."""
     rows = [
         (
             theorem,
@@ -40,7 +40,7 @@ def binary_impossible() -> list[Table]:
 
 
 def binary_pure() -> list[Table]:
-    """Figure 6.1: pure epsilon of synthetic records."""
+    """Compute Figure 6.1's pure epsilon of synthetic records."""
     printed: dict[str, tuple[str, Callable[[Case], float]]] = {
         "synthetic_map": ("6.9, 6.10", lambda c: 2 + 1 / math.expm1(c[2] / c[1])),
         "synthetic_one": ("6.13", lambda c: 1 + c[1] / math.expm1(c[2])),
@@ -63,7 +63,7 @@ def binary_pure() -> list[Table]:
 
 
 def binary_approximate() -> list[Table]:
-    """Figure 6.1: the rows that are orders of magnitude, with exact constants."""
+    """Compute Figure 6.1's rows that are orders of magnitude, with exact constants."""
 
     def draw(n: int, m: int, epsilon: float, delta: float) -> float:
         return (math.log(n) + math.log(1 / delta)) / epsilon**2
@@ -125,7 +125,7 @@ def binary_approximate() -> list[Table]:
 
 
 def categorical() -> list[Table]:
-    """Section 6.4: Corollaries 6.21 and 6.22."""
+    """Compute Corollaries 6.21 and 6.22 of section 6.4."""
     return [
         compared(
             f"categorical_{method}",

@@ -44,7 +44,7 @@ _LOOSE = 1 + 1e-9  # for rounding
 
 
 def correspondences() -> list[Table]:
-    """Table 5.1 with Theorem 5.1 and Hypothesis 5.5; Theorem 5.4 and Corollary 5.6."""
+    """Compute Table 5.1 with Theorem 5.1 and Hypothesis 5.5; Theorem 5.4 and Corollary 5.6."""
     values: list[tuple[Value, ...]] = []
     for family, (prior, _) in _FAMILIES.items():
         for method, parameter in PAIRS:
@@ -108,7 +108,7 @@ def _too_many() -> Table:
 
 
 def fewest(family: str, method: str, epsilon: float, delta: float) -> int:
-    """The smallest number of synthetic records that aren't (epsilon, delta), at n = 100.
+    """Find the smallest number of synthetic records that aren't (epsilon, delta), at n = 100.
 
     Delta increases with their number, since any of them leave when all do.
     """

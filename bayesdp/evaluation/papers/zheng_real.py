@@ -22,7 +22,7 @@ from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 
 
 def real_impossible() -> list[Table]:
-    """Figure 7.1: PARAM_MAP."""
+    """Compute Figure 7.1's rows of PARAM_MAP."""
     rows = [
         ("7.2", f"PARAM_MAP, R/sigma = {r:g}", ConjugateRelease(
             "gaussian", "parameter_map", 100, (0.0, FLAT), R=r, sigma=1.0))
@@ -40,7 +40,7 @@ UNBOUNDED = (10.0, 100.0, 1000.0, 10_000.0)
 
 
 def real_unbounded() -> list[Table]:
-    """Theorems 7.4 and 7.10: real records without bounds."""
+    """Compute Theorems 7.4 and 7.10: real records without bounds."""
     values: list[tuple[Value, ...]] = []
     for theorem, method in (("7.4", "parameter_draw"), *(("7.10", m) for m in SYNTHETIC)):
         size = 1 if method in SYNTHETIC else None
@@ -70,7 +70,7 @@ def real_unbounded() -> list[Table]:
 
 
 def real_pure() -> list[Table]:
-    """Figure 7.1: pure epsilon, what is released conditioned to [-R, R]."""
+    """Compute Figure 7.1's pure epsilon, what is released conditioned to [-R, R]."""
     draws: tuple[Case, ...] = ((10, 0, 1.0, 0.0), (1000, 0, 1.0, 0.0), (1000, 0, 0.1, 0.0))
     records: tuple[Case, ...] = ((10, 1, 1.0, 0.0), *PURE)
     forgotten = (
@@ -125,7 +125,7 @@ def real_pure() -> list[Table]:
 
 
 def real_approximate() -> list[Table]:
-    """Figure 7.1: (epsilon, delta)."""
+    """Compute Figure 7.1's (epsilon, delta)."""
 
     def tail(c: Case) -> float:
         return c[2] * math.sqrt(c[0] / (2 * math.log(1 / c[3])))

@@ -55,7 +55,7 @@ def compared(
     smaller_is_stronger: bool = False,
     necessary_too: bool = False,
 ) -> Table:
-    """Printed thresholds (theorem, case, value) beside exact ones, and what each is worth."""
+    """Tabulate printed thresholds (theorem, case, value) beside exact ones, and their worth."""
     values: list[tuple[Value, ...]] = []
     for theorem, case, printed in rows:
         n, m, epsilon, delta = case
@@ -90,7 +90,7 @@ def constants(
     exact: Callable[[Case], float],
     orders: Sequence[tuple[str, Callable[[int, int, float, float], float]]],
 ) -> Table:
-    """Exact thresholds, and the constants that orders of magnitude (heading, formula) need."""
+    """Tabulate exact thresholds, and the constants that orders of magnitude need."""
     values: list[tuple[Value, ...]] = []
     for case in cases:
         n, m, epsilon, delta = case
@@ -108,7 +108,7 @@ def constants(
 
 
 def impossible(family: str, releases: Sequence[tuple[str, str, ConjugateRelease]]) -> Table:
-    """The rows that say No: (theorem, what, release), with what the profile says."""
+    """Tabulate the rows that say No: (theorem, what, release), with what the profile says."""
     return Table(
         name=f"{family}_no",
         title=f"{family.capitalize()}: what no prior makes private",
@@ -125,7 +125,7 @@ def impossible(family: str, releases: Sequence[tuple[str, str, ConjugateRelease]
 
 
 def sensitivities() -> Table:
-    """How far the posterior mode moves: Corollaries 6.2 and 7.3."""
+    """Tabulate the sensitivity of the posterior mode: Corollaries 6.2 and 7.3."""
     values: list[tuple[Value, ...]] = []
     for n, a, b in ((10, 1.0, 1.0), (100, 5.0, 2.0), (1000, 50.0, 50.0)):
         made = ConjugateRelease("bernoulli", "parameter_map", n, (a, b))
@@ -156,14 +156,14 @@ def _too_small(printed: float, true: float) -> str:
 def symmetric(
     family: str, method: str, categories: int = 2
 ) -> Callable[[Case, float], ConjugateRelease]:
-    """Releases of a case with a symmetric prior."""
+    """Make releases of a case with a symmetric prior."""
     return lambda case, prior: ConjugateRelease(
         family, method, case[0], (prior,) * categories, size=case[1] or None
     )
 
 
 def least_prior(method: str, family: str = "bernoulli", **other: Any) -> Callable[[Case], float]:
-    """The smallest symmetric prior for a case; at epsilon = 0 searched here."""
+    """Find the smallest symmetric prior for a case; at epsilon = 0 searched here."""
 
     def exact(case: Case) -> float:
         n, m, epsilon, delta = case
@@ -179,7 +179,7 @@ def least_prior(method: str, family: str = "bernoulli", **other: Any) -> Callabl
 
 
 def gaussian(method: str) -> Callable[[Case, float], ConjugateRelease]:
-    """Releases of a case at R / sigma, with a flat prior; bounded where epsilon is pure."""
+    """Make releases of a case at R / sigma, with a flat prior; bounded where epsilon is pure."""
     return lambda case, ratio: ConjugateRelease(
         *("gaussian", method, case[0], (0.0, FLAT)),
         size=case[1] or None,
@@ -190,7 +190,7 @@ def gaussian(method: str) -> Callable[[Case, float], ConjugateRelease]:
 
 
 def largest_ratio(method: str) -> Callable[[Case], float]:
-    """The largest R / sigma for a case, from below."""
+    """Find the largest R / sigma for a case, from below."""
 
     def exact(case: Case) -> float:
         _, _, epsilon, delta = case

@@ -17,7 +17,7 @@ _MOST_N = 10**10
 
 
 def without_privacy(question: Question, design: Design) -> Lengths | None:
-    """Lengths of intervals from the data themselves, or None where that isn't known."""
+    """Compute lengths of intervals from the data themselves, or None where that isn't known."""
     about = question.proportion()
     if about is not None:
         return _listed(*width_at(about.n, about))
@@ -35,14 +35,14 @@ def without_privacy(question: Question, design: Design) -> Lengths | None:
 
 
 def criterion_of(found: Lengths, assurance: float | None) -> float:
-    """The mean length, or the one that the assured share stays within."""
+    """Return the mean length, or the one that the assured share stays within."""
     if assurance is None:
         return float(found.chances @ found.lengths)
     return assured_length(found, assurance)[0]
 
 
 def needed_n(question: Question, length: float, target: float) -> int | None:
-    """About how many records would do without privacy; None where more than 10^10, or unknown.
+    """Estimate how many records would do without privacy; None where more than 10^10, or unknown.
 
     Of a proportion by halving; else as lengths fall with the square root of n.
     """

@@ -1,4 +1,4 @@
-r"""What an interval for a proportion will be like, exactly, before there are data.
+r"""Exact foresight of an interval for a proportion, before there are data.
 
     p ~ design prior,    x | p ~ Binomial(n, p),    z | x ~ mechanism,
 
@@ -39,7 +39,7 @@ _EDGE = 1e-7  # angle of the first point, where p is 1e-14
 
 @dataclass(frozen=True, eq=False)
 class Proportion:
-    """What doesn't depend on the mechanism: the number of records, the priors, the level.
+    """Setting of a proportion, whatever the mechanism: number of records, priors and level.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Proportion:
 
     @cached_property
     def belief(self) -> Floats:
-        """log Pr[x] under the analyst's prior, shape (n + 1,)."""
+        """Log Pr[x] under the analyst's prior, shape (n + 1,)."""
         return beta_binomial_logpmf(np.arange(self.n + 1), self.n, *self.prior)
 
     @cached_property
     def truth(self) -> Floats:
-        """log Pr[x] under the design prior."""
+        """Log Pr[x] under the design prior."""
         x = np.arange(self.n + 1)
         if isinstance(self.design, tuple):
             return beta_binomial_logpmf(x, self.n, *self.design)
@@ -71,7 +71,7 @@ class Proportion:
 
     @cached_property
     def angles(self) -> Floats:
-        """The grid of arcsin(sqrt(p)), finer and finer towards its ends."""
+        """Grid of arcsin(sqrt(p)), finer and finer towards its ends."""
         step = 0.5 / math.sqrt(self.n + sum(self.prior)) / _TO_AN_SD
         count = max(64, math.ceil(math.pi / 2 / step))
         regular = np.linspace(0, math.pi / 2, count + 1)[1:-1]
@@ -80,7 +80,7 @@ class Proportion:
 
     @cached_property
     def cdf(self) -> Floats:
-        """Pr[p <= grid | x], shape (n + 1, grid); 0 and 1 where within 1e-17 of them."""
+        """Distribution function Pr[p <= grid | x], shape (n + 1, grid); 0 and 1 if within 1e-17."""
         p = np.sin(self.angles) ** 2
         a, b = self._components
         first = np.searchsorted(p, special.betaincinv(a, b, 1e-17))
@@ -135,7 +135,7 @@ class Proportion:
         return np.where(right == 0, 0.0, np.where(right == self.angles.size, 1.0, found))
 
     def covered(self, low: Floats, high: Floats, given: Floats) -> Floats:
-        """Pr[p within | output], from probabilities of x given each under the design prior."""
+        """Coverage Pr[p within | output], from probabilities of x under the design prior."""
         if not isinstance(self.design, tuple):
             return np.asarray((low <= self.design) & (self.design <= high), dtype=np.float64)
         if self.design == self.prior:  # Bayes' theorem: the design's posterior is the analyst's
@@ -158,7 +158,7 @@ class Proportion:
 
 
 def width_at(n: int, about: Proportion) -> tuple[Floats, Floats]:
-    """`without_privacy` of another number of records; of many, at 4,000 quantiles of p."""
+    """Width without privacy for another number of records; of many, at 4,000 quantiles of p."""
     if n <= 20_000:
         return Proportion(n, about.prior, about.design, about.level).without_privacy()
     if isinstance(about.design, tuple):

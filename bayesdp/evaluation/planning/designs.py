@@ -34,7 +34,7 @@ COPIED = ("beta_binomial", "dirichlet_multinomial")
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """A way to release.
+    """Design of a release: a way to release and a number of copies.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Design:
 
     @property
     def key(self) -> tuple[str, int]:
-        """Its name and copies, by which it is known."""
+        """Key of the design, its name and copies, by which it is known."""
         return self.name, self.copies
 
     def release(self, made: Any, data: Any) -> Release:
-        """The release that it makes of data, by what `make` returned."""
+        """Make the release of data, by what `make` returned."""
         if is_mechanism(made):
             return publish(made, data, copies=self.copies, delta=self.delta)
         found: Release = made.release(data)
@@ -68,12 +68,12 @@ class Design:
 
 
 def is_mechanism(made: Any) -> bool:
-    """Whether it takes a statistic, and not records."""
+    """Return True for a mechanism, which takes a statistic and not records."""
     return hasattr(made, "logp") and hasattr(made, "check_statistic")
 
 
 def promise(mechanisms: Sequence[Any], copies: int, delta: float, asked: float) -> Guarantee:
-    """What they promise themselves, if that is no more than was asked for: pure, if they can."""
+    """Return the mechanisms' own promise, pure if it can be, unless it is above what was asked."""
     pure = joint_guarantee(mechanisms, copies, 0.0)
     within = pure.delta == 0 and pure.epsilon <= asked * (1 + 1e-9)
     found = pure if within else joint_guarantee(mechanisms, copies, delta)
@@ -219,7 +219,7 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
 def _calibrating(
     name: str, model: Any, n: int, copies: int, delta: float
 ) -> Callable[[float], Any]:
-    """By the mechanism's own calibration, under replace-one, the number of records public."""
+    """Calibrate the mechanism by its own rule, under replace-one, the number of records public."""
     cells, relation = len(model.prior), Neighbours.REPLACE_ONE
 
     def make(epsilon: float) -> Any:

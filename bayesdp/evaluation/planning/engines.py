@@ -1,4 +1,4 @@
-"""How a design's intervals are foreseen: by listing all outputs, or by simulation."""
+"""Engines that foresee a design's intervals: by listing all outputs, or by simulation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DRAWS = 1000  # outputs of a count, analysed together
 
 
 def engine_of(question: Question, design: Design) -> Engine:
-    """By enumeration, if outputs of a count can be listed; else by simulation."""
+    """Choose enumeration, if outputs of a count can be listed; else simulation."""
     question.estimand_of(design)  # which refuses what the model hasn't
     about = question.proportion() if question.family == "binomial" else None
     if about is not None and design.named and about.n <= MOST_LISTED:
@@ -55,7 +55,7 @@ def _enumerating(question: Question, design: Design, about: Proportion) -> Engin
 
 
 def _simulating(question: Question, design: Design) -> Engine:
-    """Data from the prior, a release of them, and the model's own posterior.
+    """Simulate data from the prior, a release of them, and the model's own posterior.
 
     Replicate r has the same data, and the same seeds of the release and of the fit, at every
     epsilon, so that differences between epsilons are of epsilon and less of chance.
@@ -84,5 +84,5 @@ def _simulating(question: Question, design: Design) -> Engine:
 
 
 def generator_of(seed: int, replicate: int) -> np.random.Generator:
-    """That which a replicate's data come from."""
+    """Make the generator of a replicate's data."""
     return np.random.default_rng([seed, replicate])

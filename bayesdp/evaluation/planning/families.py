@@ -1,4 +1,4 @@
-"""Records that a model's prior predicts, and what is known from them without privacy.
+"""Records that a model's prior predicts, and the intervals from them without privacy.
 
 Of each family: a function that draws a true value and the confidential data, and one that gives
 the interval that the data themselves would. Simulated records beyond a synthesizer's bounds are
@@ -28,7 +28,7 @@ _TRIED = 200  # data sets, of at most so many records, to see how much lies outs
 
 @dataclass(frozen=True)
 class Simulator:
-    """How data come about.
+    """Simulator of data and the true estimand, with the interval without privacy.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Simulator:
 
 
 def no_simulator(model: Any, synthesizer: Any) -> InvalidInput:
-    """That plan can't make up data for it."""
+    """The error for a model and synthesizer that `plan` can't make up data for."""
     return InvalidInput(
         f"plan doesn't know what data a {type(synthesizer).__name__} takes of the records of a "
         f"{type(model).__name__}; give simulate=, a function of a numpy generator that returns the "
@@ -52,14 +52,14 @@ def no_simulator(model: Any, synthesizer: Any) -> InvalidInput:
 
 
 def sizes_of(n: Any) -> Callable[[Random], int]:
-    """A draw of the number of records."""
+    """Draw the number of records."""
     if isinstance(n, range):
         return lambda rng: int(rng.choice(n))
     return lambda rng: int(n)
 
 
 def proportions(design: Any, n: Any) -> Simulator:
-    """Binary records, from a beta law of p or from one p."""
+    """Simulate binary records, from a beta law of p or from one p."""
     size = sizes_of(n)
 
     def simulate(rng: Random) -> tuple[float, Any]:
@@ -70,7 +70,7 @@ def proportions(design: Any, n: Any) -> Simulator:
 
 
 def categories(design: tuple[float, ...], n: Any, category: int, *, counted: bool) -> Simulator:
-    """Records of k categories, or their counts."""
+    """Simulate records of k categories, or their counts."""
     size = sizes_of(n)
 
     def simulate(rng: Random) -> tuple[float, Any]:
@@ -85,7 +85,7 @@ def categories(design: tuple[float, ...], n: Any, category: int, *, counted: boo
 def normal_records(
     model: Any, design: Any, n: Any, level: float, estimand: str, bounds: tuple[float, float]
 ) -> Simulator:
-    """Normal records within bounds, from the model's kind of prior."""
+    """Simulate normal records within bounds, from the model's kind of prior."""
     from bayesdp.inference.gaussian.mean import known_mean
     from bayesdp.inference.gaussian.pair import known_pair
 
@@ -122,7 +122,7 @@ def normal_records(
 def events(
     design: tuple[float, float], prior: Any, expected: Mapping[Any, float], level: float, area: Any
 ) -> Simulator:
-    """Events by area, Poisson with gamma rates."""
+    """Simulate events by area, Poisson with gamma rates."""
     names = list(expected)
     around = np.array([expected[name] for name in names], dtype=np.float64)
     if area not in names:
@@ -148,7 +148,7 @@ def events(
 def regressions(
     model: Any, design: Any, n: Any, level: float, predictor: str, bounds: Mapping[str, Any]
 ) -> Simulator:
-    """Records of a linear regression within bounds; the slope of one predictor."""
+    """Simulate records of a linear regression within bounds; the slope of one predictor."""
     import pandas as pd
 
     from bayesdp.mechanisms.families.regression_fields import (
@@ -171,7 +171,7 @@ def regressions(
     where, unit = names.index(predictor), half[-1] / half[names.index(predictor)]
 
     def records(rng: Random, most: float = np.inf) -> tuple[float, Floats]:
-        """In units where bounds are -1 and 1."""
+        """Draw records in units where bounds are -1 and 1."""
         m0, k, a, b = design
         sd = np.sqrt(b / rng.gamma(a))
         beta = rng.normal(np.broadcast_to(m0, p + 1), sd / np.sqrt(np.broadcast_to(k, p + 1)))
@@ -208,7 +208,7 @@ def regressions(
 
 
 def design_of_proportion(design: Any) -> tuple[float, float] | float:
-    """A beta law of the true p, or one p, checked."""
+    """Return a beta law of the true p, or one p, checked."""
     if is_number(design):
         if not 0 <= design <= 1:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Which interval an analyst would report from a release, by model."""
+"""Intervals that an analyst would report from a release, by model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAWN = 20_000  # from a posterior whose quantiles take longer than so many dra
 
 
 def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
-    """Of p; responses are read by the model that has their law."""
+    """Read intervals of p; responses are read by the model that has their law."""
     from bayesdp.inference.counts.multinomial import MultinomialModel
 
     responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
@@ -33,7 +33,7 @@ def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
 
 
 def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
-    """Of one category's probability."""
+    """Read intervals of one category's probability."""
     drawn = by_draws(model, ("theta", estimand), level, {"engine": "marginal", **options})
 
     def interval(release: Release, seed: int) -> Interval:
@@ -48,7 +48,7 @@ def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader
 
 
 def gaussian(model: Any, estimand: Any, level: float, options: Any) -> Reader:
-    """Of mu or sigma."""
+    """Read intervals of mu or sigma."""
 
     def interval(release: Release, seed: int) -> Interval:
         found = model.posterior(release)
@@ -62,7 +62,7 @@ def gaussian(model: Any, estimand: Any, level: float, options: Any) -> Reader:
 
 
 def by_draws(model: Any, estimand: Any, level: float, options: Mapping[str, Any]) -> Reader:
-    """Of any variable of what `fit` returns, from its draws.
+    """Read intervals of any variable of what `fit` returns, from its draws.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _MOST_CELLS = 40_000_000  # of a table, to bound memory
 
 @singledispatch
 def law_of_count(mechanism: Any, n: int) -> Floats | None:
-    """log Pr[z | x], shape (outputs, n + 1), or None where outputs can't be listed.
+    """Log Pr[z | x], shape (outputs, n + 1), or None where outputs can't be listed.
 
     Of randomized response z is the number of answers 1, which says all that the answers say of p.
     """
@@ -66,7 +66,7 @@ def _(mechanism: RandomizedResponse, n: int) -> Floats | None:
 
 
 def several(law: Floats, copies: int) -> Floats:
-    """The law of the multiset of several copies' outputs."""
+    """Tabulate the law of the multiset of several copies' outputs."""
     sets = np.array(list(itertools.combinations_with_replacement(range(law.shape[0]), copies)))
     ways = special.gammaln(copies + 1) * np.ones(len(sets))
     for value in range(law.shape[0]):
@@ -75,7 +75,7 @@ def several(law: Floats, copies: int) -> Floats:
 
 
 def total_variation(law: Floats) -> float:
-    """The largest total variation distance of the outputs' laws given neighbouring counts.
+    """Largest total variation distance of the outputs' laws given neighbouring counts.
 
     Replacing one of n records moves the count by one or not at all, so these are all neighbours
     there are. Outputs that aren't in the table may differ wholly.

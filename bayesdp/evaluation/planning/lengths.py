@@ -40,7 +40,7 @@ class Lengths:
 
 
 def lengths_of(about: Proportion, law: Floats, copies: int, draws: int, seed: int) -> Lengths:
-    """Of intervals from `copies` outputs of one law, from `law_of_count`."""
+    """Compute lengths of intervals from `copies` outputs of one law, from `law_of_count`."""
     if copies == 1 or math.comb(law.shape[0] + copies - 1, copies) <= MOST_ROWS:
         return _listed(about, law if copies == 1 else several(law, copies))
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def _listed(about: Proportion, law: Floats) -> Lengths:
 
 
 def _seen(about: Proportion, log_likelihoods: Floats) -> tuple[Floats, Floats]:
-    """Lengths and coverage given outputs, in blocks so that memory is bounded."""
+    """Compute lengths and coverage given outputs, in blocks so that memory is bounded."""
     lengths, covered = [], []
     for start in range(0, len(log_likelihoods), 2048):
         rows = log_likelihoods[start : start + 2048]

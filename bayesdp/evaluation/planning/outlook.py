@@ -1,4 +1,4 @@
-r"""What to expect of a release that isn't made yet: of its intervals, and of an attacker.
+r"""Outlook on a release that isn't made yet: its intervals, and an attacker's gain.
 
 The criteria are those of Bayesian sample-size determination, with epsilon in the part of n. Let
 l(z) be the length of the interval of probability `level` from the output z, and z come from the
@@ -54,7 +54,7 @@ SURE = 2.0
 
 @dataclass(frozen=True)
 class Attacker:
-    """What an attacker can gain; the module's docstring proves each.
+    """Bounds on an attacker's gain; the module's docstring proves each.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Attacker:
 
 
 def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Attacker:
-    """What a promise leaves an attacker.
+    """Compute an attacker's largest gain under a promise.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Atta
 
 
 def known_advantage(mechanism: Any, copies: int) -> float:
-    """The profile's delta at epsilon = 0, where a mechanism has it; else 1."""
+    """Return the profile's delta at epsilon = 0, where a mechanism has it; else 1."""
     if isinstance(mechanism, AdditiveNoise):
         return mechanism.delta(0.0, copies=copies)
     if isinstance(mechanism, RandomizedResponse):
@@ -108,7 +108,7 @@ def known_advantage(mechanism: Any, copies: int) -> float:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What to expect at one epsilon.
+    """Outlook at one epsilon: interval lengths, coverage, guarantee and attacker's advantage.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Outlook:
 
     @property
     def safe(self) -> float:
-        """The criterion, on the safe side of the simulation."""
+        """Criterion on the safe side of the simulation."""
         if not math.isnan(self.assured):
             return self.assured_safe
         return self.width + SURE * self.width_se
@@ -169,7 +169,7 @@ def outlook(
 
 
 def assured_length(found: Lengths, assurance: float) -> tuple[float, float]:
-    """The smallest length that a share `assurance` stays within, and a safe one.
+    """Find the smallest length that a share `assurance` stays within, and a safe one.
 
     The safe one, of simulated lengths, is the order statistic `SURE` standard errors higher.
     """

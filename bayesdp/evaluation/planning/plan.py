@@ -1,4 +1,4 @@
-"""Before any data are touched: which epsilon makes intervals as short as needed."""
+"""Planning before any data are touched: which epsilon makes intervals as short as needed."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _checked_numbers(
 
 
 def _check_model(model: Any, n: Any, design_prior: Any, simulate: Any, reference: Any) -> Any:
-    """The number of records, checked with what else must fit the model."""
+    """Return the number of records, checked with what else must fit the model."""
     if isinstance(model, type) or not callable(getattr(model, "fit", None)):
         raise InvalidInput(
             f"model is {quoted(model)}; it must be a model, as bdp.BinomialModel(prior=(1, 1)), or "
@@ -275,7 +275,7 @@ def _unreachable(
     target: float,
     ends: tuple[float, float],
 ) -> InvalidInput:
-    """That nothing meets the target, and what would."""
+    """The error where no design meets the target, which says what would."""
     assurance = question.assurance
     criterion = "in the mean" if assurance is None else f"with assurance {assurance:g}"
     (name, copies), curve = min(curves.items(), key=lambda item: item[1](ends[1]).safe)

@@ -99,7 +99,7 @@ def _ticks(axes: Axes) -> None:
 
 
 def _risk(axes: Axes, plan: Plan) -> None:
-    """The attacker's probability, above: of the ticks' epsilons, under a pure promise."""
+    """Label the ticks above by the attacker's probability, under a pure promise."""
     prior, mixed = plan.attacker_prior, bool(plan.table["delta"].gt(0).any())
     above = axes.twiny()
     above.set_xscale("log")

@@ -1,4 +1,4 @@
-"""What a plan is asked: the model, what is expected of the data, and which interval is meant."""
+"""Question of a plan: the model, the data expected, and the interval meant."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Question:
 
     @property
     def family(self) -> str:
-        """The model's, or nothing."""
+        """Family of the model, or nothing."""
         return str(getattr(self.model, "family", ""))
 
     def proportion(self) -> Proportion | None:
-        """Where the estimand is a proportion among a public number of records: what is known."""
+        """Setting of the estimand if it is a proportion of a public number of records."""
         if self.simulate is not None or not isinstance(self.n, int):
             return None
         if self.family == "binomial" and self.model.weights is None and self.model.n is None:
@@ -52,7 +52,7 @@ class Question:
         return None
 
     def simulator(self, design: Design) -> Simulator:
-        """Data as the family has them and the design takes them."""
+        """Simulator of data as the family has them and the design takes them."""
         if self.simulate is not None:
             return Simulator(_checked(self.simulate), self.reference)
         made, estimand = design.make(1.0), self.estimand_of(design)
@@ -74,7 +74,7 @@ class Question:
         raise families.no_simulator(self.model, made)
 
     def estimand_of(self, design: Design) -> Any:
-        """What the interval is of, as the model's way of giving intervals takes it."""
+        """Return the interval's estimand, as the model's way of giving intervals takes it."""
         model, given = self.model, self.estimand
         if self.family == "binomial":
             return _one_of(given, ("p",), "p")
@@ -99,7 +99,7 @@ class Question:
         return given
 
     def interval(self, design: Design) -> intervals.Reader:
-        """How the model's interval is found from a release and a seed."""
+        """Return the function that finds the model's interval from a release and a seed."""
         known: dict[str, Any] = {
             "binomial": intervals.binomial,
             "multinomial": intervals.multinomial,
@@ -110,7 +110,7 @@ class Question:
 
 
 def design_of(model: Any, n: Any, given: Any) -> Any:
-    """The design prior, checked in the form of the model's prior.
+    """Return the design prior, checked in the form of the model's prior.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def _second(estimand: Any) -> Any:
 
 
 def _as_taken(simulator: Simulator, made: Any) -> Simulator:
-    """Binary records as a mechanism's own statistic."""
+    """Return binary records as a mechanism's own statistic."""
 
     def simulate(rng: np.random.Generator) -> tuple[float, Any]:
         true, records = simulator.simulate(rng)
@@ -193,7 +193,7 @@ def _as_taken(simulator: Simulator, made: Any) -> Simulator:
 def _checked(
     simulate: Callable[[np.random.Generator], tuple[float, Any]],
 ) -> Callable[[np.random.Generator], tuple[float, Any]]:
-    """The user's function, its answer checked."""
+    """Wrap the user's function so that its answer is checked."""
 
     def checked(rng: np.random.Generator) -> tuple[float, Any]:
         found: Any = simulate(rng)

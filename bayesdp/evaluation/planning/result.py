@@ -1,4 +1,4 @@
-"""What a plan found: the cheapest design, and all that it was chosen from."""
+"""Result of a plan: the cheapest design, and all that it was chosen from."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What `bdp.plan` found.
+    """Result of `bdp.plan`: the cheapest design that meets the target, and all others.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def chosen(self) -> pd.Series[Any]:
-        """The table's row of the design found."""
+        """Table's row of the design found."""
         rows = self.table[
             (self.table["mechanism"] == self.mechanism)
             & (self.table["copies"] == self.copies)
@@ -87,11 +87,11 @@ class Plan:
 
     @property
     def criterion(self) -> str:
-        """The column that the target is compared with."""
+        """Column that the target is compared with."""
         return "width" if self.assurance is None else "assured"
 
     def why(self) -> str:
-        """One plain sentence or a few: what was found, and what it costs."""
+        """Explain in plain sentences what was found, and what it costs."""
         row = self.chosen
         times = "" if self.copies == 1 else f" in {self.copies} copies"
         size = f"With {self.n} records, " if isinstance(self.n, int) else ""
@@ -127,7 +127,7 @@ class Plan:
         return said[0].upper() + said[1:] if size else said
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """The risk-utility map: length of the interval against epsilon, a line a design.
+        """Plot the risk-utility map: length of the interval against epsilon, a line a design.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ def found_plan(
     attacker_prior: float,
     least: float,
 ) -> Plan:
-    """The plan, from what was foreseen of each design; at least one of them meets the target."""
+    """Make the plan from each design's outlook; at least one of them meets the target."""
     import pandas as pd
 
     length = None if bare is None else criterion_of(bare, assurance)

@@ -19,7 +19,7 @@ _STRAIGHT = 6
 
 @dataclass
 class Curve:
-    """What is foreseen of one design, at all epsilons that were asked for.
+    """Curve of one design's outlooks, at all epsilons that were asked for.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Curve:
 
 
 def smallest_epsilon(curve: Curve, target: float, ends: tuple[float, float]) -> float | None:
-    """The smallest epsilon found that meets the target, or None.
+    """Find the smallest epsilon that meets the target, or None.
 
     The criterion is asked for at both ends and between them; from the smallest epsilon that meets
     the target, the search goes down towards the last that doesn't. Nothing rests on the criterion
@@ -71,7 +71,7 @@ def smallest_epsilon(curve: Curve, target: float, ends: tuple[float, float]) -> 
 def _between(
     curve: Curve, target: float, fails: float, meets: float, within: float, *, straight: bool
 ) -> float:
-    """Where to ask next: beside the root if lengths fall as a power of epsilon, or half-way."""
+    """Choose where to ask next: beside the root if lengths fall as a power, or half-way."""
     middle = _rounded(math.sqrt(fails * meets))
     above, below = curve(fails).safe, curve(meets).safe
     if not straight or not 0 < below < above < math.inf:

@@ -1,4 +1,4 @@
-"""What a study's functions are called, and which arguments they take."""
+"""Names of a study's functions, and the arguments that they take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 
 def named(what: str, things: Any) -> dict[str, Any]:
-    """Synthesizers or analyses by their names, from a mapping or a sequence.
+    """Name synthesizers or analyses, from a mapping or a sequence.
 
     Raises
     ------
@@ -40,14 +40,14 @@ def named(what: str, things: Any) -> dict[str, Any]:
 
 
 def name_of(thing: Any) -> str:
-    """A class's or a function's name, or that of an instance's class."""
+    """Name a class or a function, or an instance by its class."""
     while isinstance(thing, functools.partial):
         thing = thing.func
     return str(getattr(thing, "__name__", type(thing).__name__))
 
 
 def taken(what: str, function: Callable[..., Any], given: int, offered: Iterable[str]) -> list[str]:
-    """Which of the offered arguments a function takes, after `given` positional ones.
+    """List which of the offered arguments a function takes, after `given` positional ones.
 
     What functools.partial has fixed stays fixed.
 

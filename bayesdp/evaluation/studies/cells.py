@@ -1,4 +1,4 @@
-"""What a study does: its cells, their seeds, and one replicate of one cell.
+"""Cells of a study, their seeds, and one replicate of one cell.
 
 A seed is the SHA-256 digest of the study's seed, the part that draws (data, release or analysis),
 what the part depends on (the synthesizer's name and the values of its grid keys, or those that the
@@ -30,7 +30,7 @@ WORDS = ("synthesizer", "analysis", "replicate", "estimand", "truth", "unit", "e
 
 
 class Simulated(NamedTuple):
-    """What a study's data function may return: records, and the truth behind them.
+    """Records that a study's data function may return, with the truth behind them.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class Simulated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A synthesizer, and the values of the grid keys that it and the data's function take."""
+    """Cell of a study: a synthesizer, and the values of the grid keys that concern it."""
 
     synthesizer: str
     keys: Keys
 
 
 class Unit(NamedTuple):
-    """A task: a replicate of a cell, and which analyses of its release are wanted."""
+    """Unit of work: a replicate of a cell, and which analyses of its release are wanted."""
 
     cell: Cell
     replicate: int
@@ -68,7 +68,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What all replicates share, and what goes to every worker."""
+    """Plan that all replicates share, and that goes to every worker."""
 
     data: Any
     synthesizers: Mapping[str, Any]
@@ -80,7 +80,7 @@ class Plan:
     """Grid keys that the data's function takes."""
 
     def made(self, cell: Cell) -> Any:
-        """The cell's synthesizer."""
+        """Make the cell's synthesizer."""
         maker = self.synthesizers[cell.synthesizer]
         if is_synthesizer(maker):
             return maker
@@ -94,7 +94,7 @@ class Plan:
         return made
 
     def drawn(self, cell: Cell, replicate: int) -> Simulated:
-        """The replicate's data, and their truth or None."""
+        """Draw the replicate's data, and their truth or None."""
         data, truth = self.data, self.truth
         if callable(data):
             keys = {name: value for name, value in cell.keys if name in self.data_keys}
@@ -106,12 +106,12 @@ class Plan:
 
 
 def is_synthesizer(thing: Any) -> bool:
-    """Whether it is an instance with a `release`."""
+    """Return True for an instance with a `release`."""
     return not isinstance(thing, type) and callable(getattr(thing, "release", None))
 
 
 def cells(synthesizers: Mapping[str, Iterable[str]], grid: Mapping[str, list[Any]]) -> list[Cell]:
-    """All cells, each synthesizer's over the grid keys that concern it."""
+    """List all cells, each synthesizer's over the grid keys that concern it."""
     found = []
     for name, concerned in synthesizers.items():
         own = [key for key in grid if key in set(concerned)]
@@ -121,12 +121,12 @@ def cells(synthesizers: Mapping[str, Iterable[str]], grid: Mapping[str, list[Any
 
 
 def seed_of(seed: int, part: str, keys: Iterable[tuple[str, Any]], *others: str | int) -> int:
-    """256 bits; see the module's docstring. The order of the keys doesn't matter."""
+    """Derive a seed of 256 bits from keys in any order; see the module's docstring."""
     return int.from_bytes(_digest(keys, seed, part, *others), "big")
 
 
 def unit_of(cell: Cell, analysis: str, replicate: int) -> str:
-    """32 hexadecimal digits that name an analysis of a replicate of a cell."""
+    """Name an analysis of a replicate of a cell by 32 hexadecimal digits."""
     return _digest(cell.keys, cell.synthesizer, analysis, replicate).hex()[:32]
 
 
@@ -136,14 +136,14 @@ def _digest(keys: Iterable[tuple[str, Any]], *others: str | int) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """1 and 1.0 alike, so that a grid may grow from whole numbers to others."""
+    """Make 1 and 1.0 alike, so that a grid may grow from whole numbers to others."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def run_unit(plan: Plan, unit: Unit) -> list[Row]:
-    """The rows of a replicate: of each analysis, one an estimand, or one with its error."""
+    """Run a replicate: rows of each analysis, one an estimand, or one with its error."""
     cell, replicate, analyses = unit
     try:
         simulated = plan.drawn(cell, replicate)
@@ -192,7 +192,7 @@ def _analysed(
 
 
 def _estimands(name: str, found: Any) -> dict[str, dict[str, float]]:
-    """An analysis's numbers by estimand; the only one's name is ""."""
+    """Return an analysis's numbers by estimand; the only one's name is ""."""
     if isinstance(found, Mapping) and found:
         values = list(found.values())
         if all(map(_is_number, values)):
@@ -226,18 +226,18 @@ def _row(cell: Cell, analysis: str, replicate: int) -> Row:
 
 
 def shown(value: Any) -> Any:
-    """A grid value as the results show it: JSON, unless it is one number or word."""
+    """Show a grid value as the results do: JSON, unless it is one number or word."""
     return value if isinstance(value, str | int | float) else json.dumps(value)
 
 
 def _failed(plan: Plan, cell: Cell, name: str, replicate: int, error: Exception) -> Row:
-    """The error's type; its message where it may be seen: bayesdp's show nothing confidential."""
+    """Describe an error: its type; its message where it may be seen, as bayesdp's may."""
     tell = plan.public or isinstance(error, BayesDPError)
     return failed_row(cell, name, replicate, type(error).__name__, str(error) if tell else None)
 
 
 def failed_row(cell: Cell, name: str, replicate: int, error: str, message: str | None) -> Row:
-    """A row of a replicate that has no numbers."""
+    """Make a row of a replicate that has no numbers."""
     return {
         **_row(cell, name, replicate),
         "estimand": "",

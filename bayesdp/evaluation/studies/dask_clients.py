@@ -63,7 +63,7 @@ def _is_address(text: str) -> bool:
 
 @contextmanager
 def connected(client: Client | str, workers: int) -> Iterator[Client]:
-    """A client with at least one worker, and closed in the end unless it was given."""
+    """Yield a client with at least one worker, closed in the end unless it was given."""
     if not isinstance(client, str):
         _check_workers(client, "the given client's scheduler")
         yield client
@@ -92,7 +92,7 @@ def _at(address: str) -> Iterator[Client]:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Client]:
-    """Processes of this machine, which end with this one however it ends."""
+    """Start processes of this machine, which end with this one however it ends."""
     import logging
 
     import dask
@@ -120,7 +120,7 @@ def _local(workers: int) -> Iterator[Client]:
 
 
 def _environment() -> dict[str, object]:
-    """Dask's own, but for its threshold: memory would be mapped anew for each large array."""
+    """Return Dask's own environment variables, without its threshold for mapping memory."""
     import dask
 
     found = dict(dask.config.get(_ENVIRONMENT))

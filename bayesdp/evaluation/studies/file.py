@@ -62,7 +62,7 @@ class _Analysis(BaseModel):
 
 
 class StudyFile(BaseModel):
-    """A whole study, as a TOML file says it."""
+    """Declaration of a whole study, as a TOML file says it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -111,7 +111,7 @@ def load_study(path: Path, *, replicates: int | None = None) -> tuple[StudyFile,
 
 
 def _data(section: Mapping[str, Any], path: Path) -> tuple[Any, bool]:
-    """Records or a law that draws them, and whether they may be seen."""
+    """Make records or a law that draws them, and say whether they may be seen."""
     if "law" in section:
         return _law(dict(section)), True
     data = check_declared(path, DataSection, section, "data")

@@ -12,7 +12,7 @@ from bayesdp.evaluation.studies.cells import WORDS, Cell, Plan, shown
 
 
 def checked_grid(grid: Any) -> dict[str, list[Any]]:
-    """Each key's values as a list of Python's own numbers, words and tuples.
+    """Return each key's values as a list of Python's own numbers, words and tuples.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _value(key: str, value: Any) -> Any:
 
 
 def kind_of(key: str, values: Iterable[Any]) -> str:
-    """What a key's values are, all of them: number, truth value or word."""
+    """Return the common kind of a key's values: number, truth value or word."""
     kinds = sorted({_kind(shown(value)) for value in values})
     if len(kinds) > 1:
         raise InvalidInput(f"grid[{quoted(key)}] has values of several kinds: {', '.join(kinds)}")
@@ -74,7 +74,7 @@ def _kind(value: Any) -> str:
 
 
 def checked_truth(truth: Any) -> Any:
-    """A number, numbers by estimand, a function, or None."""
+    """Return a number, numbers by estimand, a function, or None."""
     numbers = list(truth.values()) if isinstance(truth, Mapping) else [truth]
     if truth is None or callable(truth) or (numbers and all(map(is_number, numbers))):
         return truth
@@ -85,7 +85,7 @@ def checked_truth(truth: Any) -> Any:
 
 
 def check_data(data: Any) -> None:
-    """Raise InvalidInput if it is nothing that any synthesizer takes, nor draws such."""
+    """Raise InvalidInput if data are nothing that any synthesizer takes, nor draw such."""
     if data is None or isinstance(data, str | bytes) or is_number(data):
         raise InvalidInput(
             f"data is a {type(data).__name__}; give records, as a DataFrame, or a function of a "
@@ -94,7 +94,7 @@ def check_data(data: Any) -> None:
 
 
 def check_analysis(name: str, analysis: Any) -> None:
-    """Raise InvalidInput if it is a model's class, where a model is wanted."""
+    """Raise InvalidInput if an analysis is a model's class, where a model is wanted."""
     if isinstance(analysis, type) and hasattr(analysis, "fit"):
         raise InvalidInput(
             f"analysis {quoted(name)} is a class; give a model of it, as bdp.{analysis.__name__}()"

@@ -1,4 +1,4 @@
-"""Which study a folder holds: fingerprints of its declaration, from which it can't be read.
+"""Identity of the study in a folder: fingerprints of its declaration, not to be inverted.
 
 A fingerprint is a salted scrypt hash, slow to try guesses on. That is no promise: a small data set
 can be guessed by whoever has the folder, since every release in a study comes from a seed, and so
@@ -20,7 +20,7 @@ _COST = 1 << 12  # of scrypt: 4 MiB, and some 10 ms
 
 
 def fingerprint(thing: Any, salt: bytes) -> str:
-    """32 hexadecimal digits, the same for the same thing and salt, on every machine.
+    """Fingerprint a thing by 32 hexadecimal digits, the same on every machine for one salt.
 
     Functions are told apart by their names and their code, but not by that of the functions which
     they call, nor by their module, as a script's is another where it is imported; what belongs to
@@ -33,7 +33,7 @@ def fingerprint(thing: Any, salt: bytes) -> str:
 
 
 def _pieces(thing: Any, above: tuple[int, ...]) -> Iterator[bytes]:
-    """The thing as bytes; `above` are the ids of what it is in, since some hold themselves."""
+    """Yield the thing as bytes; `above` are the ids of what it is in, to stop at cycles."""
     yield _type_name(thing)
     if id(thing) in above:
         return
@@ -110,7 +110,7 @@ def _of_instance(thing: Any) -> Iterator[Any]:
 
 
 def _of_frame(frame: Any) -> Iterator[Any]:
-    """A DataFrame, Series or Index: labels, types and values."""
+    """Yield a DataFrame, Series or Index as bytes: labels, types and values."""
     import pandas as pd
 
     if isinstance(frame, pd.DataFrame):
@@ -126,7 +126,7 @@ def _is_frame(thing: Any) -> bool:
 
 
 def _is_plain(thing: Any) -> bool:
-    """A number, a word or nothing, or a sequence of these, which may be long."""
+    """Return True for a number, a word or nothing, or a sequence of these, which may be long."""
     one = bool | int | float | complex | str | range | None
     if isinstance(thing, list | tuple):
         return all(isinstance(each, one) for each in thing)

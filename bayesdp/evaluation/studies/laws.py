@@ -13,7 +13,7 @@ from bayesdp.evaluation.studies.cells import Simulated
 
 
 def bernoulli(generator: np.random.Generator, n: int, p: float) -> Simulated:
-    """Records of 0 and 1; the truth is "p"."""
+    """Draw records of 0 and 1; the truth is "p"."""
     n = check_at_least_one("n", n)
     if not is_number(p) or not 0 <= p <= 1:
         raise InvalidInput(f"p is {quoted(p)}; it must be a number from 0 to 1")
@@ -28,7 +28,7 @@ def normal(
     low: float = -np.inf,
     high: float = np.inf,
 ) -> Simulated:
-    """Normal records, those beyond [low, high] moved to its ends; the truths "mu" and "sigma"."""
+    """Draw normal records, those beyond [low, high] moved to its ends; truths "mu", "sigma"."""
     n = check_at_least_one("n", n)
     if not is_number(mean) or not is_number(sd) or not sd > 0 or not np.isfinite([mean, sd]).all():
         raise InvalidInput(
@@ -43,7 +43,7 @@ def normal(
 
 
 def categories(generator: np.random.Generator, n: int, probabilities: Sequence[float]) -> Simulated:
-    """Records in a column "category" of 0, 1 and so on; the truths are "theta[0]", "theta[1]"."""
+    """Draw records in a column "category" of 0, 1 and so on; truths "theta[0]", "theta[1]"."""
     import pandas as pd
 
     n = check_at_least_one("n", n)

@@ -58,7 +58,7 @@ class ModelAnalysis:
             raise InvalidInput("options has a seed; a study gives each replicate its own")
 
     def __call__(self, release: Release, generator: np.random.Generator) -> dict[str, Numbers]:
-        """Mean, sd, low and high of each parameter, by its name: "p", or "beta[age]".
+        """Return mean, sd, low and high of each parameter, by its name: "p", or "beta[age]".
 
         Of sampled ones also `warned`, 1 where the fit gave a warning, of chains that didn't mix,
         say, and else 0.
@@ -82,12 +82,12 @@ class ModelAnalysis:
 
 
 def is_model(thing: Any) -> bool:
-    """Whether it is an instance with a `fit`."""
+    """Return True for an instance with a `fit`."""
     return not isinstance(thing, type) and callable(getattr(thing, "fit", None))
 
 
 def _has_exact(model: Any) -> bool:
-    """Whether it has a `posterior` of a release alone."""
+    """Return True for a model with a `posterior` of a release alone."""
     posterior = getattr(model, "posterior", None)
     return callable(posterior) and list(inspect.signature(posterior).parameters) == ["release"]
 

@@ -1,4 +1,4 @@
-"""What a study found: its rows, what failed, and a summary of each cell."""
+"""Results of a study: its rows, what failed, and a summary of each cell."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StudyResults:
 
     @staticmethod
     def load(folder: str | Path) -> StudyResults:
-        """The results in a study's folder, finished or not.
+        """Load the results in a study's folder, finished or not.
 
         Raises
         ------
@@ -59,13 +59,13 @@ class StudyResults:
 
     @property
     def failures(self) -> pd.DataFrame:
-        """The rows of replicates that failed, with their errors."""
+        """Select the rows of replicates that failed, with their errors."""
         if "error" not in self.frame:
             return self.frame.iloc[:0]
         return self.frame[self.frame["error"].notna()]
 
     def summary(self) -> pd.DataFrame:
-        """Averages over replicates, with their Monte Carlo standard errors.
+        """Average over replicates, with Monte Carlo standard errors.
 
         Of a number x that R replicates have, the mean and its standard error sd(x) / sqrt(R), with
         divisor R - 1 in sd. With a truth t, of each replicate or of all: the bias, mean(x - t), of
@@ -144,7 +144,7 @@ class StudyResults:
 
 
 def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResults:
-    """Those in a folder; with `units`, of these alone."""
+    """Read the results in a folder; with `units`, of these alone."""
     keys = tuple(read_manifest(folder)["keys"])
     table = Store(folder, keys).table()
     if table is None:
@@ -158,6 +158,6 @@ def results_of(folder: Path, units: Collection[str] | None = None) -> StudyResul
 
 
 def _mean(x: NDArray[np.float64]) -> tuple[float, float]:
-    """And its standard error: NaN of a single number."""
+    """Mean and its standard error: NaN of a single number."""
     error: Any = x.std(ddof=1) / np.sqrt(x.size) if x.size > 1 else np.nan
     return float(x.mean()), float(error)

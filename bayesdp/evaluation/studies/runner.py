@@ -1,4 +1,4 @@
-"""Many independent tasks, here or on Dask: what studies and reproductions run on.
+"""Runner of many independent tasks, here or on Dask, for studies and reproductions.
 
 Tasks go out in batches whose length follows the time that they take, so that scheduling costs
 little and results come every half second or so. What a task yields may depend on the task alone,
@@ -39,7 +39,7 @@ Function = Callable[[Any, Task], Any]
 
 @dataclass(frozen=True, slots=True)
 class WorkerDied:
-    """What a task yields whose worker process ended, over and over, while it ran."""
+    """Result of a task whose worker process ended, over and over, while it ran."""
 
 
 def run_tasks(
@@ -51,7 +51,7 @@ def run_tasks(
     workers: int | None = None,
     longest: int | None = None,
 ) -> Generator[list[tuple[Task, Any]]]:
-    """Yield tasks with what they yield, some at a time, in the order in which they are done.
+    """Run tasks on a client and yield each with its result, in the order in which they are done.
 
     Whoever may stop before the end closes the generator (`contextlib.closing`), and with it the
     processes that it started.
@@ -98,7 +98,7 @@ def run_here_or_local(
     workers: int | None = None,
     longest: int | None = None,
 ) -> Generator[tuple[Task, Any]]:
-    """Yield each task with what it yields, from processes of this machine, or this one.
+    """Run tasks in processes of this machine, or in this one; yield each with its result.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def run_here_or_local(
 
 
 def packed(thing: Any) -> bytes:
-    """What is sent to a worker.
+    """Pickle what is sent to a worker, or raise InvalidInput.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _unpacked(payload: bytes) -> tuple[Function, Any]:
 
 
 def _batch(payload: bytes, version: str, tasks: list[Task]) -> tuple[list[Any], float]:
-    """What a worker runs: some tasks' results, and the seconds that they took."""
+    """Run a batch of tasks on a worker; return their results and the seconds that they took."""
     if version != __version__:
         raise InvalidInput(
             f"a worker has bayesdp {__version__}, and this process {version}; install the same"
@@ -174,7 +174,7 @@ def _batch(payload: bytes, version: str, tasks: list[Task]) -> tuple[list[Any], 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread of linear algebra, so that sums have the same order everywhere."""
+    """Use one thread of linear algebra, so that sums have the same order everywhere."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -192,7 +192,7 @@ def _here(
 def _there(
     client: Client, payload: bytes, tasks: Sequence[Task], longest: int
 ) -> Generator[list[tuple[Task, Any]]]:
-    """Two batches a worker at a time, so that none waits for this process."""
+    """Yield batches' results from workers, two batches a worker at a time, so that none waits."""
     done: queue.SimpleQueue[Future] = queue.SimpleQueue()
     workers = max(len(client.nthreads()), 1)
     held = payload
@@ -237,7 +237,7 @@ def _there(
 
 
 def _outcome(client: Client, future: Future) -> tuple[list[Any], float] | None:
-    """A batch's results and seconds; None if its workers ended while they ran it."""
+    """Return a batch's results and seconds; None if its workers ended while they ran it."""
     from distributed.client import FutureCancelledError
     from distributed.scheduler import KilledWorker
 
@@ -262,7 +262,7 @@ def _outcome(client: Client, future: Future) -> tuple[list[Any], float] | None:
 
 
 def _attended(client: Client, step: Callable[[], T]) -> T:
-    """What a step yields that raises queue.Empty now and then, while there is a worker at all.
+    """Repeat a step that raises queue.Empty now and then, while there is a worker at all.
 
     Dask starts a worker that ended again, but not always, and waits for one forever.
     """

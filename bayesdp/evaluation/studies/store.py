@@ -41,7 +41,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Store:
-    """Rows of an open study folder; made by `opened`."""
+    """Store of an open study folder's rows; made by `opened`."""
 
     folder: Path
     keys: tuple[str, ...]
@@ -50,7 +50,7 @@ class Store:
     _written: float = field(default_factory=time.monotonic)
 
     def units(self) -> dict[str, bool]:
-        """Every unit in the folder, and whether it failed."""
+        """List every unit in the folder, and whether it failed."""
         table = self.table(["unit", *_END[:1]])
         if table is None:
             return {}
@@ -60,7 +60,7 @@ class Store:
         return dict(zip(units, [error is not None for error in errors], strict=True))
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, which are on the disk soon.
+        """Append rows, which are on the disk soon.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting as a part, whole."""
+        """Flush what is waiting to a part, written whole."""
         if self._waiting:
             parts = self._parts()
             last = int(parts[-1].stem.rpartition("-")[2]) if parts else 0
@@ -82,7 +82,7 @@ class Store:
         self._written = time.monotonic()
 
     def merge(self) -> None:
-        """Write everything into one file, in an order of its own, and remove the parts."""
+        """Merge everything into one file, in an order of its own, and remove the parts."""
         self.flush()
         parts, table = self._parts(), self.table()
         if not parts or table is None:
@@ -95,7 +95,7 @@ class Store:
             part.unlink()
 
     def table(self, columns: list[str] | None = None) -> pa.Table | None:
-        """All rows, of each unit the newest; None where there is none."""
+        """Read all rows, of each unit the newest; None where there is none."""
         import numpy as np
         import pyarrow as pa
 
@@ -126,7 +126,7 @@ class Store:
 def opened(
     folder: Path, identity: Mapping[str, Any], public: Mapping[str, Any], keys: Sequence[str]
 ) -> Iterator[Store]:
-    """A study's folder, made if there is none; no other process may write to it meanwhile.
+    """Yield a study's store, made if there is none; no other process may write meanwhile.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def _check_contents(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a study's folder says of itself.
+    """Read the manifest of a study's folder.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _agree(
 
 
 def _table(rows: Sequence[Row]) -> pa.Table:
-    """Rows as columns; numbers of analyses are floats."""
+    """Convert rows to columns; numbers of analyses are floats."""
     import pyarrow as pa
 
     names = dict.fromkeys(name for row in rows for name in row)

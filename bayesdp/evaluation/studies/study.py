@@ -216,7 +216,7 @@ class Study:
         return results_of(folder, self._units())
 
     def _missing(self, there: Mapping[str, bool], retry_failed: bool) -> list[Unit]:
-        """What is to be computed: replicate by replicate, so that all cells grow together."""
+        """List the units to compute: replicate by replicate, so that all cells grow together."""
 
         def wanted(unit: str) -> bool:
             return unit not in there or (retry_failed and there[unit])
@@ -230,7 +230,7 @@ class Study:
         return found
 
     def _units(self) -> set[str]:
-        """What this declaration asks for: its folder may hold more."""
+        """List the units that this declaration asks for: its folder may hold more."""
         return {
             unit_of(cell, name, replicate)
             for cell in self._cells
@@ -239,7 +239,7 @@ class Study:
         }
 
     def _identity(self) -> dict[str, Any]:
-        """What its rows depend on, by the words of a refusal."""
+        """Parts of the declaration that rows depend on, by the words of a refusal."""
         plan = self._plan
         kinds = {f"the kind of grid key {k!r}": kind_of(k, v) for k, v in self._grid.items()}
         return {
@@ -265,7 +265,7 @@ def _keys_of(name: str, maker: Any, grid: Mapping[str, Any]) -> list[str]:
 
 
 def _died(unit: Unit) -> list[Row]:
-    """Rows of a replicate that ended its worker, again and again."""
+    """Make rows of a replicate that ended its worker, again and again."""
     message = "the worker process ended while it ran, out of memory perhaps"
     return [
         failed_row(unit.cell, name, unit.replicate, "WorkerDied", message) for name in unit.analyses

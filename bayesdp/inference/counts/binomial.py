@@ -93,7 +93,7 @@ class BinomialModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a proportion has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return view_of(mechanism, CountView) is not None
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class BinomialModel:
             object.__setattr__(self, "weights", check_weights(self.weights, n=self.n))
 
     def cells(self, release: Releases) -> list[Cells]:
-        """The latent counts that matter, one element a group; see `Cells`."""
+        """Enumerate the latent counts that matter, one element a group; see `Cells`."""
         return [self._cells(parts) for parts in parts_of(release)]
 
     def _cells(self, parts: Sequence[Part]) -> Cells:
@@ -114,7 +114,7 @@ class BinomialModel:
         return weighted_cells(parts, self.prior, self.weights)
 
     def posterior(self, release: Releases) -> BetaMixture:
-        """The exact posterior of p.
+        """Compute the exact posterior of p.
 
         Parameters
         ----------
@@ -139,11 +139,11 @@ class BinomialModel:
         ]
 
     def log_evidence(self, release: Releases) -> float:
-        """log Pr[all outputs] under the model, exact, summed over groups."""
+        """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(cells.log_evidence for cells in self.cells(release))
 
     def naive_posterior(self, release: Release) -> BetaMixture:
-        """The posterior that takes the copies for real data: all their records pooled.
+        """Compute the posterior that takes the copies for real data: all their records pooled.
 
         Wrong, and shown beside the right one, as what one gets by analysing the released files.
         """
@@ -276,7 +276,7 @@ class BinomialModel:
         return about if self.weights is None else {**about, "weights": repr(self.weights)}
 
     def pymc_model(self, release: Releases) -> pm.Model:
-        """The model as a pm.Model, the latent counts summed out."""
+        """Build the model as a pm.Model, the latent counts summed out."""
         from bayesdp.engines.pymc_programs import binomial
 
         first = releases_of(release)[0]
@@ -284,7 +284,7 @@ class BinomialModel:
         return binomial(self.cells(release), self.prior, groups)
 
     def stan_data(self, release: Releases) -> dict[str, Any]:
-        """Data of the Stan program `binomial`."""
+        """Build the data of the Stan program `binomial`."""
         cells = self.cells(release)
         last = np.cumsum([c.successes.size for c in cells])
         return {

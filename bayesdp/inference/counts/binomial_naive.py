@@ -12,7 +12,7 @@ from bayesdp.release import Part
 
 
 def naive_posterior(part: Part, prior: tuple[float, float]) -> BetaMixture:
-    """Of one group, the records of all its copies pooled.
+    """Compute the naive posterior of one group, the records of all its copies pooled.
 
     Raises
     ------

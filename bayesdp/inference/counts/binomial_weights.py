@@ -79,7 +79,7 @@ def weights_of(weights: Any, group: Any) -> Weights:
 
 
 def naive_of_weights(part: Part, prior: tuple[float, float], weights: Any) -> BetaMixture:
-    """The posterior that takes the noisy number for true, and weights that sum to n for records.
+    """Compute the posterior that takes the noisy share of the weights for the records' own.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def naive_of_weights(part: Part, prior: tuple[float, float], weights: Any) -> Be
 
 
 def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: Any) -> Cells:
-    """The latent counts of ones, from releases of their weighted counts.
+    """Enumerate the latent counts of ones, from releases of their weighted counts.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def weighted_cells(parts: Sequence[Part], prior: tuple[float, float], weights: A
 
 
 def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any) -> list[Noise]:
-    """The least noise that leads to noisy counts from possible ones.
+    """Compute the least noise that leads to noisy counts from possible ones.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any)
 
 
 def check_noise(mechanism: Any, weights: Weights, n: int) -> None:
-    """Raise InvalidInput unless it adds noise to a count of ones with these weights."""
+    """Raise InvalidInput unless a mechanism adds noise to a count of ones with these weights."""
     if not is_noisy_count(mechanism):
         raise InvalidInput(
             f"the model has weights, but the release's mechanism {quoted(mechanism.name)} doesn't "

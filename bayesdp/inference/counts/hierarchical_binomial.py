@@ -80,7 +80,7 @@ class HierarchicalBinomialModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a group's proportion has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return view_of(mechanism, CountView) is not None
 
     def __post_init__(self) -> None:
@@ -149,7 +149,7 @@ class HierarchicalBinomialModel:
         return self._fitted(known, release, reason, options, noises)
 
     def known(self, release: Releases) -> list[Known]:
-        """Of each group log Pr[outputs | x] at the x that may matter, these x, and n."""
+        """Read each group's log Pr[outputs | x] at the x that may matter, these x, and n."""
         _check_groups(releases_of(release)[0])
         groups = parts_of(release)
         sizes = [_size_of(parts) for parts in groups]
@@ -166,12 +166,12 @@ class HierarchicalBinomialModel:
         return known
 
     def given(self, known: Sequence[Known]) -> Any:
-        """What the kernels of `pooled_proportions` take."""
+        """Prepare the arrays that the kernels of `pooled_proportions` take."""
         laws, nodes, sizes = (list(each) for each in zip(*known, strict=True))
         return given_proportions(laws, nodes, sizes, (*self.prior, self.concentration))
 
     def _least(self, sizes: Sequence[int]) -> float:
-        """How far below its largest a group's law may be for it to be negligible in any posterior.
+        """Distance below its largest from which a group's law is negligible in any posterior.
 
         At m = 1/2 and kappa = 2 every count of a group has probability 1 / (n + 1), and within 1 /
         log(n + 1) of there in the logarithms no less than about 1/e of that. So the outputs'

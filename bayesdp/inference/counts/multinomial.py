@@ -73,7 +73,7 @@ class MultinomialModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a table has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return engines.reads(mechanism)
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class MultinomialModel:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
     def counts(self, release: Releases) -> CountPosterior:
-        """The exact posterior of the latent counts.
+        """Compute the exact posterior of the latent counts.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class MultinomialModel:
         return self._counts(parts_of(release)[0])
 
     def posterior(self, release: Releases, category: int) -> BetaMixture:
-        """The exact posterior of one category's probability.
+        """Compute the exact posterior of one category's probability.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class MultinomialModel:
         return BetaMixture(weights, np.asarray(a + x), np.asarray(rest + (n - x)))
 
     def log_evidence(self, release: Releases) -> float:
-        """log Pr[all outputs] under the model, exact, summed over groups."""
+        """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(self._counts(parts).log_evidence for parts in parts_of(release))
 
     def _counts(self, parts: Sequence[Part]) -> CountPosterior:
@@ -227,7 +227,7 @@ class MultinomialModel:
         chains: int = 4,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes the copies for real data, for comparison; shaped as `fit`'s.
+        """Draw from the posterior that takes the copies for real data; shaped as `fit`'s.
 
         Copies of records are pooled, as are answers. Of noisy counts of the same records the
         average over copies is taken for the true ones.
@@ -271,7 +271,7 @@ class MultinomialModel:
         )
 
     def stan_data(self, release: Release) -> dict[str, Any]:
-        """Data of the Stan program `multinomial_response`, of a randomized response's release."""
+        """Build the data of the Stan program `multinomial_response`, from randomized responses."""
         _ = release.mechanism
         return engines.response_data(release.parts, self.prior)
 

@@ -1,4 +1,4 @@
-"""Which engine draws the posterior of probabilities, and how each is called."""
+"""Engines for the posterior of probabilities: which one runs, and how each is called."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REASONS = {
 
 
 def reads(mechanism: Any) -> bool:
-    """Whether its outputs have a law given counts of categories, or each record's category."""
+    """Return True if outputs have a law given counts of categories, or records' categories."""
     answers = view_of(mechanism, AnswersView)
     return answers is not None or law.table_of(mechanism) is not None
 
@@ -44,7 +44,7 @@ def check_fit(part: Part, k: int) -> None:
 
 
 def are_responses(parts: Sequence[Part]) -> bool:
-    """Whether they are answers of randomized responses, and not counts.
+    """Return True if the releases are answers of randomized responses, and not counts.
 
     Raises
     ------
@@ -61,14 +61,14 @@ def are_responses(parts: Sequence[Part]) -> bool:
 
 
 def exact_counts(parts: Sequence[Part], prior: Prior, sizes: law.Sizes) -> CountPosterior | None:
-    """The latent counts' exact posterior, where there is one."""
+    """Compute the latent counts' exact posterior, where there is one."""
     if are_responses(parts):
         return listed_binary(responses(parts, len(prior)), prior)
     return law.factored(parts, prior, sizes) or law.listed(parts, prior, sizes)
 
 
 def chosen(engine: str, parts: Parts, prior: Prior) -> tuple[str, str]:
-    """The engine and why, or InvalidInput if it can't sample this posterior."""
+    """Choose the engine and say why, or raise InvalidInput if it can't sample this posterior."""
     responding = sum(are_responses(each) for each, _ in parts) == len(parts)
     if engine == "auto":
         if any(law.too_wide(each, len(prior), sizes) for each, sizes in parts):
@@ -97,7 +97,7 @@ def sample_exact(
     chains: int,
     seed: int | None,
 ) -> Draws:
-    """Independent draws of "theta", shape (chains, draws, groups, k), or without groups if one."""
+    """Draw "theta" independently, shape (chains, draws, groups, k), or without groups if one."""
     rng = np.random.default_rng(seed)
     found = [posterior.sample(chains * draws, rng) for posterior in posteriors]
     log_p = sum(p.log_probability(x) for p, x in zip(posteriors, found, strict=True))
@@ -107,7 +107,7 @@ def sample_exact(
 def sample_dirichlet(
     counts: Sequence[NDArray[Any]], prior: Prior, *, draws: int, chains: int, seed: int | None
 ) -> Draws:
-    """Independent draws given known counts, one row a group."""
+    """Draw independently given known counts, one row a group."""
     rng = np.random.default_rng(seed)
     each = [np.broadcast_to(x, (chains * draws, x.shape[-1])) for x in counts]
     return _dirichlet(each, prior, rng, (chains, draws), "exact", 0.0)
@@ -116,7 +116,7 @@ def sample_dirichlet(
 def sample_gibbs(
     parts: Parts, prior: Prior, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Draws:
-    """Chains over the latent counts, and theta given them."""
+    """Run chains over the latent counts, and theta given them."""
     options = {"draws": draws, "chains": chains, "warmup": warmup}
     seeds = np.random.SeedSequence(seed).spawn(len(parts) + 1)
     rng = np.random.default_rng(seeds[-1])
@@ -162,7 +162,7 @@ def _grouped(theta: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _log_posterior(
     theta: Sequence[NDArray[np.float64]], seen: Sequence[Responses], prior: Prior
 ) -> NDArray[np.float64]:
-    """Up to a constant, summed over groups."""
+    """Log posterior of theta up to a constant, summed over groups."""
     lp = [
         np.log(t @ s.columns) @ s.counts + dirichlet_logpdf(t, prior)
         for t, s in zip(theta, seen, strict=True)
@@ -173,7 +173,7 @@ def _log_posterior(
 def sample_marginal(
     parts: Parts, prior: Prior, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Draws:
-    """Chains over theta alone, from answers of a randomized response."""
+    """Run chains over theta alone, from answers of a randomized response."""
     import numba
 
     from bayesdp.engines.response_marginal import sample_probabilities
@@ -196,7 +196,7 @@ def sample_marginal(
 
 
 def sample_augmented(parts: Parts, prior: Prior, **options: Any) -> Draws:
-    """Chains over theta and the counts, by moves of batches of records."""
+    """Run chains over theta and the counts, by moves of batches of records."""
     from bayesdp.inference.records.families import draws_of, sample_categories
 
     if any(len(each) > 1 for each, _ in parts):
@@ -235,7 +235,7 @@ def _product(
 def sample_nuts(
     engine: str, parts: Parts, prior: Prior, *, seed: int | None, **options: Any
 ) -> Draws:
-    """Draws of theta by PyMC or Stan, from answers of a randomized response."""
+    """Draw theta by PyMC or Stan, from answers of a randomized response."""
     if engine == "stan":
         from bayesdp.engines import stan
 
@@ -258,7 +258,7 @@ def sample_nuts(
 
 
 def response_data(parts: Sequence[Part], prior: Prior) -> dict[str, Any]:
-    """Data of the Stan program `multinomial_response`."""
+    """Build the data of the Stan program `multinomial_response`."""
     seen = responses(parts, len(prior))
     return {
         "k": len(prior),
@@ -281,7 +281,7 @@ def _dirichlet(
     engine: str,
     log_p: Any,
 ) -> Draws:
-    """theta given counts, shape (chains * draws, k) each."""
+    """Draw theta given counts, shape (chains * draws, k) each."""
     found, lp = [], log_p
     for x in counts:
         # A gamma variable of a small shape may round to 0.

@@ -1,4 +1,4 @@
-r"""What a multinomial model reads from a release: the law of the outputs, category by category.
+r"""Releases as a multinomial model reads them: the law of the outputs, category by category.
 
 With theta ~ Dirichlet(alpha) summed out, the latent counts x of n records have
 
@@ -53,7 +53,7 @@ _BLOCK = 1 << 20  # numbers in a temporary array
 
 @dataclass(frozen=True)
 class Mixed:
-    """A product over the categories given one point of each copy's own mixture.
+    """Product over the categories given one point of each copy's own mixture.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Mixed:
     log_scale: float
 
     def log_joint(self, counts: NDArray[np.int64]) -> Floats:
-        """log Pr[z, x] of counts, shape (vectors, k)."""
+        """Log Pr[z, x] of counts, shape (vectors, k)."""
         found = self.base.log_probability(counts) + self.base.log_evidence + self.log_scale
         for table in self.tables:
             step = max(1, _BLOCK // table.shape[2])
@@ -87,7 +87,7 @@ def table_of(mechanism: Any) -> TableView | IntegersView | None:
 
 
 def is_mixture(mechanism: Any) -> bool:
-    """Whether its law is a mixture of products over the categories."""
+    """Return True if its law is a mixture of products over the categories."""
     return view_of(mechanism, MixtureTable) is not None
 
 
@@ -116,7 +116,7 @@ def check_categories(mechanism: Any, k: int) -> None:
 def factored(
     parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes, *, whole: bool = False
 ) -> Factored | None:
-    """The latent counts' posterior where it is a product given their sum, else None.
+    """Make the latent counts' posterior where it is a product given their sum, else None.
 
     With `whole` over all counts, else over those that noise reaches the outputs from, as far as it
     takes for the rest to be negligible.
@@ -139,7 +139,7 @@ def _tables(
     sizes: Sizes,
     windows: Sequence[tuple[int, int]],
 ) -> tuple[list[int], list[Floats], NDArray[np.int64], Floats]:
-    """The factors of the posterior within windows of each category."""
+    """Tabulate the factors of the posterior within windows of each category."""
     _check_cells(sum(last - first + 1 for first, last in windows))
     each, tables, log_sizes = prior_of(alpha, sizes, windows)
     counts = [np.arange(first, last + 1) for first, last in windows]
@@ -158,12 +158,12 @@ def _tables(
 
 
 def _is_product(mechanism: Any) -> bool:
-    """Whether its law is a product over the categories."""
+    """Return True if its law is a product over the categories."""
     return isinstance(table_of(mechanism), IntegersView | ProductTable)
 
 
 def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
-    """Whether there is noise on every cell, and more counts than can be looked at one by one."""
+    """Return True if every cell is noisy and has more counts than can be looked at one by one."""
     if any(view_of(part.mechanism, NoiseView) is None for part in parts):
         return False
     windows = _windows(parts, k, sizes[-1][0])
@@ -171,7 +171,7 @@ def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
 
 
 def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
-    """The counts of each category that all releases' outputs can come from."""
+    """Find the counts of each category that all releases' outputs can come from."""
     found = [(0, n)] * k
     for part in parts:
         view = table_of(part.mechanism)
@@ -186,7 +186,7 @@ def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[
 
 
 def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
-    """The latent counts' posterior from modips copies, and from other releases of them."""
+    """Make the latent counts' posterior from modips copies, and from other releases of them."""
     n = sizes[-1][0]
     views = [(part, view_of(part.mechanism, MixtureTable)) for part in parts]
     copies = [(z, view) for part, view in views if view is not None for z in part.outputs]
@@ -211,7 +211,7 @@ def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
 
 
 def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Listed | None:
-    """The same by listing all vectors of counts, of any mechanism; None where they are many."""
+    """List all vectors of counts with their posterior, of any mechanism; None if too many."""
     k = len(alpha)
     if sum(math.comb(n + k - 1, k - 1) for n, _ in sizes) > _MOST_LISTED:
         return None
@@ -233,7 +233,7 @@ def listed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Liste
 def prior_of(
     alpha: Sequence[float], sizes: Sizes, windows: Sequence[tuple[int, int]]
 ) -> tuple[NDArray[np.int64], list[Floats], Floats]:
-    """The sizes, and the prior of the counts within windows of each category and of the sizes."""
+    """Prior of the counts within windows, and of the sizes; with the sizes themselves."""
     n = np.array([size for size, _ in sizes])
     against = float(max(np.median(n), 1.0))
 

@@ -49,7 +49,7 @@ class Responses:
 
 
 def responses(parts: Sequence[Part], k: int) -> Responses:
-    """The patterns of answers of one release, or of several of the same records in one order.
+    """Collect the patterns of answers of one release, or several of the same records in order.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def responses(parts: Sequence[Part], k: int) -> Responses:
 
 
 def patterns_of(seen: Sequence[tuple[Any, NDArray[np.int64]]]) -> Responses:
-    """The patterns of answers, shape (copies, n) each; InvalidInput where one can't be."""
+    """Collect the patterns of answers, shape (copies, n) each; InvalidInput where one can't be."""
     answers = np.concatenate([each for _, each in seen])
     patterns, where, counts = np.unique(answers, axis=1, return_inverse=True, return_counts=True)
     matrices = [made.matrix for made, each in seen for _ in each]
@@ -78,7 +78,7 @@ def patterns_of(seen: Sequence[tuple[Any, NDArray[np.int64]]]) -> Responses:
 
 
 def listed_binary(seen: Responses, alpha: tuple[float, ...]) -> Listed | None:
-    """Of two categories: the posterior of the counts, by powers of polynomials.
+    """Compute the posterior of two categories' counts, by powers of polynomials.
 
     Given that x of n records are of the second category, which ones is uniform, so
     C(n, x) Pr[answers | x] is the coefficient of y^x in prod_p (columns[0, p] + columns[1, p] y)^c.
@@ -94,7 +94,7 @@ def listed_binary(seen: Responses, alpha: tuple[float, ...]) -> Listed | None:
 
 
 def _log_coefficients(counts: NDArray[np.int64], columns: Floats) -> Floats:
-    """log of the coefficients of prod_p (columns[0, p] + columns[1, p] y)^counts_p, shape (n + 1,).
+    """Log coefficients of prod_p (columns[0, p] + columns[1, p] y)^counts_p, shape (n + 1,).
 
     They are in proportion to the probabilities of a sum of independent binomials, which far from
     its mean are below the smallest float. Under a prior that is wide beside what the answers say

@@ -77,7 +77,7 @@ class PoissonModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a vector of events has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return poisson_release.is_of_events(mechanism)
 
     def __post_init__(self) -> None:
@@ -162,7 +162,7 @@ class PoissonModel:
         return self._fitted(known, release, chosen, reason, options, noises)
 
     def log_evidence(self, release: Releases) -> float:
-        """log of the outputs' probability under the model; summed over groups.
+        """Compute the log of the outputs' probability under the model; summed over groups.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class PoissonModel:
         warmup: int = 500,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes the copies for real data, pooled; shaped as `fit`'s.
+        """Draw from the posterior that takes the copies for real data, pooled; shaped as `fit`'s.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class PoissonModel:
         return self._fitted(known, release, "exact", reason, options)
 
     def read(self, release: Releases) -> list[Known]:
-        """What each group's counts may be, checked.
+        """Read what each group's counts may be, checked.
 
         Raises
         ------

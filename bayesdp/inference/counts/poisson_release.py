@@ -1,4 +1,4 @@
-"""What releases say of events by area, and draws of their rates."""
+"""Releases as a Poisson model reads them: laws of events by area, and draws of their rates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEGLIGIBLE = 700.0  # below the log of the largest
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one group's counts.
+    """Laws of one group's counts, as the releases and the prior give them.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class Known:
 
     @property
     def tied(self) -> bool:
-        """Whether the counts are dependent."""
+        """True if the counts are dependent."""
         return self.total is not None or bool(self.fixed)
 
 
 def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: int | None) -> Known:
-    """What is known of one group's counts from all its releases.
+    """Read the laws of one group's counts from all its releases.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def read(parts: Sequence[Part], prior: tuple[float, float], expected: Any, n: in
 def _tied_tables(
     rows: Sequence[Any], ends: Sequence[tuple[float, float]], total: int | None, free: bool
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Counts and their laws, on as many as a known sum asks for, if nothing else ties them."""
+    """Tabulate counts and their laws, as far as a known sum asks if nothing else ties them."""
     for times in 8.0 ** np.arange(40):
         values, table = tabled(rows, ends, times)
         if total is None or len(rows) == 1 or not free:
@@ -125,7 +125,7 @@ def _tied_tables(
 
 
 def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Known:
-    """As if the copies, pooled, were the counts."""
+    """Read a part as if its copies, pooled, were the counts."""
     size = len(_elements(part, 1.0))
     around, outputs = expected_of([part], expected, size), np.array(part.outputs, dtype=np.float64)
     shapes = prior[0] + outputs.reshape(len(outputs), -1).sum(axis=0)
@@ -143,7 +143,7 @@ def taken_for_real(part: Part, prior: tuple[float, float], expected: Any) -> Kno
 def drawn(
     known: Known, engine: str, *, draws: int, chains: int, warmup: int, seed: np.random.SeedSequence
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Rates, shape (chains, draws, areas), and statistics of the chains."""
+    """Draw rates, shape (chains, draws, areas), and statistics of the chains."""
     from bayesdp.engines import area_counts
 
     laws = np.concatenate(known.laws)
@@ -187,13 +187,13 @@ def _elements(part: Part, guess: float) -> list[Integer]:
 
 
 def is_of_events(mechanism: Any) -> bool:
-    """Whether it randomises whole numbers, each by itself but for a fixed total."""
+    """Return True if it randomises whole numbers, each by itself but for a fixed total."""
     each = view_of(mechanism, IntegersView)
     return each is not None or view_of(mechanism, FixedTotalView) is not None
 
 
 def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
-    """What the model says, or the release; else 1."""
+    """Return the expected counts of the model, or of the release; else 1."""
     told = {tuple(e) for part in parts if (e := getattr(part.mechanism, "expected", None))}
     if given is None and len(told) > 1:
         raise InvalidInput(
@@ -211,7 +211,7 @@ def expected_of(parts: Sequence[Part], given: Any, size: int) -> Floats:
 def _ends(
     parts: Sequence[Part], i: int, a: float, chance: float, total: int | None
 ) -> tuple[float, float]:
-    """Where a count may be; where noise leaves its end open, as far as the prior goes."""
+    """Ends of a count; where noise leaves one open, as far as the prior goes."""
     if chance == 0:
         return 0.0, 0.0
     if total is not None:
@@ -242,7 +242,7 @@ def _fixed_total(part: Part) -> FixedTotalView | None:
 
 
 def _is_complete(part: Part) -> bool:
-    """Whether its counts are of all events."""
+    """Return True if its counts are of all events."""
     view = view_of(part.mechanism, IntegersView)
     return _fixed_total(part) is not None if view is None else view.complete
 
@@ -270,7 +270,7 @@ def _stacked(known: Known) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _moved(known: Known, counts: NDArray[np.int64], rng: np.random.Generator) -> Any:
-    """Counts moved, if need be, to ones whose sum is what it is known to be."""
+    """Move counts, if need be, to ones whose sum is what it is known to be."""
     if known.total is None or (gap := known.total - int(counts.sum())) == 0:
         return counts
     lasts = known.firsts + np.array([law.size for law in known.laws]) - 1
@@ -284,7 +284,7 @@ def _moved(known: Known, counts: NDArray[np.int64], rng: np.random.Generator) ->
 
 
 def _areas(parts: Sequence[Part], size: int) -> tuple[Any, ...]:
-    """Their names, where a release has such."""
+    """Names of the areas, where a release has such."""
     for part in parts:
         mechanism: Any = part.mechanism
         if getattr(mechanism, "areas", None) is not None:

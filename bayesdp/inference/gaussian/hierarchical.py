@@ -94,7 +94,7 @@ class HierarchicalGaussianModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a group's mean has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return is_of_normal(mechanism)
 
     def __post_init__(self) -> None:
@@ -197,7 +197,7 @@ class HierarchicalGaussianModel:
         warmup: int = 1000,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes what was released for real data; shaped as `fit`'s.
+        """Draw from the posterior that takes the release for real data; shaped as `fit`'s.
 
         Raises
         ------
@@ -219,19 +219,19 @@ class HierarchicalGaussianModel:
         return self._result(drawn, release, "naive: takes the copies for real data")
 
     def known(self, release: Releases) -> list[Group]:
-        """What is seen of each group's mean, where sd is known."""
+        """Read each group's likelihood of its records' mean, where sd is known."""
         prior = (*self.prior, self.spread)
         groups = parts_of(release)
         return seen_groups(groups, self.n, self.statistic, float(self.sd or 0), prior)
 
     def given(self, known: Sequence[Group]) -> Any:
-        """What the kernels of `pooled_means` take."""
+        """Prepare the arrays that the kernels of `pooled_means` take."""
         nodes, laws = [each.nodes for each in known], [each.log_law for each in known]
         variances = [each.variance for each in known]
         return given_means(nodes, laws, variances, (*self.prior, self.spread))
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model, with what lies between it and the release as latent variables.
+        """Build the model as a pm.Model, with all between it and the release as latent variables.
 
         Raises
         ------

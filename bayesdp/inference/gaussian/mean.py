@@ -1,4 +1,4 @@
-r"""What a release says of the mean of n records, and the posterior of mu by quadrature.
+r"""Likelihood of the mean of n records given a release, and the posterior of mu by quadrature.
 
 Records are N(mu, sd^2) with sd known, so their mean s is N(mu, sd^2 / n); a mechanism's law is a
 function of s alone. With a normal prior, or a flat one, mu given s is normal and so is s, so
@@ -47,7 +47,7 @@ _FAINT = 600.0  # log of how far below the largest a sum of exponentials is stil
 
 @dataclass(frozen=True)
 class Seen:
-    """What the copies of one release say of the mean of n normal records.
+    """Likelihood of the mean of n normal records, given the copies of one release.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Seen:
 
 
 def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float) -> Seen:
-    """From a noisy number that is `unit` times the mean."""
+    """Read the likelihood of the mean from a noisy number that is `unit` times the mean."""
     outputs = np.array(part.outputs, dtype=np.float64)
     low, high = range_of(mechanism)
     ends, near = ends_of(mechanism, outputs, low, high)
@@ -104,7 +104,7 @@ def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float
 def ends_of(
     mechanism: AdditiveNoise, outputs: Floats, low: float, high: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where a number with noise can be, within two ends, and where it is, as far as noise says."""
+    """Ends of a number with noise, within two given ones, and where it is as far as noise says."""
     cut = mechanism.bounding == "truncated"
     ends = (low, high) if cut else (-math.inf, math.inf)
     reach = _FAR * mechanism.scale
@@ -117,7 +117,7 @@ def ends_of(
 
 
 def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> Seen:
-    """From copies by sanitised sufficient statistics: their law integrates the noisy mean."""
+    """Read the likelihood of the mean from modips copies: their law integrates the noisy mean."""
     n = int(mechanism.n or 0)
     thetas, likelihoods = likely_thetas(family, mechanism, np.array(part.outputs))
     _, tau = mean_posterior(family, n, 0.0)
@@ -130,7 +130,7 @@ def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
 
 
 def seen_through_cells(part: Part, mechanism: ModipsGrid, family: Gaussian) -> Seen:
-    """From copies by SDD: the mean decides the cells' probabilities, a cell the copy.
+    """Read the likelihood of the mean from copies by SDD, through the probabilities of cells.
 
     These are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells of width h, which
     varies no faster in the mean than a normal density of variance sd^2 / (power n), or where h is
@@ -149,7 +149,7 @@ def seen_through_cells(part: Part, mechanism: ModipsGrid, family: Gaussian) -> S
 
 
 def log_sums(given: Floats, each: Floats) -> Floats:
-    """log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
+    """Log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
 
     A matrix product; only sums whose largest terms are so far from either's largest that their
     exponentials would underflow are taken one by one.
@@ -165,7 +165,7 @@ def log_sums(given: Floats, each: Floats) -> Floats:
 
 
 def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:
-    """From a draw of a conjugate posterior, or records drawn around one."""
+    """Read the likelihood of the mean from a conjugate posterior's draw, or records around one."""
     if mechanism.method == "parameter_map":
         raise InvalidInput(
             "the release is a posterior mode, which tells the mean of the records exactly: they "
@@ -188,7 +188,7 @@ def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:
 
 
 def seen_together(each: Sequence[Seen]) -> Seen:
-    """From several releases of the same records."""
+    """Combine the likelihoods of several releases of the same records."""
     if len(each) == 1:
         return each[0]
     low, high = max(one.ends[0] for one in each), min(one.ends[1] for one in each)
@@ -210,14 +210,14 @@ def _no_kinks(start: float, end: float) -> Floats:
 
 @dataclass(frozen=True)
 class MeanPosterior:
-    """The posterior of mu, and log of the probability of the outputs (a flat prior's is 1)."""
+    """Posterior of mu, and the log of the probability of the outputs (a flat prior's is 1)."""
 
     mixture: NormalMixture
     log_evidence: float
 
 
 def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) -> MeanPosterior:
-    """The exact posterior of mu; see the module's docstring.
+    """Compute the exact posterior of mu; see the module's docstring.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def posterior_of_mean(seen: Seen, sd: float, prior: tuple[float, float] | None) 
 
 
 def nodes_of(seen: Seen, low: float, high: float, scale: float) -> tuple[Floats, Floats, Floats]:
-    """Nodes between two means, logs of their weights, and the lengths of the pieces they are in.
+    """Nodes between two means, logs of their weights, and the lengths of their pieces.
 
     Pieces are no longer than twice `scale`, unless that makes too many, and none has a kink inside.
     """
@@ -268,7 +268,7 @@ def nodes_of(seen: Seen, low: float, high: float, scale: float) -> tuple[Floats,
 
 
 def known_mean(n: int, mean: float, sd: float, prior: tuple[float, float] | None) -> NormalMixture:
-    """The posterior of mu from the mean of n records: a single normal."""
+    """Compute the posterior of mu from the mean of n records: a single normal."""
     precision, centre = n / sd**2, mean
     if prior is not None:
         before = prior[1] ** -2

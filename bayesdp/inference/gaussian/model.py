@@ -98,7 +98,7 @@ class GaussianModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a normal mean has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return is_of_normal(mechanism)
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class GaussianModel:
             keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
     def posterior(self, release: Releases) -> Posterior:
-        """The exact posterior of mu, or of mu and sigma.
+        """Compute the exact posterior of mu, or of mu and sigma.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class GaussianModel:
         return self._posteriors(release)[0].mixture
 
     def log_evidence(self, release: Releases) -> float:
-        """log of the outputs' probability, or density, under the model; summed over groups.
+        """Compute the log of the outputs' probability, or density, under the model.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class GaussianModel:
         return sum(each.log_evidence for each in self._posteriors(release))
 
     def naive_posterior(self, release: Release) -> Posterior:
-        """The posterior that takes the copies, pooled, for real data, or noisy numbers for true.
+        """Compute the posterior that takes pooled copies for real data, or noisy numbers for true.
 
         Wrong, and shown beside the right one, as what one gets by analysing what was released.
         """
@@ -183,7 +183,7 @@ class GaussianModel:
         return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model, with what lies between it and the release as latent variables.
+        """Build the model as a pm.Model, with all between it and the release as latent variables.
 
         Raises
         ------

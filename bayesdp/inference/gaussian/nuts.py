@@ -1,4 +1,4 @@
-"""What NUTS takes of a release for a Gaussian model."""
+"""Releases as NUTS takes them for a Gaussian model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayesdp.release import Part
 
 
 def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Observed:
-    """A release, checked as for the exact engine.
+    """Check a release as for the exact engine, and describe it to NUTS.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""The posterior of mu and sigma, by quadrature over the records' mean s and variance v.
+r"""Posterior of mu and sigma, by quadrature over the records' mean s and variance v.
 
 With sigma^2 ~ InverseGamma(a, b) and mu ~ N(m0, sigma^2 / k), n normal records have
 
@@ -43,7 +43,7 @@ _LONGEST_LOG = 2.0  # piece of the latter, of which two or three records leave m
 
 @dataclass(frozen=True)
 class SeenPair:
-    """What the copies of one release say of the mean and the variance of n normal records.
+    """Likelihood of mean and variance of n normal records, given the copies of one release.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class SeenPair:
 
 
 def seen_together(each: Sequence[SeenPair]) -> SeenPair:
-    """From several releases of the same records.
+    """Combine the likelihoods of several releases of the same records.
 
     Raises
     ------
@@ -117,14 +117,14 @@ def seen_together(each: Sequence[SeenPair]) -> SeenPair:
 
 @dataclass(frozen=True)
 class PairPosterior:
-    """The posterior of mu and sigma, and log of the probability of the outputs."""
+    """Posterior of mu and sigma, and the log of the probability of the outputs."""
 
     mixture: NormalInverseGammaMixture
     log_evidence: float
 
 
 def posterior_of_pair(seen: SeenPair, prior: tuple[float, ...]) -> PairPosterior:
-    """The posterior of mu and sigma; see the module's docstring."""
+    """Compute the posterior of mu and sigma; see the module's docstring."""
     m0, k, a, b = prior
     n, h = seen.n, (seen.n - 1) / 2
     c, shape = 1 / k + 1 / n, a + n / 2
@@ -183,7 +183,7 @@ def posterior_of_pair(seen: SeenPair, prior: tuple[float, ...]) -> PairPosterior
 def known_pair(
     n: int, mean: float, variance: float, prior: tuple[float, ...]
 ) -> NormalInverseGammaMixture:
-    """The posterior of mu and sigma from mean and variance of n records: a single component."""
+    """Compute the posterior of mu and sigma from the records' mean and variance: one component."""
     m0, k, a, b = prior
     scale = b + ((n - 1) * variance + k * n / (k + n) * (mean - m0) ** 2) / 2
     centre = (k * m0 + n * mean) / (k + n)
@@ -192,7 +192,7 @@ def known_pair(
 
 
 def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[Ends, Ends]:
-    """Where to look first for the mean and for log variance."""
+    """Starts of a search for the mean and for log variance."""
     m0, k, a, b = prior
     h = (seen.n - 1) / 2
     low, high = within(seen.near[1], (max(seen.variances[0], 0.0), seen.variances[1]))
@@ -217,7 +217,7 @@ def _starts(seen: SeenPair, prior: tuple[float, ...]) -> tuple[Ends, Ends]:
 
 
 def _limits(variances: Ends) -> Ends:
-    """Of log variance."""
+    """Limits of log variance."""
     low, high = variances
     return (
         max(math.log(low), -2 * _MOST_LOG) if low > 0 else -2 * _MOST_LOG,
@@ -228,7 +228,7 @@ def _limits(variances: Ends) -> Ends:
 def _window(
     log_weight: Callable[[Floats, Floats], Floats], s: Ends, u: Ends, limits: tuple[Ends, Ends]
 ) -> tuple[Ends, Ends]:
-    """Where a function with one peak isn't negligible: outwards, then inwards by finer grids."""
+    """Find where a function with one peak isn't negligible: outwards, then by finer grids."""
     for _ in range(200):
         grids = [np.linspace(low, high, _COARSE) for low, high in (s, u)]
         values = log_weight(*grids)
@@ -273,7 +273,7 @@ def _pieces(
 def _moving_pieces(
     ends: tuple[float, float], kinks: Floats, longest: float
 ) -> tuple[Floats, Floats]:
-    """The same between kinks of the variance that move with the mean: a row a mean."""
+    """Nodes and weights between kinks of the variance that move with the mean: a row a mean."""
     low, high = ends
     whole = np.ceil((high - low) / max(longest, (high - low) / _MOST_PIECES[1]))
     each = max(6, math.ceil(2 * whole / (kinks.shape[1] + 1)))  # some segments are short

@@ -1,4 +1,4 @@
-r"""What modips copies say of the mean s and the variance v of normal records.
+r"""Likelihood of mean s and variance v of normal records, given modips copies.
 
 A copy's sigma follows from its noisy variance w alone, under the flat prior of the copies, and its
 theta from sigma and the noisy mean; the two noises are independent. So
@@ -75,7 +75,7 @@ class _Copy:
 
 
 def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> SeenPair:
-    """From modips copies of records with unknown sd.
+    """Read the likelihood from modips copies of records with unknown sd.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
 
 
 def log_product(a: Floats, b: Floats) -> Floats:
-    """log of the matrix product of exp(a) and exp(b)."""
+    """Log of the matrix product of exp(a) and exp(b)."""
     rows, columns = a.max(axis=1, keepdims=True), b.max(axis=0)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.exp(a - rows) @ np.exp(b - columns)) + rows + columns)
@@ -165,7 +165,7 @@ def _prepared(mechanism: ModipsSBS, family: Gaussian, y: Floats) -> _Copy:
 
 
 def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, float]:
-    """Nodes, and their spacing in the logarithm.
+    """Nodes of sigma, and their spacing in the logarithm.
 
     Below the first, exp(-squares / (2 sigma^2)) of the records between the bounds is negligible, or
     so small a noisy variance is. Above the last the likelihood is, which falls like
@@ -188,7 +188,7 @@ def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, flo
 
 
 def _given_sigma(mechanism: ModipsSBS, family: Gaussian, copy: _Copy, s: Floats) -> Floats:
-    """log p(y | s, sigma), shape (means, sigmas)."""
+    """Log p(y | s, sigma), shape (means, sigmas)."""
     n, size = int(mechanism.n or 0), mechanism.size
     known = dataclasses.replace(family, sd=family.bounds[1] - family.bounds[0])
     alone = dataclasses.replace(mechanism, family=known, scales=mechanism.scales[:1])
@@ -210,7 +210,7 @@ def _given_sigma(mechanism: ModipsSBS, family: Gaussian, copy: _Copy, s: Floats)
 
 
 def _sigma_given_variance(mechanism: ModipsSBS, sigmas: Floats, v: Floats) -> Floats:
-    """log density of log sigma, given the confidential variance, shape (sigmas, variances).
+    """Log-density of log sigma, given the confidential variance, shape (sigmas, variances).
 
     The noisy variance w is integrated over on pieces that end at the variances asked for, where
     noise has its kink, and are shorter than p(sigma | w) and noise are wide.

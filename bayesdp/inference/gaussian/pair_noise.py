@@ -1,4 +1,4 @@
-"""What noisy moments say of the mean and the variance of normal records."""
+"""Likelihood of the mean and the variance of normal records, given noisy moments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COARSEST = 100  # steps of the lattice to a scale of integer noise, at least
 
 
 def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) -> SeenPair:
-    """From noisy (mean, variance) or (sum, sum of squares), each with the noise of `cell`."""
+    """Read the likelihood from noisy (mean, variance) or (sum, sum of squares) by `cell`."""
     if cell.scale < _COARSEST * cell.step:
         raise InvalidInput(
             f"the noise has scale {quoted(cell.scale)} on a lattice of step {quoted(cell.step)}, "

@@ -1,4 +1,4 @@
-"""What releases with groups say of each group's mean, on nodes that hold for any population."""
+"""Likelihood of each group's mean given releases, on nodes that hold for any population."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAR = 100.0  # log of what is negligible
 
 @dataclass(frozen=True)
 class Group:
-    """What is seen of the mean s of a group's records.
+    """Likelihood of the mean s of a group's records, on nodes.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Group:
 
 
 def check_groups(release: Release) -> None:
-    """That there are several.
+    """Raise InvalidInput unless a release has several groups.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def seen_groups(
     sd: float,
     prior: tuple[float, float, float],
 ) -> list[Group]:
-    r"""What all releases of each group say of its records' mean, on all nodes that may matter.
+    r"""Read each group's likelihood of its mean from all releases, on all nodes that may matter.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _start(one: Seen, sd: float, prior: tuple[float, float, float]) -> tuple[flo
 
 
 def _largest(one: Seen, low: float, high: float) -> float:
-    """Where the law is largest, nearly."""
+    """Find where the law is largest, nearly."""
     points = np.linspace(*window(one.log_law, low, high, one.ends), 257)
     return float(points[int(np.argmax(one.log_law(points)))])
 

@@ -1,4 +1,4 @@
-"""What a Gaussian model reads from a release: which mechanisms it takes, and what of each."""
+"""Releases as a Gaussian model reads them: which mechanisms it takes, and what of each."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def size_of(part: Part, n: int | None) -> int:
 
 
 def family_of(mechanism: ModipsSBS | ModipsGrid) -> Gaussian:
-    """The family of modips copies, if this package has the law of their statistic."""
+    """Return the family of modips copies, if this package has the law of their statistic."""
     if not isinstance(mechanism.family, Gaussian):
         raise unlike(mechanism)
     if mechanism.n is None:
@@ -82,7 +82,7 @@ def family_of(mechanism: ModipsSBS | ModipsGrid) -> Gaussian:
 
 
 def unlike(mechanism: Any) -> InvalidInput:
-    """That the model has no law for a mechanism."""
+    """The error for a mechanism that a Gaussian model has no law of."""
     return InvalidInput(
         f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a GaussianModel "
         f"can read; it takes {TAKES}; {instead(mechanism)}"
@@ -90,13 +90,13 @@ def unlike(mechanism: Any) -> InvalidInput:
 
 
 def is_noise(mechanism: Any) -> bool:
-    """Whether it adds noise to numbers that may be of normal records."""
+    """Return True if noise was added to numbers that may be of normal records."""
     counts = view_of(mechanism, IntegersView)
     return view_of(mechanism, NoiseView) is not None and not (counts and counts.complete)
 
 
 def is_of_normal(mechanism: Any) -> bool:
-    """Whether its outputs have a law given one mean, or a mean and a variance."""
+    """Return True if its outputs have a law given one mean, or a mean and a variance."""
     exact, noise = view_of(mechanism, ExactView), view_of(mechanism, NoiseView)
     if exact is not None:
         return exact.shape in ((), (2,))
@@ -107,17 +107,17 @@ def is_of_normal(mechanism: Any) -> bool:
 
 
 def is_smooth(mechanism: Any) -> bool:
-    """Whether its law has a gradient in the statistic, nearly everywhere."""
+    """Return True if a mechanism's law has a gradient in the statistic, nearly everywhere."""
     return isinstance(mechanism, ModipsSBS) or (is_noise(mechanism) and not mechanism.whole)
 
 
 def is_conjugate(mechanism: Any) -> bool:
-    """Whether it is a conjugate release of normal records."""
+    """Return True for a conjugate release of normal records."""
     return isinstance(mechanism, ConjugateRelease) and mechanism.family == "gaussian"
 
 
 def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
-    """What is seen of the mean, where sd is known.
+    """Read the likelihood of the mean from a part, where sd is known.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
 
 
 def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
-    """The same of the mean and the variance, where sd is unknown."""
+    """Read the likelihood of mean and variance from a part, where sd is unknown."""
     mechanism: Any = part.mechanism
     if isinstance(mechanism, ModipsSBS):
         family = family_of(mechanism)
@@ -182,7 +182,7 @@ def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
 
 
 def bounds_of(part: Part) -> tuple[float, float] | None:
-    """Public bounds of the records, where the release says them."""
+    """Return public bounds of the records, where the release says them."""
     mechanism = part.mechanism
     if isinstance(mechanism, ModipsSBS):
         return family_of(mechanism).bounds
@@ -192,7 +192,7 @@ def bounds_of(part: Part) -> tuple[float, float] | None:
 
 
 def noises_of(release: Releases, n: int | None, statistic: str) -> list[Noise]:
-    """The least noise that leads to noisy moments from those of records, where sd is unknown."""
+    """Compute the least noise that leads to noisy moments from records', where sd is unknown."""
     found: list[Noise] = []
     for part in (part for each in releases_of(release) for part in each.parts):
         mechanism: Any = part.mechanism
@@ -211,7 +211,7 @@ def noises_of(release: Releases, n: int | None, statistic: str) -> list[Noise]:
 
 
 def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
-    """Number of records and their mean, if the copies' records, or the numbers, were the real."""
+    """Return the number of records and their mean, if the copies or the numbers were real."""
     if is_exact(part.mechanism):
         size = size_of(part, n)
         return size, float(checked_value(part, None)) / (size if statistic == "sum" else 1)
@@ -224,7 +224,7 @@ def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:
 
 
 def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, float]:
-    """The same with the variance.
+    """Return number, mean and variance of records, if the copies or the numbers were real.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, f
 
 
 def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:
-    """The expected share of normal records beyond their public bounds; the largest of the groups'.
+    """Expected share of normal records beyond their public bounds; the largest of the groups'.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | N
 
 
 def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:
-    """The prior as floats, or InvalidInput that names its numbers."""
+    """Return the prior as floats, or raise InvalidInput that names its numbers."""
     good = isinstance(prior, Sequence) and len(prior) == len(names)
     good = good and all(is_number(v) and math.isfinite(v) for v in prior)
     if not good or min(prior[1:]) <= 0:

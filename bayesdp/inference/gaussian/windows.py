@@ -17,13 +17,13 @@ _FAR = 60.0  # log of what is negligible beside the largest
 
 
 def shared(near: Sequence[tuple[float, float]], ends: tuple[float, float]) -> tuple[float, float]:
-    """What intervals share within two ends; where they are apart, what lies between them."""
+    """Intersect intervals within two ends; where they are apart, return what lies between them."""
     low, high = max(low for low, _ in near), min(high for _, high in near)
     return within((min(low, high), max(low, high)), ends)
 
 
 def within(interval: tuple[float, float], ends: tuple[float, float]) -> tuple[float, float]:
-    """Its part between two ends; their nearest point where it has none."""
+    """Return an interval's part between two ends; their nearest point where it has none."""
     low, high = (min(max(each, ends[0]), ends[1]) for each in interval)
     return low, high
 
@@ -35,7 +35,7 @@ def window(
     ends: tuple[float, float],
     far: float = _FAR,
 ) -> tuple[float, float]:
-    """Where a function with one peak isn't negligible, between two ends.
+    """Find where a function with one peak isn't negligible, between two ends.
 
     From the interval given it goes outwards until what is beyond is negligible, and then inwards,
     by ever finer grids.

@@ -68,7 +68,7 @@ class BetaModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a hidden graph's degrees has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return view_of(mechanism, DyadsView) is not None
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class BetaModel:
         seed: int | None = None,
         progress: bool | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes the copies for real graphs, for comparison; shaped as `fit`'s.
+        """Draw from the posterior that takes the copies for real graphs; shaped as `fit`'s.
 
         Several copies count as independent graphs of one model.
         """
@@ -149,14 +149,14 @@ class BetaModel:
         return self._fit(release, graphs[0], data, engine, reason, progress=progress, **options)
 
     def stan_data(self, release: Release) -> dict[str, Any]:
-        """Data of the Stan program `beta_model`, which the PyMC program reads too."""
+        """Build the data of the Stan program `beta_model`, which the PyMC program reads too."""
         evidence = evidence_in(release)
         nodes = evidence.nodes
         check_dyadwise(evidence, nodes)
         return self._data(nodes, offset_matrix(evidence), ())
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model; "beta" has the senders, then the receivers, if directed."""
+        """Build the model as a pm.Model; "beta" has senders, then receivers, if directed."""
         from bayesdp.engines.pymc_programs import beta_model
 
         return beta_model(self.stan_data(release))
@@ -164,7 +164,7 @@ class BetaModel:
     def _data(
         self, nodes: Network, offset: NDArray[np.float64] | None, known: Sequence[Network]
     ) -> dict[str, Any]:
-        """Of a hidden graph, if offsets are given, else of known ones."""
+        """Build the data of a hidden graph, if offsets are given, else of known ones."""
         if nodes.dyads > _MOST_DYADS:
             raise InvalidInput(
                 f"the network has {nodes.dyads:,} dyads; a beta-model of more than "
@@ -228,7 +228,7 @@ class BetaModel:
 
 
 def _by_node(drawn: Draws, nodes: Network) -> Draws:
-    """Senders and receivers apart."""
+    """Split "beta" into senders and receivers."""
     if not nodes.directed:
         return drawn
     sender, receiver = np.split(drawn.posterior["beta"], 2, axis=-1)

@@ -85,7 +85,7 @@ class ErgmModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a hidden graph has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return view_of(mechanism, GraphView) is not None
 
     def __post_init__(self) -> None:
@@ -198,7 +198,7 @@ class ErgmModel:
         warmup: int = 1000,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes a released graph for the real one.
+        """Draw from the posterior that takes a released graph for the real one.
 
         Wrong, and shown beside the right one because it is what one gets by analysing the
         released graph as if it were the confidential one.
@@ -226,7 +226,7 @@ class ErgmModel:
         return self._result(drawn, nodes, release, reason, auxiliary, problems)
 
     def log_likelihood(self, release: Release, theta: Any) -> NDArray[np.float64]:
-        """log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
+        """Compute log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
 
         Parameters
         ----------
@@ -241,11 +241,11 @@ class ErgmModel:
         return self._table(release).log_likelihood(theta)
 
     def pymc_model(self, release: Release) -> pm.Model:
-        """The model as a pm.Model, where the hidden graph sums out."""
+        """Build the model as a pm.Model, where the hidden graph sums out."""
         return ergm_dyads.pymc_model(self._table(release), self.prior)
 
     def stan_data(self, release: Release) -> dict[str, Any]:
-        """Data of the Stan program `ergm_dyads`, where the hidden graph sums out."""
+        """Build the data of the Stan program `ergm_dyads`, where the hidden graph sums out."""
         return ergm_dyads.stan_data(self._table(release), self.prior)
 
     def _table(self, release: Release) -> DyadTable:
@@ -253,7 +253,7 @@ class ErgmModel:
         return hidden_table(bind(self.formula, nodes), nodes, evidence)
 
     def _hidden(self, release: Release) -> tuple[Network, Evidence]:
-        """The nodes, and what the copies together say of the hidden graph."""
+        """Read the nodes, and the copies' joint evidence on the hidden graph."""
         evidence = evidence_in(release)
         return self._with_covariates(evidence.nodes), evidence
 
@@ -274,7 +274,7 @@ class ErgmModel:
         return self._result(drawn, nodes, release, reason, auxiliary, problems)
 
     def _sample_space(self, release: Release) -> str:
-        """The constraint in force, as "max_degree = 8" or "none"."""
+        """Name the constraint in force, as "max_degree = 8" or "none"."""
         most = evidence_in(release).max_degree
         return "none" if most is None or self.constraint == "none" else f"max_degree = {most}"
 

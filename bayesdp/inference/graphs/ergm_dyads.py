@@ -39,7 +39,7 @@ _DECREMENT = 1e-8  # what a Newton step could still gain of log-likelihood at a 
 
 
 def is_closed(bound: BoundFormula, evidence: Evidence) -> bool:
-    """Whether the hidden graph sums out: dyads or pairs of them are independent, given all seen."""
+    """Return True if the hidden graph sums out: dyads or pairs are independent given all seen."""
     return is_pairwise(bound) and evidence.dyadwise
 
 
@@ -104,14 +104,14 @@ def sample_table(table: DyadTable, prior: Normal, *, engine: Engine, **options: 
 
 
 def pymc_model(table: DyadTable, prior: Normal) -> Any:
-    """The model as a pm.Model, with "theta" of dimension "term"."""
+    """Build the model as a pm.Model, with "theta" of dimension "term"."""
     from bayesdp.engines.pymc_programs import ergm_dyads
 
     return ergm_dyads(stan_data(table, prior), table.names)
 
 
 def stan_data(table: DyadTable, prior: Normal) -> dict[str, Any]:
-    """Data of the Stan program `ergm_dyads`, which the PyMC program reads too."""
+    """Build the data of the Stan program `ergm_dyads`, which the PyMC program reads too."""
     mean, sd = prior.of(len(table.names))
     centre, information = climb(table, mean, 1.0 / sd**2)
     rows, states, terms = table.changes.shape
@@ -131,7 +131,7 @@ def stan_data(table: DyadTable, prior: Normal) -> dict[str, Any]:
 
 
 def fit_mle(table: DyadTable) -> Fit:
-    """Maximum likelihood, the covariance by the observed information.
+    """Fit by maximum likelihood, the covariance by the observed information.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def fit_mle(table: DyadTable) -> Fit:
 
 
 def climb(table: DyadTable, mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
-    """A maximum of log L(theta) - sum precision (theta - mean)**2 / 2, and minus its Hessian.
+    """Maximise log L(theta) - sum precision (theta - mean)**2 / 2; return it and minus its Hessian.
 
     By a trust region from the mean, since log L isn't concave; in units of the sd that dyads
     known and at even odds would leave. Where there is no maximum it stops far out.
@@ -184,7 +184,7 @@ def climb(table: DyadTable, mean: Floats, precision: Floats) -> tuple[Floats, Fl
 
 
 def _information_at_even_odds(table: DyadTable) -> Floats:
-    """The diagonal of it, of known dyads with odds of one, shape (terms,)."""
+    """Diagonal of the information of known dyads with odds of one, shape (terms,)."""
     return np.asarray(np.einsum("r,rst->t", np.maximum(-table.weight, 0.0), table.changes**2) / 4.0)
 
 

@@ -20,7 +20,7 @@ Found = tuple[Draws, str, Sequence[str]]
 
 
 def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: Any) -> Found:
-    """Coefficients and the hidden graph; options are those of `sample_hidden`."""
+    """Draw coefficients and the hidden graph; options are those of `sample_hidden`."""
     from bayesdp.networks.hidden import sample_hidden
 
     with warnings.catch_warnings():  # the verdict has them all, and warns once
@@ -35,7 +35,7 @@ def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: 
 
 
 def sample_observed(formula: str, network: Network, *, prior: Normal, **options: Any) -> Found:
-    """Coefficients given an observed graph; options are those of `BayesianERGM.fit`."""
+    """Draw coefficients given an observed graph; options are those of `BayesianERGM.fit`."""
     from bayesdp.networks.bayesian import BayesianERGM
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What a model of graphs reads from a release."""
+"""Releases as a model of graphs reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bayesdp.release import Release
 
 
 def evidence_in(release: Release) -> Evidence:
-    """What all copies together say of the hidden graph, and its nodes.
+    """Return all copies' joint evidence on the hidden graph, and its nodes.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def evidence_in(release: Release) -> Evidence:
 
 
 def graphs_in(release: Release) -> list[Network]:
-    """The released graphs, one a copy.
+    """Return the released graphs, one a copy.
 
     Raises
     ------

@@ -32,7 +32,7 @@ _MOST_NUMBERS = 100_000_000
 
 @dataclass(frozen=True)
 class Design:
-    """The columns of a model of a table's cells.
+    """Design of a log-linear model: the columns of a table's cells.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Design:
 
 
 def contrasts(k: int) -> Floats:
-    """Q of the module's docstring, shape (k, k - 1), by Helmert's contrasts."""
+    """Contrast matrix Q of the module, shape (k, k - 1), by Helmert's contrasts."""
     found = np.zeros((k, k - 1))
     for j in range(1, k):
         found[:j, j - 1] = 1.0
@@ -66,7 +66,7 @@ def contrasts(k: int) -> Floats:
 
 
 def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.bool_]) -> Design:
-    """The design of these terms over a table's possible cells.
+    """Build the design of these terms over a table's possible cells.
 
     Raises
     ------
@@ -100,13 +100,13 @@ def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.
 
 
 def cell_labels(axes: Sequence[Axis], possible: NDArray[np.bool_]) -> list[str]:
-    """Each possible cell's categories, as "f, clerk"."""
+    """Labels of the possible cells by their categories, as "f, clerk"."""
     each = [_labels(axis) for axis in axes]
     return [", ".join(each[k][b] for k, b in enumerate(cell)) for cell in np.argwhere(possible)]
 
 
 def not_identified(terms: Sequence[Term], marginals: Sequence[Sequence[str]]) -> list[Term]:
-    """The terms whose columns aren't together in any marginal.
+    """List the terms whose columns aren't together in any marginal.
 
     The marginals' expectations don't depend on such a term to first order about a table without
     effects, so that it has hardly more than its prior.
@@ -120,7 +120,7 @@ def _labels(axis: Axis) -> list[str]:
 
 
 def beside(one: Floats, other: Floats) -> Floats:
-    """The row-wise Kronecker product."""
+    """Row-wise Kronecker product of two matrices."""
     return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
 
 

@@ -1,4 +1,4 @@
-"""What a log-linear model's fit is made of: the release read, the engine chosen, draws named."""
+"""Fit of a log-linear model: the release read, the engine chosen, draws named."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def setting_of(model: LogLinearModel, release: Releases) -> Setting:
 
 
 def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] | None:
-    """What the releases say of n, or else the model; None where neither does."""
+    """Return the releases' sizes n, or else the model's; None where neither has any."""
     public = agreed_size(parts, None)
     check_said_once(model.n, public)
     found: Sequence[tuple[int, float]] | None = model.n if public is None else [(public, 1.0)]
@@ -111,7 +111,7 @@ def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] |
 
 
 def _prior_of(model: LogLinearModel, terms: Sequence[Term]) -> list[float | None]:
-    """Each term's fixed sd, or None."""
+    """Return each term's fixed sd, or None."""
     if not isinstance(model.prior, Mapping):
         return [model.prior] * len(terms)
     given = {frozenset(name.split(":")): sd for name, sd in model.prior.items()}
@@ -123,12 +123,12 @@ def _prior_of(model: LogLinearModel, terms: Sequence[Term]) -> list[float | None
 
 
 def chosen(engine: str, setting: Setting) -> tuple[str, str]:
-    """The engine and why, or InvalidInput if it can't sample this posterior."""
+    """Choose the engine and say why, or raise InvalidInput if it can't sample this posterior."""
     return engine_for(engine, obstacle_of(setting.problem, setting.noisy))
 
 
 def obstacle_of(problem: Problem, noisy: NoisyTable) -> str:
-    """Why the latent counts don't sum out; empty where they do."""
+    """Say why the latent counts don't sum out; empty where they do."""
     if problem.sizes is not None:
         return "their total is known, or has a prior of its own"
     if not noisy.independent:
@@ -137,7 +137,7 @@ def obstacle_of(problem: Problem, noisy: NoisyTable) -> str:
 
 
 def engine_for(engine: str, obstacle: str) -> tuple[str, str]:
-    """The engine and why, or InvalidInput where it is "hmc" and there is an obstacle."""
+    """Choose engine and reason, or raise InvalidInput if it is "hmc" and there is an obstacle."""
     if engine == "auto":
         engine = "gibbs" if obstacle else "hmc"
         return engine, _REASONS[engine].format(obstacle)
@@ -159,7 +159,7 @@ def named(
     about: Mapping[str, str],
     cells: bool | None,
 ) -> az.InferenceData:
-    """The coordinates' draws as coefficients, with their names."""
+    """Convert the coordinates' draws to coefficients, with their names."""
     u = drawn.posterior["u"]
     poisson = setting.problem.sizes is None
     own = u[..., 1:] if poisson else u
@@ -197,7 +197,7 @@ def named(
 
 
 def _probabilities(u: Floats, design: Design) -> Floats:
-    """Each cell's, shape (chains, draws, cells)."""
+    """Compute each cell's probability, shape (chains, draws, cells)."""
     eta = u @ design.columns.T
     eta -= eta.max(axis=-1, keepdims=True)
     np.exp(eta, out=eta)
@@ -206,7 +206,7 @@ def _probabilities(u: Floats, design: Design) -> Floats:
 
 
 def naive_counts(noisy: NoisyTable) -> NDArray[np.int64]:
-    """The released cells as if they were the table."""
+    """Return the released cells as if they were the table."""
     if not _of_cells(noisy):
         raise InvalidInput(
             "several marginals were released, which are no table, and with noise they contradict "
@@ -224,7 +224,7 @@ def naive_counts(noisy: NoisyTable) -> NDArray[np.int64]:
 
 
 def known_table(setting: Setting, counts: NDArray[np.int64]) -> Setting:
-    """The same, where a total that is given is that of these counts."""
+    """Make the setting of a known table, whose total, where it has one, is that of these counts."""
     sizes = None if setting.problem.sizes is None else [(int(counts.sum()), 1.0)]
     problem = dataclasses.replace(setting.problem, sizes=sizes)
     return dataclasses.replace(setting, problem=problem)
@@ -235,7 +235,7 @@ def _of_cells(noisy: NoisyTable) -> bool:
 
 
 def marginal(idata: az.InferenceData, setting: Setting, columns: Sequence[str]) -> xr.DataArray:
-    """See `LogLinearModel.marginal`."""
+    """Compute a marginal's posterior; see `LogLinearModel.marginal`."""
     import xarray as xr
 
     axes = setting.noisy.axes

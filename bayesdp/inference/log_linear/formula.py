@@ -24,7 +24,7 @@ _NOTATION = 'for example "age + sex + age:sex", "age*sex" or "(age + sex + job)^
 def terms_of(
     formula: str, columns: Sequence[str] | None = None, *, every: bool = True
 ) -> tuple[Term, ...]:
-    """The terms of a formula, without the intercept: lower orders first, as written within one.
+    """List the terms of a formula, without the intercept: lower orders first.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def terms_of(
 
 
 def name_of_term(term: Term) -> str:
-    """As it is written: "age:sex"."""
+    """Write a term as in a formula: "age:sex"."""
     return ":".join(term)
 
 
@@ -89,7 +89,7 @@ def _check_terms(
 
 
 class _Parser:
-    """Recursive descent; a value is a list of terms, each a set of columns, in order."""
+    """Recursive-descent parser; a value is a list of terms, each a set of columns, in order."""
 
     def __init__(self, formula: str, columns: Sequence[str]) -> None:
         self.formula, self.columns = formula, columns
@@ -173,7 +173,7 @@ class _Parser:
         return self.tokens[self.here - 1]
 
     def wrong(self, expected: str) -> InvalidInput:
-        """That something else stands here."""
+        """The error for a token that isn't what was expected."""
         if self.here == len(self.tokens):
             return self._error(f"it ends where {expected} should be", len(self.formula.rstrip()))
         _, text, at = self.tokens[self.here]

@@ -93,7 +93,7 @@ class LogLinearModel:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a table has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return is_of_table(mechanism)
 
     def __post_init__(self) -> None:
@@ -203,7 +203,7 @@ class LogLinearModel:
         seed: int | None = None,
         cells: bool | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes noisy cells for real counts, for comparison; shaped as `fit`'s.
+        """Draw from the posterior that takes noisy cells for real counts; shaped as `fit`'s.
 
         The average over copies, rounded, is taken for the true table, and its sum for n.
 
@@ -226,7 +226,7 @@ class LogLinearModel:
     def marginal(
         self, idata: az.InferenceData, release: Release, columns: Sequence[str]
     ) -> xr.DataArray:
-        """The posterior of a marginal's probabilities; an odds ratio is a ratio of its products.
+        """Compute the posterior of a marginal's probabilities, from which odds ratios follow.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a log-linear model reads from a release: which cells each number counts, and its law."""
+"""Releases as a log-linear model reads them: which cells each number counts, and its law."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class NoisyTable:
 
 
 def is_of_table(mechanism: Any) -> bool:
-    """Whether it adds noise to a table's cells, or to its marginals."""
+    """Return True if it adds noise to a table's cells, or to its marginals."""
     noise = view_of(mechanism, NoiseView)
     return isinstance(mechanism, NoisyMarginals) or (noise is not None and noise.shape != ())
 
@@ -131,7 +131,7 @@ def _of_marginals(made: NoisyMarginals, part: Part, categories: Any, zeros: Any)
 
 
 def axes_of(mechanism: Any, categories: Any, cells: int) -> tuple[Axis, ...]:
-    """What the release's cells are, by itself or by `categories`, or InvalidInput."""
+    """Return the axes of the release's cells, its own or by `categories`, or raise InvalidInput."""
     own = getattr(mechanism, "axes", None)
     if own is not None:
         if categories is not None:
@@ -177,7 +177,7 @@ def _check_zeros(zeros: Any, axes: tuple[Axis, ...]) -> NDArray[np.bool_]:
 def released_of(
     axes: tuple[Axis, ...], possible: NDArray[np.bool_], places: Any, law: Mapping[str, Any]
 ) -> Released:
-    """Each possible cell's place in each marginal, and what `law` says of these."""
+    """Collect each possible cell's place in each marginal, and what `law` says of these."""
     shape = shape_of(axes)
     levels = np.argwhere(possible)
     columns, start = [], 0
@@ -212,7 +212,7 @@ def released_of(
 def _law_of_cells(
     cell: AdditiveNoise, observed: NDArray[np.float64], largest: int | None
 ) -> dict[str, Any]:
-    """The law of each cell's noisy counts, in closed form where it has one.
+    """Law of each cell's noisy counts, in closed form where it has one.
 
     Laplace noise whose values below 0 are released as 0 has Pr[0 | x] in proportion to
     exp(-x / t), as Pr[z = 0 | x] without the bound, since no count x is below 0.
@@ -247,7 +247,7 @@ def _law_of_cells(
 
 
 def closed(observed: NDArray[np.float64], rate: float, *, laplace: bool) -> dict[str, Any]:
-    """Laws of noisy numbers, shape (K, copies), as `released_of` takes them."""
+    """Laws of noisy numbers in closed form, shape (K, copies), as `released_of` takes them."""
     observed = np.ascontiguousarray(observed)
     rates, gaussian = np.full(observed.shape, rate), np.full(observed.shape, not laplace)
     return {"observed": observed, "rate": rates, "gaussian": gaussian}
@@ -258,7 +258,7 @@ def _variance(cell: AdditiveNoise, copies: int) -> tuple[float, float]:
 
 
 def _variance_of(laplace: bool, scale: float, copies: int) -> tuple[float, float]:
-    """The variance of the copies' average, and all copies' information: Laplace's is twice as much.
+    """Variance of the copies' average, and all copies' information: Laplace's is twice as much.
 
     The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (cosh(1 / scale) - 1).
     """

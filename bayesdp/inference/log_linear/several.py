@@ -52,7 +52,7 @@ def noisy_tables(
 
 
 def together(tables: Sequence[NoisyTable], largest: int | None) -> NoisyTable:
-    """Several tables, or one, as one.
+    """Combine several tables, or one, into one.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def together(tables: Sequence[NoisyTable], largest: int | None) -> NoisyTable:
 
 
 def _joined(each: _Found, width: int) -> dict[str, Any]:
-    """The copies of one marginal's numbers, with tables of the counts below `width`, if any."""
+    """Join the copies of one marginal's numbers, with tables of counts below `width`, if any."""
     found: dict[str, Any] = {
         name: np.concatenate([getattr(t.released, name)[rows] for t, rows in each], axis=1)
         for name in ("observed", "rate", "gaussian")

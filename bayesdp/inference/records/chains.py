@@ -24,7 +24,7 @@ Start = Callable[[np.random.Generator], Floats]
 
 @dataclass(frozen=True)
 class Chains:
-    """What chains kept.
+    """Chains of a record model: draws, acceptance rates and log laws.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def of_records(
     sizes: Sizes,
     width: int,
 ) -> Run:
-    """Chains over all records; `functions` are posterior, record and statistic."""
+    """Run chains over all records; `functions` are posterior, record and statistic."""
     posterior, record, statistic = functions
     n, log_n = _arrays(sizes)
     if isinstance(law, Responses):
@@ -94,7 +94,7 @@ def of_counts(
     law: AdditiveLaw | Responses,
     sizes: Sizes,
 ) -> Run:
-    """Chains over counts of k values, whose statistics are the table's rows.
+    """Run chains over counts of k values, whose statistics are the table's rows.
 
     `functions` are posterior and probabilities.
     """
@@ -132,7 +132,7 @@ def sample(
     seed: int | None,
     step: Step = no_step,
 ) -> Chains:
-    """Independent chains, each from its own start; `step` is told of each that is done.
+    """Run independent chains, each from its own start; `step` is told of each that is done.
 
     Raises
     ------

@@ -20,7 +20,7 @@ Parts = Sequence[tuple[Part, record_chains.Sizes]]
 
 @functools.lru_cache(maxsize=16)
 def dirichlet(alpha: tuple[float, ...]) -> tuple[Any, Any]:
-    """posterior and probabilities of a categorical family with a Dirichlet prior."""
+    """Make posterior and probabilities of a categorical family with a Dirichlet prior."""
     from bayesdp.engines.augmentation_records import compiled
 
     prior = np.array(alpha)
@@ -52,7 +52,7 @@ def sample_categories(
     warmup: int,
     seed: int | None,
 ) -> list[record_chains.Chains]:
-    """Chains over theta and the counts of k categories, one a group.
+    """Run chains over theta and the counts of k categories, one a group.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def sample_categories(
 
 
 def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> record_chains.Start:
-    """Starts from the prior; from noisy cells, with thrice the sd that is left after seeing them.
+    """Draw starts from the prior; from noisy cells, with thrice the sd left after seeing them.
 
     Chains on counts that are far too spread out for the noise would need long to come together,
     since theta and the counts hold each other back.
@@ -100,7 +100,7 @@ def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> 
 
 
 def draws_of(found: Sequence[record_chains.Chains], name: str, category: int | None) -> Draws:
-    """The chains of all groups together: theta whole, or one category's as groups of numbers."""
+    """Join the chains of all groups: theta whole, or one category's as groups of numbers."""
     import numba
 
     if category is None:
@@ -115,5 +115,5 @@ def draws_of(found: Sequence[record_chains.Chains], name: str, category: int | N
 
 
 def sample_proportions(parts: Parts, prior: tuple[float, float], **options: Any) -> Draws:
-    """Chains over a proportion p and the counts of ones and zeros."""
+    """Run chains over a proportion p and the counts of ones and zeros."""
     return draws_of(sample_categories(parts, prior, **options), "p", 0)

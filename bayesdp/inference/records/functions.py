@@ -1,4 +1,4 @@
-"""What a user gives a record model: compiled functions, parameters' shapes, values of records."""
+"""User's input to a record model: compiled functions, parameters' shapes, values of records."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def try_out(
     of: str,
     held: Floats | None = None,
 ) -> Floats:
-    """What a function writes into its last argument, an array of `size` floats.
+    """Call a function and return what it writes into its last argument, an array of floats.
 
     `of` says whose length that is. Where the argument may be read too, it holds `held` first.
 
@@ -74,7 +74,7 @@ def try_out(
 
 
 def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """The function's result; an error of the compiler's in one line, or its own by its name."""
+    """Call a function; an error of the compiler's in one line, or its own by its name."""
     from numba.core.errors import NumbaError
 
     try:
@@ -86,7 +86,7 @@ def call(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _first_line(message: str) -> str:
-    """The first line that says what is wrong, of numba's many."""
+    """Find the first line that says what is wrong, of numba's many."""
     lines = [line.strip() for line in message.splitlines()]
     said = [line for line in lines if line and not line.startswith(("Failed in", "-", ">>>"))]
     return said[0] if said else message.strip()

@@ -1,4 +1,4 @@
-"""What a record model reads from a release: the mechanism's law as a function of a sum of records.
+"""Releases as a record model reads them: the mechanism's law given a sum of records.
 
 A mechanism is record-additive where its law depends on the records through a sum of what each adds
 to a statistic, or is a product over the records.
@@ -42,7 +42,7 @@ _NARROW = 32.0  # scales of Gaussian noise whose tails are summed term by term, 
 
 @dataclass(frozen=True)
 class AdditiveLaw:
-    """The law of a release given a sum over the records.
+    """Law of a release given a sum over the records.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class AdditiveLaw:
 
 @singledispatch
 def law_of(mechanism: Any, outputs: Any) -> AdditiveLaw | Responses:
-    """The law of a mechanism's outputs, shape (copies, ...), as data augmentation reads it.
+    """Return the law of a mechanism's outputs, shape (copies, ...), for data augmentation.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def sample_moments(
     seed: int | None,
     step: Step = no_step,
 ) -> Moments:
-    """Draws of the moments given what was released of them.
+    """Draw the moments given what was released of them.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def sample_coordinates(
     warmup: int,
     step: Step = no_step,
 ) -> tuple[Space, Floats, Floats]:
-    """The coordinates that chains run in, draws of them, and statistics; a generator a chain."""
+    """Run chains in their coordinates; return these, draws and statistics; a generator a chain."""
     space, chains = white_space(hidden), len(generators)
     gaussian, penalty = hidden.seen[2:]
     target = _ACCEPTED_OF_COEFFICIENTS if penalty else _ACCEPTED[bool(gaussian.all())]
@@ -124,7 +124,7 @@ def sample_coordinates(
 
 
 def _whitened(space: Space, kept: list[Floats]) -> tuple[Space, list[Floats]]:
-    """Coordinates in which the draws have mean 0 and covariance 1, and each chain's last."""
+    """Find coordinates in which the draws have mean 0 and covariance 1, and each chain's last."""
     origin, rotation, *rest = space
     q = np.concatenate(kept)
     if len(q) < _FEWEST:
@@ -150,7 +150,7 @@ def _chain(
     seed: int,
     space: Space,
 ) -> tuple[Floats, Floats]:
-    """Draws after `warmup` draws that adapt the step (Nesterov's dual averaging), and statistics.
+    """Run a chain after `warmup` draws that adapt its step (Nesterov's dual averaging).
 
     They are log density, acceptance probability, step, number of steps, and whether it diverged.
     """

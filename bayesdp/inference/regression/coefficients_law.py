@@ -24,7 +24,7 @@ def coefficients_law(
     at_mean: Floats,
     at_scatter: Floats,
 ) -> float:
-    """log p(outputs | moments) but for a constant; adds to its slopes in the mean and in W.
+    """Log p(outputs | moments) but for a constant; adds to its slopes in the mean and in W.
 
     The response is the last column. Where rounding leaves no coefficients, it is -inf.
     """

@@ -42,7 +42,7 @@ def _softplus(x: float) -> float:
 
 @kernel
 def moments_at(u: Floats, frame: Frame, by_column: bool) -> tuple[Floats, Floats, Floats]:
-    """The mean, A and D C, or by column C D, of coordinates (e, l, C)."""
+    """Mean, A and D C, or by column C D, of coordinates (e, l, C)."""
     centre, base = frame
     d = centre.size
     own, root = np.zeros((d, d)), np.zeros((d, d))
@@ -73,7 +73,7 @@ def latent_density(
     seen: Seen,
     prior: Prior,
 ) -> float:
-    """log p(outputs, e, l, C | n), whose slope is written into `slope`."""
+    """Log p(outputs, e, l, C | n), whose slope is written into `slope`."""
     centre, base = frame
     d = centre.size
     by_column = seen[3] > 0.0
@@ -128,7 +128,7 @@ def latent_density(
 def _two(
     u: Floats, at_low: Floats, at_high: Floats, space: Space
 ) -> tuple[float, float, float, float]:
-    """The n below v, v - n, and the log of both terms, whose slopes in (e, l, C) are written."""
+    """Find the n below v, v - n, and the log of both terms; write their slopes in (e, l, C)."""
     _, _, noisy_n, first, last, frame, seen, prior = space
     v = first - 1 + (last - first + 2) / (1 + math.exp(-u[-1]))
     low = float(math.floor(v))
@@ -145,7 +145,7 @@ def _two(
 
 @kernel
 def sampled_density(q: Floats, slope: Floats, space: Space) -> float:
-    """log density of q, whose slope is written into `slope`; n is `first` where that is `last`."""
+    """Log-density of q, whose slope is written into `slope`; n is `first` where that is `last`."""
     origin, rotation, _, first, last, frame, seen, prior = space
     size = q.size
     u = origin + np.dot(q, rotation)
@@ -181,7 +181,7 @@ def sampled_density(q: Floats, slope: Floats, space: Space) -> float:
 
 @kernel
 def read_moments(q: Floats, uniform: Floats, space: Space) -> tuple[Floats, Floats, Floats]:
-    """n, the mean and A' of draws of q, shape (draws, size); n by the uniform numbers."""
+    """Read n, the mean and A' from draws of q, shape (draws, size); n by the uniform numbers."""
     origin, rotation, _, first, last, frame, seen, _ = space
     draws, size = q.shape
     d = frame[0].size

@@ -1,4 +1,4 @@
-"""The log evidence of a linear regression: a bridge over the moments' own coordinates."""
+"""Log evidence of a linear regression: a bridge over the moments' own coordinates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _densities(points: Floats, space: Space) -> Floats:
 def log_evidence_of_moments(
     hidden: Hidden, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Integral:
-    """log of the integral over all moments of their density and the noise's, without its constant.
+    """Log integral over all moments of their density and the noise's, without its constant.
 
     The density of n is taken as 1 a number.
     """

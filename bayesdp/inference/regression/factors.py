@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 @kernel
 def factor(matrix: Floats, size: int) -> float:
-    """Cholesky's factor in place of the lower half; the log determinant of the first `size`.
+    """Factor in place of the lower half by Cholesky; the log determinant of the first `size`.
 
     The last pivot of all is taken as 0 where it rounds to less.
     """
@@ -37,7 +37,7 @@ def factor(matrix: Floats, size: int) -> float:
 
 @kernel
 def inverse_of(lower: Floats, size: int) -> Floats:
-    """Of the matrix whose factor it is."""
+    """Invert a matrix from its factor."""
     root, found = np.zeros((size, size)), np.zeros((size, size))
     for j in range(size):
         root[j, j] = 1 / lower[j, j]

@@ -101,7 +101,7 @@ class LinearRegression:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a linear regression has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return is_of_moments(mechanism)
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class LinearRegression:
             keep(self, predictors_prior=check_predictors_prior(given, self._count(given, 0)))
 
     def _count(self, prior: Any, more: int) -> int:
-        """Predictors: as listed, or else as a prior has numbers for each."""
+        """Number of predictors: as listed, or else as a prior has numbers for each."""
         if self.predictors is not None:
             return len(self.predictors)
         each = prior if isinstance(prior, Sequence) else ()
@@ -234,7 +234,7 @@ class LinearRegression:
         return self._result(drawn, release, given, "naive: takes the noisy moments for true")
 
     def read(self, release: Releases) -> Read:
-        """What the model reads of a release, checked."""
+        """Read the moments that the model is of from a release, checked."""
         return read(
             release,
             response=self.response,

@@ -21,7 +21,7 @@ from bayesdp.release import Release
 
 
 def is_of_coefficients(mechanism: Any) -> bool:
-    """Whether it releases those of a regression."""
+    """Return True if the mechanism releases a regression's coefficients."""
     return isinstance(mechanism, PerturbedCoefficientsMechanism)
 
 
@@ -33,7 +33,7 @@ def of_coefficients(
     predictors_prior: Any,
     sizes: range | None,
 ) -> Read:
-    """The coefficients are the whole regression's, so there is no other to be had from them."""
+    """Read a release of coefficients, which are the whole regression's and of no other."""
     mechanism: Any = release.mechanism
     if mechanism.loss != "linear":
         raise InvalidInput(

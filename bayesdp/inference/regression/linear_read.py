@@ -1,4 +1,4 @@
-"""What a linear regression takes from a release, and how draws get the columns' own units."""
+"""Input of a linear regression: noisy moments, and the units that draws are given in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continu
 
 @dataclass(frozen=True)
 class Read:
-    """The noisy moments of the columns that a regression is of, the response last.
+    """Noisy moments of the columns that a regression is of, the response last.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Read:
 
     @property
     def noises(self) -> list[Noise]:
-        """The least noise that leads to noisy moments from those of records within their bounds.
+        """Compute the least noise that leads to noisy moments from those of records within bounds.
 
         Of columns in [-1, 1] no sum of squares is above n, and none of the other sums either way.
         """
@@ -73,7 +73,7 @@ class Read:
     def coefficients(
         self, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
     ) -> dict[str, Floats]:
-        """A draw of "beta" and "sigma" for each moments of records, in the columns' own units.
+        """Draw "beta" and "sigma" for each moments of records, in the columns' own units.
 
         `rows` are those of a matrix S whose S'S is the scatter.
         """
@@ -96,7 +96,7 @@ def check_fine(mechanism: NoisyMomentsMechanism | PerturbedCoefficientsMechanism
 
 
 def priors_of(prior: Any, predictors_prior: Any, p: int) -> tuple[tuple[Any, ...], Prior]:
-    """That of the regression in its standard form, and all as the density takes them."""
+    """Return the regression's prior in its standard form, and all priors as the density's."""
     checked = check_prior(prior, p)
     m, r, nu, psi = check_predictors_prior(predictors_prior, p)
     m0, k, a, b = checked
@@ -111,7 +111,7 @@ def priors_of(prior: Any, predictors_prior: Any, p: int) -> tuple[tuple[Any, ...
 
 
 def possible_sizes(public: int | None, sizes: range | None, least: int) -> tuple[int, int]:
-    """The smallest and the largest number of records that there may be."""
+    """Return the smallest and the largest number of records that there may be."""
     if public is not None:
         if sizes is not None:
             raise InvalidInput(
@@ -135,7 +135,7 @@ def possible_sizes(public: int | None, sizes: range | None, least: int) -> tuple
 
 
 def known_moments(hidden: Hidden) -> tuple[Floats, Floats, Floats]:
-    """n, the mean and rows of the noisy moments, as if they were the records' own.
+    """Return n, the mean and rows of the noisy moments, as if they were the records' own.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a linear regression reads from noisy moments, of one release or several."""
+"""Releases as a linear regression reads them: noisy moments of one release or several."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(
     predictors_prior: Any,
     sizes: range | None,
 ) -> Read:
-    """What is known of the moments, checked; several releases are of the same records.
+    """Read the noisy moments, checked; several releases are of the same records.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def read(
 
 
 def is_of_moments(mechanism: Any) -> bool:
-    """Whether it randomises a regression's moments, or its coefficients."""
+    """Return True if it randomises a regression's moments, or its coefficients."""
     if is_of_coefficients(mechanism):
         return bool(mechanism.loss == "linear")
     return isinstance(mechanism, NoisyMomentsMechanism)
@@ -140,7 +140,7 @@ def _predictors(
 
 
 def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence[str]) -> Floats:
-    """Of the chosen columns: moments are of columns rescaled by them."""
+    """Return the chosen columns' common bounds, by which moments are rescaled."""
     first, *others = [dict(made.bounds) for made in mechanisms]
     for ends in others:
         if wrong := [name for name in chosen if ends[name] != first[name]]:
@@ -155,7 +155,7 @@ def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence
 def _log_constant(
     mechanism: NoisyMomentsMechanism, copies: int, noisy_n: Floats | None, hidden: Hidden
 ) -> float:
-    """The noise's, on its lattice; and of a noisy n, where n is known, its law."""
+    """Log constant of the noise, on its lattice; and of a noisy n, where n is known, its law."""
     numbers = hidden.seen[0].shape[0]
     found = numbers * copies * float(mechanism.parts[-1].noise.log_pmf(0))
     if noisy_n is None:
@@ -165,7 +165,7 @@ def _log_constant(
 
 
 def _keys(names: Sequence[str], public_n: bool) -> list[Any]:
-    """What each number is a sum of: of nothing, of one column, of two or of one twice."""
+    """Keys of the numbers, by the columns they sum over: none, one, two or one twice."""
     first: list[Any] = [] if public_n else [()]
     first += [(name,) for name in names]
     return [*first, *((x, x) for x in names), *map(_pair, combinations(names, 2))]

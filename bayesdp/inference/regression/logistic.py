@@ -109,7 +109,7 @@ class LogisticRegression:
 
     @staticmethod
     def reads(mechanism: Any) -> bool:
-        """Whether a logistic regression has a law given this mechanism's releases."""
+        """Return True if the model has the law of this mechanism's outputs."""
         return is_of_binary(mechanism)
 
     def __post_init__(self) -> None:
@@ -204,7 +204,7 @@ class LogisticRegression:
         thin: int = 2,
         seed: int | None = None,
     ) -> az.InferenceData:
-        """The posterior that takes what was released for true, for comparison; shaped as `fit`'s.
+        """Draw from the posterior that takes the release for true; shaped as `fit`'s.
 
         Answers, and synthetic tables, are pooled over copies as so many records; of noisy cells
         the average over copies, rounded, is the table.
@@ -246,7 +246,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _check_prior(prior: Any) -> tuple[Any, Any]:
-    """As a pair of floats or tuples of floats."""
+    """Return a prior as a pair of floats or tuples of floats, or raise InvalidInput."""
     made: list[Any] = []
     pair: list[Any] = list(prior) if isinstance(prior, Sequence) and len(prior) == 2 else []
     for each in pair:

@@ -1,4 +1,4 @@
-"""What a logistic regression reads from answers: records whose true categories are summed out.
+"""Answers as a logistic regression reads them: records whose true categories are summed out.
 
 A record of cell c gives the answers j_1..j_M with probability K[c, j_1] ... K[c, j_M], so records
 of like answers, and like public predictors, count together.
@@ -57,7 +57,7 @@ def setting_of_answers(model: Any, made: RandomizedResponse, part: Part, naive: 
 
 
 def _patterns(answers: Integers, naive: bool) -> tuple[Integers, Integers]:
-    """Different columns of answers, shape (copies, patterns), and how often each is."""
+    """Find the different columns of answers, shape (copies, patterns), and their frequencies."""
     if naive:  # each answer a record
         answers = answers.reshape(1, -1)
     patterns, counts = np.unique(answers, axis=1, return_counts=True)
@@ -101,7 +101,7 @@ def _of_public_predictors(
 
 
 def _answered(counts: Integers, cells: Integers, weights: Floats) -> Released:
-    """With a row of `weights` a pattern of answers, for as many cells each."""
+    """Lay out answers with a row of `weights` a pattern of answers, for as many cells each."""
     if np.any(weights.max(axis=1) == 0):
         raise InvalidInput("the outputs have probability zero under the model")
     whole = int(cells.max()) + 1

@@ -1,4 +1,4 @@
-"""What a logistic regression reads from perturbed coefficients: a latent table that they are of.
+"""Perturbed coefficients as a logistic regression reads them: through a latent table.
 
 Predictors of finitely many values make a table of the records, and the coefficients are a function
 of it; the table is sampled, and its coefficients found anew for every change of it
@@ -80,7 +80,7 @@ def setting_of_coefficients(
 
 
 def _axes(categories: Any, made: PerturbedCoefficientsMechanism) -> tuple[Axis, ...]:
-    """The predictors' values and then the response's."""
+    """Axes of the table: the predictors' values and then the response's."""
     given, ends = dict(categories or {}), dict(made.bounds)
     given.setdefault(made.response, ends[made.response])
     if set(given) != set(ends):

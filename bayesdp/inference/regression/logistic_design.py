@@ -1,4 +1,4 @@
-r"""The design of a logistic regression: which numbers its coefficients multiply.
+r"""Design of a logistic regression: which numbers its coefficients multiply.
 
 A column of numbers enters as it is, a column of labels by one indicator a category but its first.
 An interaction has the products. Priors are of coefficients of columns of numbers that are rescaled
@@ -49,13 +49,13 @@ class Predictor:
 
     @property
     def scale(self) -> tuple[float, float]:
-        """The middle and half the width of its numbers."""
+        """Middle and half the width of the predictor's numbers."""
         values = np.zeros(1) if self.values is None else self.values
         low, high = float(values.min()), float(values.max())
         return low / 2 + high / 2, high / 2 - low / 2
 
     def columns(self) -> Floats:
-        """What it adds to the design, rescaled; shape (patterns, columns)."""
+        """Columns that the predictor adds to the design, rescaled; shape (patterns, columns)."""
         if self.values is None:
             return np.asarray(self.bins[:, None] == np.arange(1, len(self.labels)), dtype=float)
         middle, half = self.scale
@@ -63,7 +63,7 @@ class Predictor:
 
     @property
     def names(self) -> list[str]:
-        """Of these columns."""
+        """Names of the predictor's columns."""
         if self.values is None:
             return [f"{self.name}[{label}]" for label in self.labels[1:]]
         return [self.name]
@@ -71,7 +71,7 @@ class Predictor:
 
 @dataclass(frozen=True)
 class LogitDesign:
-    """Log odds are `columns` @ u; coefficients as they are shown, `shown` @ u.
+    """Design: log odds are `columns` @ u; coefficients as they are shown, `shown` @ u.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class LogitDesign:
 
 
 def split(formula: Any) -> tuple[str, str]:
-    """The response and the predictors' side of a formula.
+    """Split a formula into the response and the predictors' side.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def split(formula: Any) -> tuple[str, str]:
 
 
 def predictors_of_axes(axes: Sequence[Axis], factors: Sequence[str]) -> list[Predictor]:
-    """Of all combinations of the axes' bins, the last axis moving fastest."""
+    """Make predictors of all combinations of the axes' bins, the last axis moving fastest."""
     shape = tuple(axis.size for axis in axes)
     bins = np.unravel_index(np.arange(int(np.prod(shape))), shape)
     return [
@@ -130,7 +130,7 @@ def _predictor(
 def predictors_of_data(
     data: Any, response: str, factors: Sequence[str]
 ) -> tuple[list[Predictor], NDArray[np.int64]]:
-    """Of the public records' different patterns; and each record's pattern.
+    """Make predictors of the public records' different patterns; and each record's pattern.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def predictors_of_data(
 def logit_design(
     formula: str, predictors: Sequence[Predictor], factors: Sequence[str], patterns: int
 ) -> LogitDesign:
-    """The design of the predictors' side of a formula, for so many patterns.
+    """Build the design of the predictors' side of a formula, for so many patterns.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _own_units(
     starts: Mapping[frozenset[str], int],
     sizes: Sequence[int],
 ) -> Floats:
-    """A term's product of (v - middle) / half over its columns of numbers, multiplied out.
+    """Multiply out a term's product of (v - middle) / half over its columns of numbers.
 
     What it gives to lower terms has one there, since an interaction needs the terms within it.
     """

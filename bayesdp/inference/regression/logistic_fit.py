@@ -1,4 +1,4 @@
-"""What a logistic regression's fit is made of: the engine chosen, draws named."""
+"""Fit of a logistic regression: the engine chosen, draws named."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANSWERS = (
 
 
 def chosen(engine: str, setting: Setting) -> tuple[str, str]:
-    """The engine and why, or InvalidInput if it can't sample this posterior."""
+    """Choose the engine and say why, or raise InvalidInput if it can't sample this posterior."""
     if setting.noisy is None:
         if engine == "gibbs":
             raise InvalidInput(
@@ -39,7 +39,7 @@ def chosen(engine: str, setting: Setting) -> tuple[str, str]:
 
 
 def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any) -> Draws:
-    """Draws of "beta", in the columns' own units, and of "n" where it has a prior."""
+    """Draw "beta", in the columns' own units, and "n" where it has a prior."""
     drawn = sample(setting.problem, summed=summed, seed=seed, **options)
     u = drawn.posterior["u"][..., -len(setting.design.labels) :]
     posterior = {"beta": u @ setting.design.shown.T}
@@ -49,7 +49,7 @@ def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any)
 
 
 def naive_setting(model: Any, release: Any) -> tuple[Setting, NDArray[np.int64] | None]:
-    """A release read as if it were of the truth; the table, or None where records answered."""
+    """Read a release as if it were of the truth; with the table, or None where records answered."""
     if not isinstance(release, Release):
         raise InvalidInput(
             f"release is a {type(release).__name__}; a naive fit takes one bdp.Release at a time"

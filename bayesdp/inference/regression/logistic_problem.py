@@ -51,7 +51,7 @@ class Setting:
 def paired(
     model: Any, axes: Sequence[Axis], possible: NDArray[np.bool_]
 ) -> tuple[LogitDesign, Integers]:
-    """The design of the patterns that there may be, and their pairs of cells."""
+    """Build the design of the patterns that there may be, and their pairs of cells."""
     response, formula = split(model.formula)
     names = [axis.name for axis in axes]
     if response not in names:
@@ -86,7 +86,7 @@ def paired(
 
 
 def success_of(axis: Axis, success: Any) -> int:
-    """Which of a response's two categories is 1, or InvalidInput."""
+    """Find which of a response's two categories is 1, or raise InvalidInput."""
     labels = list(axis.categories or ())
     if len(labels) != 2:
         raise InvalidInput(
@@ -111,7 +111,7 @@ def problem_of(
     noise: float,
     information: float,
 ) -> Problem:
-    """Coordinates: a common log rate where n isn't known, patterns' own, and coefficients."""
+    """Build the problem: a common log rate where n isn't known, patterns' own, and coefficients."""
     patterns, coefficients = design.columns.shape
     cells = pairs.size
     blocks, mean, sd = [], [], []
@@ -143,7 +143,7 @@ def problem_of(
 
 
 def prior_of(model: Any, design: LogitDesign) -> tuple[Floats, Floats]:
-    """Means and sds, one a coefficient."""
+    """Prior means and sds, one a coefficient."""
     count = len(design.labels)
     for name, each in zip(("means", "sds"), model.prior, strict=True):
         if np.ndim(each) and len(each) != count:

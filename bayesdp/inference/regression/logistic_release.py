@@ -1,4 +1,4 @@
-r"""What a logistic regression reads from a release: a table's cells in pairs, or records' answers.
+r"""Releases as a logistic regression reads them: a table's cells in pairs, or answers.
 
     log Pr[response 1 | pattern] / Pr[response 0 | pattern] = design row of the pattern . beta
 
@@ -57,7 +57,7 @@ _MOST_TABLED = 20_000_000
 
 
 def is_of_binary(mechanism: Any) -> bool:
-    """Whether it randomises a table, records' answers, or a logistic regression's coefficients."""
+    """Return True if a logistic regression can be read from the mechanism's releases."""
     if isinstance(mechanism, PerturbedCoefficientsMechanism):
         return mechanism.loss == "logistic"
     answers, copies = view_of(mechanism, AnswersView), DirichletMultinomialMechanism
@@ -103,13 +103,13 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
 
 
 def _is_alone(mechanism: Any) -> bool:
-    """Whether its release can't be read together with others."""
+    """Return True if its release can't be read together with others."""
     answers = view_of(mechanism, AnswersView)
     return answers is not None or isinstance(mechanism, PerturbedCoefficientsMechanism)
 
 
 def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integers | None, Sizes]:
-    """What one release says of a table; its copies, if they are synthetic; what n may be."""
+    """Read one release's table; its copies, if they are synthetic; and what n may be."""
     mechanism: Any = part.mechanism
     if isinstance(mechanism, DirichletMultinomialMechanism):
         return _of_copies(model, mechanism, part, sizes)
@@ -138,7 +138,7 @@ def _instead(name: str) -> str:
 def _of_copies(
     model: Any, made: DirichletMultinomialMechanism, part: Part, sizes: Any
 ) -> tuple[NoisyTable, Integers, Sequence[tuple[int, float]]]:
-    """Synthetic tables, and what they and the prior say of n."""
+    """Read synthetic tables, and what they and the prior say of n."""
     if model.zeros is not None:
         raise InvalidInput("zeros is given, but the release says its own; leave it out")
     if sizes is None:

@@ -1,4 +1,4 @@
-r"""The law of regression records' moments given what was released of them, and its gradient.
+r"""Law of regression records' moments given what was released of them, and its gradient.
 
 Records (x, y) have d = p + 1 columns; of n of them the moments are t, the sums of columns, and the
 sums of squares and products, which are W + t t' / n with W the scatter around the mean. With
@@ -57,7 +57,7 @@ def _log_multigamma(x: float, d: int) -> float:
 
 @kernel
 def _constant(n: float, d: int, k: Floats, ab: Floats, r: float, nu: float, psi: Floats) -> float:
-    """What depends on n and the priors alone."""
+    """Terms of the density that depend on n and the priors alone."""
     p = d - 1
     total: float = (n - 1) * d / 2 * math.log(math.pi) - d / 2 * math.log(n)
     total -= _log_multigamma((n - 1) / 2, d) + n * p / 2 * math.log(math.pi)
@@ -75,7 +75,7 @@ def _constant(n: float, d: int, k: Floats, ab: Floats, r: float, nu: float, psi:
 def log_noise(
     z: Floats, value: float, scale: Floats, gaussian: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """log density of noisy numbers given the number, and its derivative."""
+    """Log-density of noisy numbers given the number, and its derivative."""
     law, slope = 0.0, 0.0
     for copy in range(z.size):
         away = (z[copy] - value) / scale[copy]
@@ -96,7 +96,7 @@ def moments_density(
     seen: Seen,
     prior: Prior,
 ) -> tuple[float, Floats, Floats]:
-    """log p(outputs, moments | n) but for |W|^((n - d - 2) / 2), and its slope in mean and W.
+    """Log p(outputs, moments | n) but for |W|^((n - d - 2) / 2), and its slope in mean and W.
 
     The slope in W is a symmetric matrix G: W moved by H moves the log density by tr(G H).
     Where rounding leaves no density, it is -inf.

@@ -1,4 +1,4 @@
-"""Where chains of regression moments start, and in which coordinates.
+"""Starts of chains of regression moments, and the coordinates that they run in.
 
 The coordinates are white at the mode of the density with Gaussian noise of the same variance, by
 the curvature there.
@@ -26,7 +26,7 @@ _ONE = math.log(math.e - 1)  # log(1 + exp(_ONE)) = 1
 
 @dataclass(frozen=True)
 class Hidden:
-    """What is known of the moments.
+    """Hidden moments of a regression: what was released of them, priors and the range of n.
 
     Attributes
     ----------
@@ -46,23 +46,23 @@ class Hidden:
 
     @property
     def columns(self) -> int:
-        """d."""
+        """Number d of columns."""
         return self.prior[0].size
 
     @property
     def weights(self) -> Floats:
-        """The precision of each copy's noise."""
+        """Precision of each copy's noise."""
         _, scale, gaussian, _ = self.seen
         return np.asarray(1 / (np.where(gaussian, 1, 2) * scale * scale))
 
     @property
     def variance(self) -> float:
-        """Of the mean of all copies' noise, weighted."""
+        """Variance of the mean of all copies' noise, weighted."""
         return 1 / float(self.weights.sum())
 
 
 def white_space(hidden: Hidden) -> Space:
-    """Coordinates that are white at the mode of a smooth density near the one asked for."""
+    """Find coordinates that are white at the mode of a smooth density near the one asked for."""
     d, sd, penalty = hidden.columns, math.sqrt(hidden.variance), hidden.seen[3]
     mean = np.average(hidden.seen[0], axis=1, weights=hidden.weights)
     n = float(hidden.first)
@@ -93,7 +93,7 @@ def white_space(hidden: Hidden) -> Space:
 
 
 def _frame(noisy: Floats, d: int, n: float, sd: float) -> Frame:
-    """The noisy mean, and a root of the noisy covariance where noise isn't larger than it."""
+    """Return the noisy mean, and a root of the noisy covariance where noise isn't larger."""
     mean = np.clip(noisy[:d] / n, -1, 1)
     second = np.zeros((d, d))
     second[range(d), range(d)] = noisy[d : 2 * d]
@@ -106,7 +106,7 @@ def _frame(noisy: Floats, d: int, n: float, sd: float) -> Frame:
 
 
 def _frame_of_coefficients(noisy: Floats) -> Frame:
-    """Some records' whose regression is that; their spread is a guess that the mode corrects."""
+    """Guess records whose regression is that released; the mode corrects their spread."""
     d = noisy.size
     root = np.diag(np.full(d, 0.3))
     root[-1, :-1] = 0.3 * noisy[1:]  # slopes that they are without a penalty
@@ -116,7 +116,7 @@ def _frame_of_coefficients(noisy: Floats) -> Frame:
 
 
 def _mode(density: Callable[[Floats], tuple[float, Floats]], u: Floats) -> tuple[Floats, Floats]:
-    """By Newton's method, with the curvature's absolute values; and the rotation there."""
+    """Find the mode by Newton's method with absolute curvatures, and the rotation there."""
     size, h = u.size, 1e-4
     value, slope = density(u)
     for _ in range(60):
@@ -141,7 +141,7 @@ def _mode(density: Callable[[Floats], tuple[float, Floats]], u: Floats) -> tuple
 
 
 def first_point(space: Space, rng: np.random.Generator) -> Floats:
-    """A point from the normal density that the coordinates are white for."""
+    """Draw a point from the normal density that the coordinates are white for."""
     slope = np.empty(space[0].size)
     for attempt in range(20):
         q = rng.standard_normal(slope.size) * 0.8**attempt

@@ -198,7 +198,7 @@ class CensoredBetaMechanism:
 
     @property
     def excess(self) -> float:
-        """eta: how far rounding may carry a record's term beyond the interval."""
+        """Bound eta on how far rounding may carry a record's term beyond the interval."""
         if self.weights is None:
             return 2.0**-40 * (self.largest + 2)
         return 1 / unit_scale(*self.interval)
@@ -240,7 +240,7 @@ class CensoredBetaMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: as much as when one is added."""
+        """Guarantee for the removal of a record, the same as for its addition."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def posterior(self, statistic: Any) -> ClippedPosterior:
@@ -268,7 +268,7 @@ class CensoredBetaMechanism:
         return synthetic_column.draw(drawn[:, 0], drawn[:, 1], self.size)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """Not offered: the law of the records is intractable. Raises InvalidInput."""
+        """Raise InvalidInput: the law of the records is intractable."""
         raise InvalidInput(
             "the law of censored_beta's records is intractable; analyse each copy as if it were "
             "real and join the results by bdp.combine"
@@ -282,18 +282,18 @@ class CensoredBetaMechanism:
         return pairs
 
     def outputs(self) -> None:
-        """None: the outputs can't be listed."""
+        """Return None: the outputs can't be listed."""
 
     def check_output(self, output: Any) -> tuple[float, ...]:
         """Return `output` as a sorted tuple if this mechanism can release it, else raise."""
         return synthetic_column.check(output, self.size)
 
     def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
-        """One row a synthetic record: its copy and its value."""
+        """Encode copies as columns, one row a synthetic record: its copy and its value."""
         return synthetic_column.encode(outputs, self.size)
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[float, ...]]:
-        """The copies, in their order."""
+        """Decode the copies, in their order."""
         return synthetic_column.decode(columns, self.size)
 
     def records(self, output: Sequence[float]) -> Floats:

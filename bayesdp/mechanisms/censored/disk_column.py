@@ -46,7 +46,7 @@ class DiskColumn:
 
     @classmethod
     def of(cls, parts: Iterable[Floats]) -> DiskColumn:
-        """A column of all parts, one after another.
+        """Store all parts in one column, one after another.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class DiskColumn:
         self.size += values.size
 
     def __getitem__(self, part: slice) -> Floats:
-        """The numbers of a slice without a step, read into memory."""
+        """Read the numbers of a slice without a step into memory."""
         first, last, _ = part.indices(self.size)
         values = np.empty(max(last - first, 0))
         left = values.view(np.uint8)
@@ -94,12 +94,12 @@ class DiskColumn:
 
 
 def mapped(column: Floats | DiskColumn) -> Floats:
-    """All of a column, where few of its numbers will be looked at; memory holds what was."""
+    """Map a whole column, where few of its numbers will be looked at; memory holds what was."""
     return column._mapped if isinstance(column, DiskColumn) else column
 
 
 def forget(column: Floats | DiskColumn) -> None:
-    """Take what was looked at in a column on disk out of memory; Windows does so where it must."""
+    """Release the memory of a column on disk that was looked at; Windows does so where it must."""
     if isinstance(column, DiskColumn) and hasattr(mmap, "MADV_DONTNEED"):
         column._map.madvise(mmap.MADV_DONTNEED)
 

@@ -16,7 +16,7 @@ _RUN = 1 << 22  # records that are sorted in memory at once: 32 MB
 
 
 def sort(pieces: Iterable[Floats]) -> Floats | DiskColumn:
-    """The records of all pieces, in ascending order.
+    """Sort the records of all pieces into ascending order.
 
     Memory holds a piece and a few runs of 2^22 records. The disk holds each record twice while the
     runs are merged, 16 bytes, and then once.
@@ -45,7 +45,7 @@ def sort(pieces: Iterable[Floats]) -> Floats | DiskColumn:
 
 
 def _runs(pieces: Iterable[Floats]) -> Iterator[Floats]:
-    """Sorted runs of `_RUN` records, and a shorter one, all in the same memory."""
+    """Yield sorted runs of `_RUN` records, and a shorter one, all in the same memory."""
     waiting, held = np.empty(_RUN), 0
     for piece in pieces:
         left = piece
@@ -62,7 +62,7 @@ def _runs(pieces: Iterable[Floats]) -> Iterator[Floats]:
 
 
 def _merged(stored: DiskColumn) -> Iterator[Floats]:
-    """All records in order, from the stretch of each run that is in memory.
+    """Yield all records in order, from the stretch of each run that is in memory.
 
     What isn't yet in memory is at least the last of its run's stretch. So all records up to the
     least of these are there, and come next.

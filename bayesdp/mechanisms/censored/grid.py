@@ -78,12 +78,12 @@ class Grid:
         return math.log(self.largest / self.prior_lambda[0]) / (1 << self.bits[1])
 
     def point(self, i: float, j: float) -> tuple[float, float]:
-        """(phi, lambda) at grid coordinates; cell (i, j) has its centre at i + 1/2, j + 1/2."""
+        """The (phi, lambda) at grid coordinates; cell (i, j) has its centre at i + 1/2, j + 1/2."""
         log_lambda = math.log(self.prior_lambda[0]) + self._step * j
         return min(math.ldexp(i, -self.bits[0]), 1 - 2.0**-53), math.exp(log_lambda)
 
     def points(self, i: Floats, j: Floats) -> tuple[Floats, Floats]:
-        """`point` of arrays, up to rounding."""
+        """The (phi, lambda) of arrays of grid coordinates, up to rounding; see `point`."""
         log_lambda = math.log(self.prior_lambda[0]) + self._step * j
         phi = np.minimum(np.ldexp(i, -self.bits[0]), 1 - 2.0**-53)
         return phi, np.exp(log_lambda)
@@ -95,13 +95,13 @@ class Grid:
         return beta - self.prior_lambda[1] * math.log(lam)
 
     def log_priors(self, phi: Floats, lam: Floats) -> Floats:
-        """`log_prior` of arrays, up to rounding."""
+        """Log prior of arrays, up to rounding; see `log_prior`."""
         p, q = self.prior_phi
         beta = (p - 1) * np.log(phi) + (q - 1) * np.log1p(-phi)
         return np.asarray(beta - self.prior_lambda[1] * np.log(lam))
 
     def prior_at_corners(self, phi: tuple[Floats, Floats], lam: tuple[Floats, Floats]) -> Floats:
-        """A bound on `log_prior` over rectangles, convex in phi and lambda, at their corners.
+        """Bounds on `log_prior` over rectangles, convex in phi and lambda, at their corners.
 
         A term that is concave, as p log(phi) is, is replaced by its tangent at the middle. Rounding
         is included. Shape (rectangles, 4), lambda's ends first.
@@ -135,13 +135,13 @@ class Blocks:
     """What the log of the mean weight is about."""
 
     def mass(self, values: Floats) -> Floats:
-        """log of a block's cells times exp(values)."""
+        """Log of a block's number of cells times exp(values)."""
         return np.asarray(values + math.log(2) * (self.wide + self.high))
 
 
 @dataclass(frozen=True, eq=False)
 class ClippedPosterior:
-    """The law on a grid, given confidential records.
+    """Clipped posterior on a grid, given confidential records.
 
     Parameters
     ----------
@@ -171,12 +171,12 @@ class ClippedPosterior:
         return WeightedRecords(self.records, self.weights, self.low, self.high)
 
     def log_weight(self, i: int, j: int) -> Fraction:
-        """log of the weight of a cell, exactly."""
+        """Log weight of a cell, exactly."""
         phi, lam = self.grid.point(i + 0.5, j + 0.5)
         return Fraction(self.grid.log_prior(phi, lam)) + self.likelihood.exact(phi, lam)
 
     def log_weights(self, phi: Floats, lam: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """log weights, rounded, and numbers of clipped records, at all pairs of two columns."""
+        """Log weights, rounded, and numbers of clipped records, at all pairs of two columns."""
         shape = (phi.size, lam.size)
         along_phi, along_lam = np.repeat(phi, lam.size), np.tile(lam, phi.size)
         values, clipped = self.likelihood.rounded(along_phi, along_lam)
@@ -185,7 +185,7 @@ class ClippedPosterior:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """A cover of the grid whose bounds hold about 1.5 times the weight."""
+        """Cover the grid by blocks whose bounds hold about 1.5 times the weight."""
         root = [np.array([k]) for k in (0, 0, *self.grid.bits)]
         blocks = self._bounded(*root)
         while blocks.i.size < _MOST_BLOCKS:
@@ -202,7 +202,7 @@ class ClippedPosterior:
         return blocks
 
     def _split(self, blocks: Blocks, chosen: NDArray[np.intp]) -> Blocks:
-        """Each chosen block in four, or in two where it is one cell thin."""
+        """Split each chosen block in four, or in two where it is one cell thin."""
         i, j, wide, high = (
             np.repeat(v[chosen], 4) for v in (blocks.i, blocks.j, blocks.wide, blocks.high)
         )
@@ -231,7 +231,7 @@ class ClippedPosterior:
         return Blocks(i, j, wide, high, bound, np.minimum(guesses[:, 0], corners))
 
     def draw(self, count: int) -> NDArray[np.int64]:
-        """Cells (i, j) of independent exact draws, from the secure generator; (count, 2)."""
+        """Draw cells (i, j), independently and exactly, from the secure generator; (count, 2)."""
         found: list[tuple[int, int]] = []
         while len(found) < count:
             found += self._accepted(2 * (count - len(found)) + 2)
@@ -273,7 +273,7 @@ class ClippedPosterior:
         return [cell for cell, yes in zip(cells, taken, strict=True) if yes]
 
     def drawn(self, count: int) -> Floats:
-        """(phi, lambda), uniform in the cells of `draw`; shape (count, 2)."""
+        """Draw (phi, lambda), uniform in the cells of `draw`; shape (count, 2)."""
         inside = (random_words(2 * count) >> np.uint64(11)).astype(np.float64) + 0.5
         places = self.draw(count) + inside.reshape(count, 2) * 2.0**-53
         return np.array([self.grid.point(i, j) for i, j in places.tolist()])

@@ -1,4 +1,4 @@
-"""Checks of what the censored beta mechanism is given."""
+"""Checks of the censored beta mechanism's arguments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_number(n: int) -> None:
 
 
 def check_some(data: Any) -> NDArray[np.float64]:
-    """`check_records` for what doesn't promise the same without a record, or conditionally."""
+    """Check records where no record at all isn't as good as one; see `check_records`."""
     records = check_records(data)
     if records.size == 0:
         raise InvalidInput("data is empty; there is nothing to release")
@@ -126,7 +126,7 @@ def check_bits(grid: Any) -> tuple[int, int]:
 def risky_pairs(
     neighbours: Neighbours, n: int | None
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
+    """Pairs of neighbouring records, the riskiest among them: near 0, near 1, and a usual one."""
     usual = np.full(4 if n is None else max(n - 1, 0), 0.3)
     some = [np.append(usual, y) for y in (1e-9, 1 - 1e-9, 0.5)]
     if neighbours == Neighbours.ADD_REMOVE:

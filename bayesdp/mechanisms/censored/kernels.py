@@ -71,7 +71,7 @@ def _log(y):
 
 @kernel
 def fixed_logs(y):
-    """log y and log(1 - y) in units of 2^-50, for a float y in (0, 1)."""
+    """Compute log y and log(1 - y) in units of 2^-50, for a float y in (0, 1)."""
     t2 = _series(-y / (2.0 - y)) if y < 0.25 else _log(1.0 - y)
     return np.int64(_log(y) * 2.0**FRACTION_BITS), np.int64(t2 * 2.0**FRACTION_BITS)
 
@@ -97,7 +97,7 @@ def add_sums(y, before, total, sums, shift):
 
 @kernel
 def sums_to(table, i):
-    """Sums over the first i records."""
+    """Sum the terms of the first i records."""
     y, sums, shift = table
     total = sums[i >> shift].copy()
     for k in range(i >> shift << shift, i):
@@ -107,7 +107,7 @@ def sums_to(table, i):
 
 @kernel
 def logs(y):
-    """log y and log(1 - y) of records, as floats that depend on the record alone."""
+    """Compute log y and log(1 - y) of records, as floats that depend on the record alone."""
     t1, t2 = np.empty(y.size), np.empty(y.size)
     for i in range(y.size):
         first, second = fixed_logs(y[i])
@@ -117,7 +117,7 @@ def logs(y):
 
 @kernel
 def _curve(a, b, c):
-    """A, B, C, whether g is a hill (1.0) or a bowl (-1.0), and where it turns."""
+    """A, B, C of the curve g, whether it is a hill (1.0) or a bowl (-1.0), and where it turns."""
     p, q = a - 1.0, b - 1.0
     if p >= 0 and q <= 0:
         return p, q, c, 1.0, _TOP  # rises all the way
@@ -133,7 +133,7 @@ def log_beta(a, b):
 
 @kernel
 def log_betas(a, b):
-    """`log_beta` of arrays."""
+    """Logarithms of the beta function, elementwise on arrays."""
     values = np.empty(a.size)
     for k in range(a.size):
         values[k] = log_beta(a[k], b[k])
@@ -142,14 +142,14 @@ def log_betas(a, b):
 
 @kernel
 def _reached(curve, level, y):
-    """Whether a hill is above the level, or a bowl below it, at y; up to rounding."""
+    """Return True if a hill is above the level, or a bowl below it, at y; up to rounding."""
     t1, t2 = fixed_logs(y)
     return curve[3] * (curve[0] * (t1 * _UNIT) + curve[1] * (t2 * _UNIT) - curve[2] - level) >= 0
 
 
 @kernel
 def _cutoffs(curve, level):
-    """The floats [x, w) where a hill is above the level or a bowl below it, without data."""
+    """Find the floats [x, w) where a hill is above the level or a bowl below it, without data."""
     turn = np.float64(curve[4]).view(np.int64)
     first, last = np.int64(1), turn + 1
     while first < last:
@@ -170,7 +170,7 @@ def _cutoffs(curve, level):
 
 @kernel
 def clipped_parts(table, phi, lam, low, high):
-    """What the clipped sum at (phi, lambda) is made of, classified by the cutoffs alone.
+    """Parts of the clipped sum at (phi, lambda), with records classified by the cutoffs alone.
 
     Returns (A, B, C) and the numbers of records at `low`, at `high` and between, with the four
     sums over those between.
@@ -204,7 +204,7 @@ def _range_sum(table, curve, i, j):
 
 @kernel
 def _indices(y, curve, level):
-    """The records [x, w) where a hill is above the level or a bowl below it, up to rounding."""
+    """Find the records [x, w) where a hill is above the level or a bowl below it, rounded."""
     turn = np.searchsorted(y, curve[4], side="right")
     first, last = 0, turn
     while first < last:
@@ -239,7 +239,7 @@ def clipped_sum(table, a, b, low, high):
 
 @kernel
 def clipped_sums(table, phi, lam, low, high):
-    """`clipped_sum` at each point of two arrays: the sums and the numbers clipped."""
+    """Clipped sums and numbers of clipped records at each point of two arrays."""
     values, clipped = np.empty(phi.size), np.empty(phi.size, dtype=np.int64)
     for k in range(phi.size):
         a, b = lam[k] * phi[k], lam[k] * (1.0 - phi[k])

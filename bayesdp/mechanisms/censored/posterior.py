@@ -186,29 +186,29 @@ class CensoredPosterior:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """The same as for a record added: the bound is attained in both directions."""
+        """Guarantee for the removal of a record, as for its addition: the bound is symmetric."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def check_statistic(self, statistic: Any) -> NoReturn:
-        """There is none: the records are in the model."""
+        """Raise InvalidInput: there is no statistic, as the records are in the model."""
         self.release(statistic)
 
     def release(self, statistic: Any, copies: int = 1) -> NoReturn:
-        """Not by the mechanism alone, which doesn't have the model."""
+        """Raise InvalidInput: the mechanism alone doesn't have the model to draw from."""
         raise InvalidInput(
             "mechanism 'censored_posterior' draws with its model: use "
             "bdp.PosteriorSynthesizer(model, ...).release()"
         )
 
     def logp(self, output: Any, statistic: Any) -> NoReturn:
-        """Intractable: an integral over the parameters of a model that isn't released."""
+        """Raise InvalidInput: the law integrates over parameters of a model that isn't released."""
         raise InvalidInput(
             "the law of a censored posterior's synthetic records is intractable; analyse each copy "
             "as data and combine the results with bdp.combine, whose caveats then hold"
         )
 
     def pairs(self) -> NoReturn:
-        """None to try: without a tractable law or the model, an audit has nothing to compare."""
+        """Raise InvalidInput: an audit would need a tractable law, or the model."""
         raise InvalidInput(
             "mechanism 'censored_posterior' can't be audited without its model; its guarantee is "
             "conditional on exact draws, unless these are from a grid, and its proof is in "
@@ -216,11 +216,11 @@ class CensoredPosterior:
         )
 
     def outputs(self) -> None:
-        """Too many to list."""
+        """Return None: the outputs are too many to list."""
         return
 
     def check_output(self, output: Any) -> tuple[Row, ...]:
-        """A table as its rows, sorted, so that their order says nothing."""
+        """Return a table as its rows, sorted, so that their order says nothing."""
         try:
             rows = [tuple(row) for row in output]
         except TypeError:
@@ -246,14 +246,14 @@ class CensoredPosterior:
         return np.array(list(output), dtype=[(name, _KINDS[kind]) for name, kind in self.columns])
 
     def encode(self, outputs: Sequence[tuple[Row, ...]]) -> dict[str, Any]:
-        """One row a synthetic record."""
+        """Encode tables as columns, one row a synthetic record."""
         tables = [self.records(output) for output in outputs]
         every = np.concatenate(tables)
         copy = np.repeat(np.arange(len(tables)), self.size)
         return {"copy": copy, **{name: every[name] for name, _ in self.columns}}
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[Row, ...]]:
-        """The tables, in the order of their copies."""
+        """Decode the tables, in the order of their copies."""
         copy = np.asarray(columns["copy"])
         values = [np.asarray(columns[name]).tolist() for name, _ in self.columns]
         rows = list(zip(*values, strict=True))

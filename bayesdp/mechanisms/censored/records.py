@@ -21,7 +21,7 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StoredRecords:
-    """Records on disk, checked and sorted, and what public weights make of them.
+    """Records on disk, checked and sorted, with the weights that public weights give them.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def check_statistic(statistic: Any, weighting: PublicWeights | str | None) -> An
 
 
 def with_weights(statistic: Any, weighting: PublicWeights | str | None) -> tuple[Any, Any]:
-    """The records and their weights, None for none, of a mechanism's statistic, all checked."""
+    """Return a mechanism's records and weights (None for none), all checked."""
     checked = check_statistic(statistic, weighting)
     if isinstance(checked, StoredRecords):
         return checked.records, checked.weights
@@ -109,7 +109,7 @@ def with_weights(statistic: Any, weighting: PublicWeights | str | None) -> tuple
 
 
 def in_order(records: Any, weights: Any) -> tuple[Any, Any]:
-    """Records and weights, sorted by both; those on disk are."""
+    """Sort records and weights by both; those on disk are sorted already."""
     if isinstance(records, DiskColumn):
         return records, weights
     if weights is None:

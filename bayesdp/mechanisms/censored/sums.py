@@ -51,7 +51,7 @@ _POINTS, _BLOCKS = 512, 8  # looked at before records are forgotten
 
 @dataclass(frozen=True, eq=False)
 class SortedRecords:
-    """Records of equal weight.
+    """Clipped sums over sorted records of equal weight.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SortedRecords:
 
     @cached_property
     def table(self) -> tuple[Floats, NDArray[np.int64], int]:
-        """The records, sums of logarithms over the first i 2^k of them, row i, and k.
+        """The records, sums of logarithms over the first i 2^k of them in row i, and k.
 
         k is the least for which there are about `_MOST_SUMS` rows, 32 MB, or fewer.
         """
@@ -106,7 +106,7 @@ class SortedRecords:
         return bounds + 2.0**-45 * size, guesses
 
     def _in_steps(self, kernel: Any, step: int, *columns: Floats) -> tuple[Any, ...]:
-        """What a kernel makes of some rows at a time, so that few records come into memory."""
+        """Apply a kernel to some rows at a time, so that few records come into memory."""
         parts = []
         for start in range(0, columns[0].size, step):
             some = (column[start : start + step] for column in columns)
@@ -117,7 +117,7 @@ class SortedRecords:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRecords:
-    """Records with weights of their own.
+    """Clipped sums over records with weights of their own.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class WeightedRecords:
         return t1, t2
 
     def _read(self) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """The records' logarithms and weights, some at a time."""
+        """Yield the records' logarithms and weights, some at a time."""
         for start in range(0, self.records.size, _PIECE):
             some = slice(start, start + _PIECE)
             if self._logs is None:
@@ -154,7 +154,7 @@ class WeightedRecords:
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
-        """Sums of weighted logarithms' sizes, and of weights."""
+        """Sizes of the sums of weighted logarithms, and the sum of weights."""
         sums = [((w * -(t1 + t2)).sum(), w.sum()) for t1, t2, w in self._read()]
         return math.fsum(s for s, _ in sums), math.fsum(s for _, s in sums)
 
@@ -216,11 +216,11 @@ def _shapes(phi: Any, lam: Any) -> tuple[Any, Any]:
 
 
 def _curves(phi: Floats, lam: Floats) -> Floats:
-    """A, B, C of points; shape (points, 3)."""
+    """Coefficients A, B, C of the log densities at points; shape (points, 3)."""
     a, b = _shapes(phi, lam)
     return np.stack([a - 1.0, b - 1.0, censored_kernels.log_betas(a, b)], axis=1)
 
 
 def _shape_size(lam: Any) -> Any:
-    """More than the size of log Beta's terms."""
+    """Upper bound on the size of log Beta's terms."""
     return lam * (1 + np.abs(np.log(lam))) + 64

@@ -13,7 +13,7 @@ from bayesdp.mechanisms.randomness import generator
 
 
 def draw(phi: Any, lam: Any, size: int) -> NDArray[np.float64]:
-    """`size` sorted draws of Beta(lambda phi, lambda (1 - phi)) a copy; shape (copies, size).
+    """Draw `size` sorted Beta(lambda phi, lambda (1 - phi)) records a copy; shape (copies, size).
 
     What the sampler rounds to 0 or 1 is moved to 2^-1022 or 1 - 2^-53.
     """
@@ -36,7 +36,7 @@ def check(output: Any, size: int) -> tuple[float, ...]:
 
 
 def encode(outputs: Sequence[Sequence[float]], size: int) -> dict[str, Any]:
-    """One row a synthetic record: its copy and its value."""
+    """Encode copies as columns, one row a synthetic record: its copy and its value."""
     return {
         "copy": np.repeat(np.arange(len(outputs)), size),
         "value": np.asarray(outputs, dtype=np.float64).ravel(),
@@ -44,7 +44,7 @@ def encode(outputs: Sequence[Sequence[float]], size: int) -> dict[str, Any]:
 
 
 def decode(columns: Mapping[str, Any], size: int) -> list[tuple[float, ...]]:
-    """The copies that `encode` wrote, in their order."""
+    """Read the copies that `encode` wrote, in their order."""
     copy, values = np.asarray(columns["copy"]), np.asarray(columns["value"])
     order = np.argsort(copy, kind="stable")
     starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]

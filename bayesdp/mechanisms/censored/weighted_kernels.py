@@ -16,7 +16,7 @@ CHUNK = 1024
 
 @kernel
 def weighted_parts(t1, t2, w, curve, low, high, scale):
-    """The sum of trunc(scale * clipped term), in two halves."""
+    """Sum trunc(scale * clipped term) over the records, in two halves."""
     a, b, c = curve[0], curve[1], curve[2]
     upper, lower = np.int64(0), np.int64(0)
     for i in range(t1.size):

@@ -36,7 +36,7 @@ _STEPS = 40  # bisections along an edge; what they leave is bounded
 
 @dataclass(frozen=True, slots=True)
 class PublicWeights:
-    r"""h(y) = min(1, bound / Delta(y)), Delta(y) the largest abs(log density) that y may have.
+    r"""Weights h(y) = min(1, bound / Delta(y)), Delta(y) the largest abs(log density) of y.
 
     Delta(y) = max abs(l(y; phi, lambda)) over a public box of parameters. So no record's weighted
     log density leaves [-bound, bound] for parameters in the box, and clipping to that does nothing
@@ -100,7 +100,7 @@ class PublicWeights:
         return np.asarray(self.bound / np.maximum(self.bound, self.largest(y)))
 
     def largest(self, y: Any) -> Floats:
-        """Delta(y) of each record."""
+        """Delta(y) of each record, the largest abs(log density) that it may have."""
         from bayesdp.mechanisms.censored.kernels import logs
 
         t1, t2 = logs(np.asarray(y, dtype=np.float64))
@@ -135,7 +135,7 @@ def _slopes(t1: Floats, t2: Floats, a: Floats, b: Floats) -> tuple[Floats, Float
 def _highest(
     t1: Floats, t2: Floats, start: tuple[float, float], end: tuple[float, float]
 ) -> tuple[Floats, Floats]:
-    """Where between two points each record's log density is highest, nearly."""
+    """Find where between two points each record's log density is highest, nearly."""
     first, last = np.zeros(t1.shape), np.ones(t1.shape)
     along = end[0] - start[0], end[1] - start[1]
 

@@ -131,7 +131,7 @@ def distributional_delta(
 def _bounds(
     release: ConjugateRelease, epsilon: float, theta: tuple[float, float]
 ) -> tuple[float, float]:
-    """At most and at least the conditional delta, but for rounding."""
+    """Bounds from above and from below on the conditional delta, but for rounding."""
     epsilon, (low, high) = check_profile_epsilon(epsilon), _check_theta(theta)
     if release.family != "bernoulli":
         raise InvalidInput(
@@ -152,7 +152,7 @@ def _bounds(
 
 
 def _sum_itself(n: int, epsilon: float, low: float, high: float) -> float:
-    """B + 1 against B, over all theta in [low, high]."""
+    """Divergence of B + 1 from B, the largest over all theta in [low, high]."""
     gamma, k = math.exp(epsilon), np.arange(1.0, n + 1)
     best = (k - 1) / np.maximum(k - 1 + gamma * (n - k), 1e-300)
     thetas = np.concatenate(([low, high], best[(best > low) & (best < high)]))

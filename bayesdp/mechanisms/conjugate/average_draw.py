@@ -72,7 +72,7 @@ def worst_draw(
 
 @dataclass(frozen=True, slots=True)
 class DrawPoint:
-    """One theta: the other records' law on a window of sums, the crossing's log odds, delta."""
+    """A draw's divergence at one theta: the law of the other records' sums, log odds, delta."""
 
     theta: float
     sums: Floats
@@ -84,7 +84,7 @@ class DrawPoint:
 
 @dataclass(frozen=True, slots=True)
 class PosteriorDraw:
-    """A draw given B + 1 ones against one given B, under the prior Beta(a, b)."""
+    """Posterior draws given B + 1 ones and given B, under the prior Beta(a, b)."""
 
     n: int
     a: float
@@ -119,7 +119,7 @@ class PosteriorDraw:
         return DrawPoint(theta, sums, weights, crossing, delta, (with_one, without))
 
     def _crossing(self, sums: Floats, weights: Floats) -> float:
-        """log odds of t*, where log(P1 / P0) is epsilon."""
+        """Log odds of t*, where log(P1 / P0) is epsilon."""
         a, b, others = self.a, self.b, self.n - 1
         log_ratio = np.log(b + (others - sums)) - np.log(a + sums)
         low, high = self.epsilon - float(log_ratio[0]), self.epsilon - float(log_ratio[-1])
@@ -140,7 +140,7 @@ class PosteriorDraw:
         return root
 
     def _tails(self, point: DrawPoint, y: float) -> tuple[float, float, float, float]:
-        """Pr1 and Pr0 of log odds above y, and r from above and from below."""
+        """Tail probabilities Pr1 and Pr0 of log odds above y, and r from above and from below."""
         others = self.n - 1
         sums, weights = point.sums, point.weights
         p, q = special.expit(y), special.expit(-y)
@@ -159,7 +159,7 @@ class PosteriorDraw:
         return with_one, without, ratio, ratio
 
     def _log_kernel(self, sums: Floats, y: float) -> Floats:
-        """log density of the log odds y given each sum."""
+        """Log-density of the log odds y given each sum."""
         u, v = self.a + sums, self.b + (self.n - sums)
         if abs(y) < _DIRECT_FROM:
             return beta_log_kernel(special.expit(y), special.expit(-y), u, v)

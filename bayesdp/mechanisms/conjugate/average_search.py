@@ -53,28 +53,28 @@ _START = 8
 
 
 class Point(Protocol):
-    """What is known at one theta."""
+    """Protocol of a divergence at one theta."""
 
     @property
     def theta(self) -> float:
-        """Where it is."""
+        """The theta where the divergence is taken."""
 
     @property
     def delta(self) -> float:
-        """At most the divergence there."""
+        """Lower bound on the divergence at theta."""
 
 
 P = TypeVar("P", bound=Point)
 
 
 class Noise(Protocol[P]):
-    """How one release sees the sum, at one epsilon and in one direction."""
+    """Protocol of a release that sees the sum, at one epsilon and in one direction."""
 
     def points(self, thetas: list[float]) -> list[P]:
-        """What is known at each theta."""
+        """Compute the divergence at each theta."""
 
     def bound(self, left: P, right: P) -> float:
-        """At least delta(theta) for every theta between two points."""
+        """Upper bound on delta(theta) for every theta between two points."""
 
 
 def worst_theta(
@@ -124,7 +124,7 @@ def worst_theta(
 def worse_direction(
     sides: Sequence[tuple[Noise[P], float, float]], floor: float = 0.0
 ) -> tuple[float, float]:
-    """The same two bounds, over several noises, each with its interval."""
+    """Bounds on the largest delta over several noises, each with its interval of theta."""
     reached = proved = 0.0
     for noise, low, high in sides:
         reached, bound = worst_theta(noise, low, high, reached=reached, floor=floor)

@@ -63,7 +63,7 @@ def worst_synthetic(
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPoint:
-    """One theta: P1, P0 and r at each threshold (from above and from below), and delta."""
+    """Synthetic records at one theta: P1, P0 and r at each threshold, and delta."""
 
     theta: float
     delta: float
@@ -74,7 +74,7 @@ class SyntheticPoint:
 
 
 class SyntheticRecords:
-    """Output of B + 1 against output of B.
+    """Laws of synthetic records given B + 1 ones and given B.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the produ
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
-    """The release's parameters, validated."""
+    """Validate the release's parameters."""
     return {"prior": check_range(check_prior(release.prior))}
 
 
@@ -62,7 +62,7 @@ def check_range(prior: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
-    """The symmetric prior; a larger strength never costs more."""
+    """Make the symmetric prior of a strength; a larger strength never costs more."""
     return strength, strength
 
 
@@ -90,12 +90,12 @@ def map_sensitivity(release: ConjugateRelease) -> float:
 
 
 def parameter_map(release: ConjugateRelease) -> Profile:
-    """The posterior mode itself: no promise at all."""
+    """Profile of the posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
 
 
 def parameter_draw(release: ConjugateRelease) -> Profile:
-    """One posterior draw; `bayesdp.mechanisms.conjugate.beta_pairs` proves the worst neighbours."""
+    """Profile of one posterior draw; `bayesdp.mechanisms.conjugate.beta_pairs` has the proof."""
     (a, b), n = release.prior, release.n
     return Profile(
         lambda epsilon: worst_beta_divergence(n, (a, b), epsilon),
@@ -106,7 +106,7 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
-    """`size` records from one posterior draw: the beta-binomial mechanism."""
+    """Profile of `size` records from one posterior draw: the beta-binomial mechanism."""
     (a, b), n = release.prior, release.n
     mechanism = BetaBinomialMechanism(n, release.synthetic_size, (a, b))
     return Profile(
@@ -116,7 +116,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
-    """`size` records, each from its own posterior draw."""
+    """Profile of `size` records, each from its own posterior draw."""
     (a, b), n, size = release.prior, release.n, release.synthetic_size
     x, step = every_count(n), np.ones(n)
     return Profile(
@@ -126,7 +126,7 @@ def synthetic_many(release: ConjugateRelease) -> Profile:
 
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
-    """`size` records with the posterior mode as their probability of a one."""
+    """Profile of `size` records with the posterior mode as their probability of a one."""
     (a, b), size = release.prior, release.synthetic_size
     ones, zeros, total = _mode_weights(release)
     at_zero, at_one = ones <= 0, zeros <= 0

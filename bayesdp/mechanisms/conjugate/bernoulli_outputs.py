@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def statistic_of(release: ConjugateRelease, data: Any) -> Count:
-    """The number of ones among 0/1 records."""
+    """Count the ones among 0/1 records."""
     return Count.of(data)
 
 
 def check_statistic(release: ConjugateRelease, statistic: Any) -> Count:
-    """The statistic if it is a count of n records, else raise."""
+    """Return the statistic if it is a count of n records, else raise InvalidInput."""
     if not isinstance(statistic, Count):
         raise InvalidInput(
             f"the statistic is of type {type(statistic).__name__}; it must be a Count of the "
@@ -45,7 +45,7 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> Count:
 
 
 def one_statistic(release: ConjugateRelease, statistic: Any) -> Count:
-    """The same, and of one release alone."""
+    """Return the statistic if it is a count of n records for one release alone, else raise."""
     checked = check_statistic(release, statistic)
     if np.ndim(checked.successes) or np.ndim(checked.n):
         raise InvalidInput("the statistic is an array of several; release one at a time")
@@ -53,7 +53,7 @@ def one_statistic(release: ConjugateRelease, statistic: Any) -> Count:
 
 
 def draw(release: ConjugateRelease, statistic: Count, copies: int) -> NDArray[Any]:
-    """Outputs, shape (copies, *shape of the statistic)."""
+    """Draw outputs, shape (copies, *shape of the statistic)."""
     if release.method == "synthetic_one":
         return _beta_binomial(release).release(statistic, copies)
     if release.method == "parameter_draw":
@@ -64,7 +64,7 @@ def draw(release: ConjugateRelease, statistic: Count, copies: int) -> NDArray[An
 
 
 def logp(release: ConjugateRelease, output: Any, statistic: Count) -> NDArray[np.float64]:
-    """The law of the number of ones, or the density of their probability."""
+    """Log-probability of the number of ones, or log-density of their probability."""
     (a, b), value = release.prior, np.asarray(output)
     if release.method == "synthetic_one":
         return _beta_binomial(release).logp(value, statistic)
@@ -78,7 +78,7 @@ def logp(release: ConjugateRelease, output: Any, statistic: Count) -> NDArray[np
 
 
 def pairs(release: ConjugateRelease) -> list[tuple[Count, Count]]:
-    """The first, the middle and the last replacement.
+    """Pairs of neighbouring counts: the first, the middle and the last replacement.
 
     The ends are worst for pure epsilon, and for a draw at every epsilon; at other points of a
     profile the worst neighbours may lie between them.
@@ -88,12 +88,12 @@ def pairs(release: ConjugateRelease) -> list[tuple[Count, Count]]:
 
 
 def outputs(release: ConjugateRelease) -> NDArray[np.int64] | None:
-    """All numbers of ones, where they are at most a million."""
+    """List all numbers of ones, where they are at most a million."""
     return _beta_binomial(release).outputs() if release.size else None
 
 
 def check_output(release: ConjugateRelease, output: Any) -> int | float:
-    """The output as a Python number, or raise."""
+    """Return the output as a Python number, or raise InvalidInput."""
     if release.size:
         return _beta_binomial(release).check_output(output)
     value = output.item() if isinstance(output, np.generic) else output

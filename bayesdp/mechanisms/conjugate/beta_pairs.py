@@ -52,7 +52,7 @@ _DIRECT_FROM = 500.0  # log odds beyond which 1 - p would leave the range of a f
 
 
 def beta_divergence(u: float, v: float, epsilon: float) -> float:
-    """F(u, v; exp(epsilon)): of Beta(u + 1, v) from Beta(u, v + 1), to 12 digits.
+    """Divergence F(u, v; exp(epsilon)) of Beta(u + 1, v) from Beta(u, v + 1), to 12 digits.
 
     The integral over z > epsilon of (exp(z) - exp(epsilon)) q(z): its terms are positive, so
     nothing cancels where the difference of the two tails is far smaller than either.

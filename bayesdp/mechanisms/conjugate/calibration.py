@@ -21,7 +21,7 @@ _STRONG = 1e6  # a prior that shows what no prior can do
 def calibrated(
     at: Callable[[float], ConjugateRelease], *, least: float, epsilon: float, delta: float
 ) -> ConjugateRelease:
-    """The release of the smallest strength, `least` or more, that satisfies (epsilon, delta).
+    """Find the release of the smallest strength, `least` or more, that keeps (epsilon, delta).
 
     Parameters
     ----------

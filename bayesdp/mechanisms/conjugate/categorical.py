@@ -58,7 +58,7 @@ _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the produ
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
-    """The release's parameters, validated."""
+    """Validate the release's parameters."""
     try:
         prior = tuple(float(v) if isinstance(v, Real) else math.nan for v in release.prior)
     except TypeError:  # not a sequence
@@ -75,7 +75,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
 
 
 def prior_of_strength(strength: float, categories: int | None) -> tuple[float, ...]:
-    """The symmetric prior; a larger strength never costs more."""
+    """Make the symmetric prior of a strength; a larger strength never costs more."""
     count = check_at_least_one("categories", categories)
     return (strength,) * count
 
@@ -98,12 +98,12 @@ def map_sensitivity(release: ConjugateRelease) -> float:
 
 
 def parameter_map(release: ConjugateRelease) -> Profile:
-    """The posterior mode itself: no promise at all."""
+    """Profile of the posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
 
 
 def parameter_draw(release: ConjugateRelease) -> Profile:
-    """One posterior draw of all the probabilities."""
+    """Profile of one posterior draw of all the probabilities."""
     n, prior = release.n, sorted(release.prior)
     smallest, second = prior[:2]
 
@@ -121,7 +121,7 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
 
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
-    """`size` records from one posterior draw."""
+    """Profile of `size` records from one posterior draw."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_one(release)
     weights, n, size = list(release.prior), release.n, release.synthetic_size
@@ -132,14 +132,14 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
-    """`size` records, each from its own posterior draw."""
+    """Profile of `size` records, each from its own posterior draw."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_many(release)
     return _multinomial(release, list(release.prior))
 
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
-    """`size` records with the posterior mode as their probabilities."""
+    """Profile of `size` records with the posterior mode as their probabilities."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_map(release)
     return _multinomial(release, [p - 1 for p in release.prior])

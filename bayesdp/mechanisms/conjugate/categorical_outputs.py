@@ -40,7 +40,7 @@ _ROUNDING = 1e-9  # of the sum of probabilities that another program has printed
 
 
 def statistic_of(release: ConjugateRelease, data: Any) -> tuple[int, ...]:
-    """Counts of the records, labelled 0 to k - 1."""
+    """Count the records of each category, labelled 0 to k - 1."""
     k = len(release.prior)
     labels = column_of(data, f"labels from 0 to {k - 1}")
     if not np.all((labels >= 0) & (labels < k) & (labels == np.floor(labels))):
@@ -52,7 +52,7 @@ def statistic_of(release: ConjugateRelease, data: Any) -> tuple[int, ...]:
 
 
 def check_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
-    """The counts as an array if they are integers of n records, else raise."""
+    """Return the counts as an array if they are integers of n records, else raise InvalidInput."""
     counts, k = np.asarray(statistic), len(release.prior)
     if counts.dtype.kind not in "iu" or counts.shape[-1:] != (k,):
         raise InvalidInput(
@@ -69,7 +69,7 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int
 
 
 def one_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
-    """The same, and of one release alone."""
+    """Return the counts if they are of n records and for one release alone, else raise."""
     checked = check_statistic(release, statistic)
     if checked.ndim > 1:
         raise InvalidInput("the statistic is an array of several; release one at a time")
@@ -77,17 +77,17 @@ def one_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64
 
 
 def draw(release: ConjugateRelease, counts: NDArray[np.int64], copies: int) -> NDArray[Any]:
-    """Outputs, shape (copies, *shape of the counts)."""
+    """Draw outputs, shape (copies, *shape of the counts)."""
     return DRAWS[release.method](release, np.broadcast_to(counts, (copies, *counts.shape)))
 
 
 def logp(release: ConjugateRelease, output: Any, counts: NDArray[np.int64]) -> NDArray[Any]:
-    """The law of counts, or density of probabilities in all coordinates but one."""
+    """Log-probability of counts, or log-density of probabilities in all coordinates but one."""
     return LAWS[release.method](release, np.asarray(output), counts)
 
 
 def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
-    """The two smallest priors' categories exchange a record; the others are all in one place.
+    """Pairs where the two smallest priors' categories exchange a record, the others in one place.
 
     Outside of both categories, which is worst, and in the second of them; with two categories in
     the second and in the first.
@@ -105,13 +105,13 @@ def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
 
 
 def outputs(release: ConjugateRelease) -> NDArray[Any] | None:
-    """All counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    """List all counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
     size = release.synthetic_size
     return all_counts(size, len(release.prior)) if size else None
 
 
 def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
-    """All k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
+    """List all k counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
     if math.comb(size + k - 1, k - 1) > _MOST_OUTPUTS:
         return None
     rows = np.zeros((1, 0), dtype=np.int64)
@@ -123,7 +123,7 @@ def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
 
 
 def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:
-    """The output as a tuple of k Python numbers, or raise."""
+    """Return the output as a tuple of k Python numbers, or raise InvalidInput."""
     size, k = release.synthetic_size, len(release.prior)
     kind: Any = Integral if size else Real
     try:

@@ -29,7 +29,7 @@ OUTPUTS: dict[str, ModuleType] = {
 
 
 def named(argument: str, value: Any, table: dict[str, Any]) -> Any:
-    """The table's row of that name, or InvalidInput, which lists the names."""
+    """Return the table's row of that name, or raise InvalidInput, which lists the names."""
     if not isinstance(value, str) or value not in table:
         raise InvalidInput(f"{argument} is {quoted(value)}; it must be one of {', '.join(table)}")
     return table[value]

@@ -63,7 +63,7 @@ _FURTHEST = 1e100  # of the numbers given: their squares stay floats
 
 
 def check(release: ConjugateRelease) -> dict[str, Any]:
-    """The release's parameters, validated."""
+    """Validate the release's parameters."""
     mean, sd = _two_numbers(release.prior)
     if not (abs(mean) <= _FURTHEST and 1 / _FURTHEST <= sd <= _FURTHEST):
         raise InvalidInput(
@@ -85,7 +85,7 @@ def check(release: ConjugateRelease) -> dict[str, Any]:
 
 
 def prior_of_strength(strength: float, categories: None = None) -> tuple[float, float]:
-    """The prior centred at 0 of that precision; a larger strength never costs more."""
+    """Make the prior of a precision, centred at 0; a larger strength never costs more."""
     return 0.0, 1 / math.sqrt(strength)
 
 
@@ -103,26 +103,26 @@ def map_sensitivity(release: ConjugateRelease) -> float:
 
 
 def parameter_map(release: ConjugateRelease) -> Profile:
-    """The posterior mode itself: no promise at all."""
+    """Profile of the posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
 
 
 def parameter_draw(release: ConjugateRelease) -> Profile:
-    """One posterior draw."""
+    """Profile of one posterior draw."""
     if release.bounded:
         return _bounded(release, _posterior_variance(release), 1)
     return _normal(release, _posterior_variance(release))
 
 
 def synthetic_map(release: ConjugateRelease) -> Profile:
-    """`size` records around the posterior mode."""
+    """Profile of `size` records around the posterior mode."""
     if release.bounded:
         return _bounded(release, _variance(release), release.synthetic_size)
     return _normal(release, _variance(release) / release.synthetic_size)
 
 
 def synthetic_one(release: ConjugateRelease) -> Profile:
-    """`size` records around one posterior draw."""
+    """Profile of `size` records around one posterior draw."""
     if release.bounded:
         return parameter_draw(release)
     return _normal(
@@ -131,7 +131,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
 
 
 def synthetic_many(release: ConjugateRelease) -> Profile:
-    """`size` records, each around its own posterior draw."""
+    """Profile of `size` records, each around its own posterior draw."""
     variance = _posterior_variance(release) + _variance(release)
     if release.bounded:
         return _bounded(release, variance, release.synthetic_size)
@@ -157,7 +157,7 @@ def _normal(release: ConjugateRelease, variance: float) -> Profile:
 
 
 def _bounded(release: ConjugateRelease, variance: float, records: int) -> Profile:
-    """Of independent draws from the normal law of that variance, conditioned to [-R, R]."""
+    """Profile of independent normal draws of that variance, conditioned to [-R, R]."""
     mean, prior_sd = release.prior
     scale = math.sqrt(variance)
     r, shift = float(release.R or 0) / scale, _moved(release) / scale
@@ -174,7 +174,7 @@ def _bounded(release: ConjugateRelease, variance: float, records: int) -> Profil
 
 
 def _moved(release: ConjugateRelease) -> float:
-    """How far a replaced record moves the posterior's centre, at most."""
+    """Sensitivity of the posterior's centre to a replaced record."""
     return 2 * float(release.R or 0) * _posterior_variance(release) / _variance(release)
 
 

@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 
 
 def statistic_of(release: ConjugateRelease, data: Any) -> float:
-    """The sum of the records, correctly rounded."""
+    """Sum the records, correctly rounded."""
     R, _ = _scale(release)
     values = column_of(data, f"numbers from -{R} to {R}").astype(np.float64)
     if not np.all(np.abs(values) <= R):
@@ -62,7 +62,7 @@ def statistic_of(release: ConjugateRelease, data: Any) -> float:
 
 
 def check_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
-    """The sum, or array of sums, as floats if records in [-R, R] can have it, else raise."""
+    """Return the sum or sums as floats if records in [-R, R] can have them, else raise."""
     sums, (R, _) = np.asarray(statistic), _scale(release)
     if sums.dtype.kind not in "iuf":
         raise InvalidInput(
@@ -78,7 +78,7 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
 
 
 def one_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
-    """The same, and of one release alone."""
+    """Return the sum if it is that of one release alone, else raise InvalidInput."""
     checked = check_statistic(release, statistic)
     if checked.ndim > 0:
         raise InvalidInput("the statistic is an array of several; release one at a time")
@@ -86,7 +86,7 @@ def one_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
 
 
 def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
-    """Outputs, shape (copies, *shape of the sums), and then `size` for records."""
+    """Draw outputs, shape (copies, *shape of the sums), and then `size` for records."""
     (mean, tau), method = posterior(release, sums), release.method
     (R, sigma), size = _scale(release), release.synthetic_size
     mu = np.broadcast_to(mean, (copies, *mean.shape))
@@ -105,7 +105,7 @@ def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
 
 
 def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
-    """The density; of a tuple of records, along the output's last axis."""
+    """Log-density of the output; of a tuple of records, along the output's last axis."""
     (mu, tau), method = posterior(release, sums), release.method
     (R, sigma), m = _scale(release), release.synthetic_size
     y = np.asarray(output, dtype=np.float64)
@@ -133,7 +133,7 @@ def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
 
 
 def pairs(release: ConjugateRelease) -> list[tuple[float, float]]:
-    """A record from -R to R where all others are at R, and at -R.
+    """Pairs with a record from -R to R where all others are at R, and at -R.
 
     The distance is the largest, and without bounds tells all; with bounds the place matters too.
     """
@@ -142,11 +142,11 @@ def pairs(release: ConjugateRelease) -> list[tuple[float, float]]:
 
 
 def outputs(release: ConjugateRelease) -> None:
-    """None: they are reals."""
+    """Return None: the outputs are reals."""
 
 
 def check_output(release: ConjugateRelease, output: Any) -> Any:
-    """The output as a float or a tuple of `size` floats, or raise."""
+    """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
     size, R = release.synthetic_size, _scale(release)[0]
     limit = R if release.bounded else sys.float_info.max
     try:
@@ -168,7 +168,7 @@ def records(release: ConjugateRelease, output: Any) -> Floats:
 
 
 def posterior(release: ConjugateRelease, sums: Floats) -> tuple[Floats, float]:
-    """Mean, shape of the sums, and standard deviation of theta given them."""
+    """Posterior mean, shape of the sums, and standard deviation of theta given them."""
     (mean, sd), (R, sigma) = release.prior, _scale(release)
     precision = sd**-2 + release.n / sigma**2
     mu = np.asarray((mean * sd**-2 + sums / sigma**2) / precision)

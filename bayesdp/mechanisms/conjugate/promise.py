@@ -1,4 +1,4 @@
-r"""What copies of a conjugate release promise together.
+r"""Joint promise of copies of a conjugate release.
 
 Copies are independent given the data. Exactly composed:
 
@@ -82,7 +82,7 @@ def composed_profile(release: ConjugateRelease, copies: int) -> Profile | None:
 
 
 def draws_floats(release: ConjugateRelease) -> bool:
-    """Whether its sampler works in floating point; counts are drawn in integer arithmetic."""
+    """Return True if the sampler works in floating point; counts are drawn in integers."""
     if release.method == "parameter_map":
         return False
     return release.family == "gaussian" or release.method == "parameter_draw"

@@ -168,7 +168,7 @@ class ConjugateRelease:
 
     @property
     def synthetic_size(self) -> int:
-        """Number of synthetic records of a copy; 0 where a parameter is released."""
+        """Number of synthetic records in a copy; 0 where a parameter is released."""
         return self.size or 0
 
     def profile(self) -> Profile:
@@ -188,7 +188,7 @@ class ConjugateRelease:
         return self.profile().epsilon(delta)
 
     def pld(self) -> Any:
-        """Its privacy loss distribution, for `bdp.compose`; see `Profile.pld`."""
+        """Privacy loss distribution of the release, for `bdp.compose`; see `Profile.pld`."""
         return self.profile().pld()
 
     def guarantee(
@@ -208,11 +208,11 @@ class ConjugateRelease:
         return promise(self, copies, neighbours, delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Refused: n is public, so no record can be removed."""
+        """Raise InvalidInput: n is public, so no record can be removed."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def statistic(self, data: Any) -> Any:
-        """What a release depends on, from raw records.
+        """Compute the statistic that the release depends on, from raw records.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class ConjugateRelease:
         return made
 
     def check_statistic(self, statistic: Any) -> Any:
-        """The statistic of one release, or InvalidInput that doesn't show its values."""
+        """Return the statistic of one release, or InvalidInput that doesn't show its values."""
         return self._outputs.one_statistic(self, statistic)
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
@@ -258,7 +258,7 @@ class ConjugateRelease:
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log probability, or log density, of the output given the statistic.
+        """Log-probability, or log-density, of the output given the statistic.
 
         Vectorised over both; components are along the last axis. Outputs that can't be have
         -inf. Of `parameter_map`, 0 at the mode, to the last digit, and -inf elsewhere.
@@ -277,12 +277,12 @@ class ConjugateRelease:
         return found
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, first axis, where they are counts and few enough to list."""
+        """List all outputs, first axis, where they are counts and few enough."""
         listed: NDArray[Any] | None = self._outputs.outputs(self)
         return listed
 
     def check_output(self, output: Any) -> Any:
-        """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
+        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
         return self._outputs.check_output(self, output)
 
     def records(self, output: Any) -> NDArray[Any]:
@@ -291,11 +291,11 @@ class ConjugateRelease:
         return shown
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Columns `copy`, `component` where there are several, and `value`."""
+        """Encode copies as columns `copy`, `component` where there are several, and `value`."""
         return encode_numbers([self.check_output(output) for output in outputs])
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote, in their order."""
+        """Read the copies that `encode` wrote, in their order."""
         return [self.check_output(output) for output in decode_numbers(columns)]
 
     def _checked(self, statistics: Any) -> Any:

@@ -36,7 +36,7 @@ _PIECES = 6  # of each half, at least
 
 
 def log_mass(mean: ArrayLike, sd: float, R: float) -> Floats:
-    """log Pr[-R <= N(mean, sd^2) <= R]."""
+    """Log Pr[-R <= N(mean, sd^2) <= R]."""
     low, high = _on_the_left(mean, sd, R)
     log_high = special.log_ndtr(high)
     gap = log_high - special.log_ndtr(low)
@@ -70,7 +70,7 @@ def truncated_normal(mean: ArrayLike, sd: float, R: float, uniform: Floats) -> F
 def log_common_mean(
     mean: ArrayLike, centre: ArrayLike, size: int, tau: float, sigma: float, R: float
 ) -> Floats:
-    """log of the integral of f over [-R, R].
+    """Log of the integral of f over [-R, R].
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def log_common_mean(
 
 
 def _falling_root(function: Callable[[Floats], Floats], shape: tuple[int, ...], R: float) -> Floats:
-    """Where a falling function is 0 in [-R, R], or the end next to it, by bisection."""
+    """Find where a falling function is 0 in [-R, R], or the end next to it, by bisection."""
     low, high = np.full(shape, -R), np.full(shape, R)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

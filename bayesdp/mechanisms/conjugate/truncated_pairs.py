@@ -79,7 +79,7 @@ def worst_truncated_divergence(
 
 
 def truncated_divergence(lower: ArrayLike, distance: ArrayLike, r: float, epsilon: float) -> Floats:
-    """F of the laws with centres lower + distance and lower, elementwise.
+    """Divergence F of the laws with centres lower + distance and lower, elementwise.
 
     The integral over z > z* of p(z) (1 - exp(-(z - z*) d)), whose terms are positive.
     """
@@ -138,7 +138,7 @@ def _slopes(a: Floats, b: Floats, shift: float, r: float, epsilon: float) -> tup
     late = np.clip((epsilon + _kappa(b, b + shift, shift, r)[0]) / shift, -r, r)
 
     def both_ends(first: Floats, last: Floats) -> tuple[Floats, Floats]:
-        """Least and largest of p(r) (1 - P) + p(-r) P."""
+        """Least and largest of p(r) (1 - P) + p(-r) P, over the ends."""
         least_tail, most_tail = _tail(first, late, r), _tail(last, early, r)
         least = _density(r, first, r) * (1 - most_tail) + _density(-r, last, r) * least_tail
         most = _density(r, last, r) * (1 - least_tail) + _density(-r, first, r) * most_tail
@@ -154,7 +154,7 @@ def _density(z: float, centre: Floats, r: float) -> Floats:
 
 
 def _tail(centre: Floats, start: Floats, r: float) -> Floats:
-    """Probability of z > start."""
+    """Probability that the conditioned normal variable exceeds start."""
     return np.minimum(1.0, np.exp(_log_mass(centre, r, start) - _log_mass(centre, r)))
 
 
@@ -166,7 +166,7 @@ def _kappa(lower: Floats, upper: Floats, distance: ArrayLike, r: float) -> tuple
 
 
 def _log_mass(centre: Floats, r: float, start: Floats | None = None) -> Floats:
-    """log of the integral of exp(-(z - centre)^2 / 2) over [start, r]: log Z where start is -r."""
+    """Log of the integral of exp(-(z - centre)^2 / 2) over [start, r]: log Z where start is -r."""
     z, weight, peak = _nodes(np.full_like(centre, -r) if start is None else start, r, centre)
     total = np.sum(weight * np.exp(_log_below_peak(z, peak, centre)), axis=-1)
     with np.errstate(divide="ignore"):

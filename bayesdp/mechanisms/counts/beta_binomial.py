@@ -169,7 +169,7 @@ class BetaBinomialMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the supremum over n of the log ratio.
+        """Guarantee for the removal of a record: the supremum over n of the log ratio.
 
         copies * log(1 + size / (a + b)); adding one record has the larger `epsilon`.
         """
@@ -202,7 +202,7 @@ class BetaBinomialMechanism:
         )
 
     def logp(self, output: Any, statistic: Count) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf outside 0..size."""
+        """Log Pr[output | statistic], vectorised over both; -inf outside 0..size."""
         statistic = check_count(statistic, self.n)
         a, b = self.prior
         return beta_binomial_logpmf(
@@ -225,7 +225,7 @@ class BetaBinomialMechanism:
         return [(Count(x, n), Count(x + 1, n)) for x in sorted(ends)]
 
     def outputs(self) -> NDArray[np.int64] | None:
-        """All outputs, 0..size, where they are at most a million."""
+        """List all outputs, 0..size, where they are at most a million."""
         return np.arange(self.size + 1) if self.size <= 1_000_000 else None
 
     def check_output(self, output: Any) -> int:
@@ -239,7 +239,7 @@ class BetaBinomialMechanism:
         return int(value)
 
     def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """One row a copy: its number of ones and of records."""
+        """Encode copies as columns, one row a copy: its number of ones and of records."""
         return {
             "copy": np.arange(len(outputs)),
             "ones": np.asarray(outputs, dtype=np.int64),
@@ -247,7 +247,7 @@ class BetaBinomialMechanism:
         }
 
     def decode(self, columns: Mapping[str, Any]) -> list[int]:
-        """The numbers of ones, in the order of their copies."""
+        """Decode the numbers of ones, in the order of their copies."""
         order = np.argsort(columns["copy"], kind="stable")
         return [self.check_output(z) for z in np.asarray(columns["ones"])[order]]
 

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def multinomial_logpmf(counts: ArrayLike, size: int, weights: ArrayLike) -> Floats:
-    """log Pr[counts] of `size` independent records, with probabilities in proportion to weights.
+    """Log Pr[counts] of `size` independent records, with probabilities in proportion to weights.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def multinomial_logpmf(counts: ArrayLike, size: int, weights: ArrayLike) -> Floa
 
 
 def dirichlet_multinomial_logpmf(counts: ArrayLike, size: int, alpha: ArrayLike) -> Floats:
-    """log Pr[counts] of `size` records whose probabilities are one draw from Dirichlet(alpha).
+    """Log Pr[counts] of `size` records whose probabilities are one draw from Dirichlet(alpha).
 
     A product of negative binomials given their sum, as `beta_binomial_logpmf`.
 
@@ -68,7 +68,7 @@ def dirichlet_multinomial_logpmf(counts: ArrayLike, size: int, alpha: ArrayLike)
 
 
 def dirichlet_logpdf(theta: ArrayLike, alpha: ArrayLike) -> Floats:
-    """log density of Dirichlet(alpha) at theta, with respect to all but one of its coordinates.
+    """Log-density of Dirichlet(alpha) at theta, with respect to all but one of its coordinates.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def dirichlet_logpdf(theta: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 def mode_weights(counts: ArrayLike, prior: ArrayLike) -> Floats:
-    """What the mode of Dirichlet(prior + counts) is in proportion to: max(0, prior + counts - 1).
+    """Weights that the mode of Dirichlet(prior + counts) is proportional to, as max(0, a + c - 1).
 
     Where a prior is below 1 the density may be unbounded at the boundary; the mode is then the
     limit of where it is largest among probabilities of t or more, as t goes to 0. With a

@@ -90,7 +90,7 @@ def dirichlet_multinomial_divergence(
     k = np.floor(slope * (t - math.expm1(-epsilon) * v)) + 1
 
     def above(z: Floats, t: Floats) -> tuple[Floats, Floats]:
-        """Ratio - gamma, times u (v + t - z) / (gamma max(u, v)); and the rounding of that."""
+        """Excess of the ratio over gamma, times u (v + t - z) / (gamma max(u, v)); with error."""
         gained, lost = v / largest * inverse * z, u / largest * (t - z)
         start = -math.expm1(-epsilon) * min(u, v)
         return gained - start - lost, _ROUNDING * (gained + start + np.abs(lost))
@@ -125,7 +125,7 @@ def multinomial_divergence(u: float, v: float, rest: float, size: int, epsilon: 
         return max(_FLOOR, float(reach @ gain))
 
     def above(z: Floats, t: Floats) -> Floats:
-        """By how much the log ratio exceeds epsilon."""
+        """Excess of the log ratio over epsilon."""
         return z * rise - (t - z) * fall - epsilon
 
     k = np.floor((epsilon + fall * t) / (rise + fall)) + 1
@@ -142,7 +142,7 @@ def multinomial_divergence(u: float, v: float, rest: float, size: int, epsilon: 
 
 
 def _sum(log_increments: Floats, reach: Floats) -> float:
-    """E of the sum of the first s increments, s with probabilities `reach`; rounded up."""
+    """Expected sum of the first s increments, s with probabilities `reach`; rounded up."""
     further = np.cumsum(reach[:0:-1])[::-1]  # Pr[s > t]
     total = float(np.exp(log_increments) @ further)
     return max(_FLOOR, total * (1 + _THRESHOLD_ERROR * len(reach)))

@@ -64,24 +64,24 @@ class Axis:
 
     @property
     def size(self) -> int:
-        """The number of its bins."""
+        """Number of the axis's bins."""
         return len(self.categories or self.edges or ()) - (self.categories is None)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The columns that show its bins in a table of cells."""
+        """Columns that show the axis's bins in a table of cells."""
         return (self.name,) if self.edges is None else (f"{self.name}_from", f"{self.name}_to")
 
     @property
     def widths(self) -> NDArray[np.float64]:
-        """Each bin's share of the axis: of its length, or of the number of its categories."""
+        """Share of each bin in the axis: of its length, or of the number of its categories."""
         if self.edges is None:
             return np.full(self.size, 1 / self.size)
         edges = np.array(self.edges)
         return np.asarray(np.diff(edges) / (edges[-1] - edges[0]))
 
     def bins(self, column: Any, *, clamp: bool) -> NDArray[np.int64]:
-        """Each record's bin, from 0, a function of that record alone.
+        """Find each record's bin, from 0, a function of that record alone.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Axis:
         return codes
 
     def shown(self, bins: NDArray[np.int64]) -> list[NDArray[Any]]:
-        """Each bin's edges, or its category, in the columns of `fields`."""
+        """Show each bin's edges, or its category, in the columns of `fields`."""
         if self.categories is not None:
             return [self.labels[bins]]
         edges = np.array(self.edges)
@@ -154,7 +154,7 @@ class Axis:
         return made
 
     def points(self, bins: NDArray[np.int64], random: np.random.Generator) -> NDArray[Any]:
-        """A value in each bin: uniform between its edges, or its category."""
+        """Draw a value in each bin: uniform between its edges, or its category."""
         if self.categories is not None:
             return self.labels[bins]
         low, high = self.shown(bins)
@@ -216,12 +216,12 @@ def check_axes(axes: Any, cells: int) -> tuple[Axis, ...] | None:
 
 
 def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
-    """The numbers of bins."""
+    """Numbers of bins, one an axis."""
     return tuple(axis.size for axis in axes)
 
 
 def counted(axes: Sequence[Axis], columns: Sequence[Any], *, clamp: bool) -> NDArray[np.int64]:
-    """How many records are in each cell, from one column of them an axis; shape (cells,)."""
+    """Count the records in each cell, from one column of them an axis; shape (cells,)."""
     bins = [axis.bins(column, clamp=clamp) for axis, column in zip(axes, columns, strict=True)]
     cell = np.ravel_multi_index(bins, shape_of(axes))
     return np.bincount(cell, minlength=math.prod(shape_of(axes)))
@@ -243,7 +243,7 @@ def table(axes: Sequence[Axis], counts: Any) -> NDArray[Any]:
 def drawn(
     axes: Sequence[Axis], counts: Any, size: int, random: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
-    """Independent records: a cell with probability proportional to its count, uniform within it.
+    """Draw independent records: a cell with probability proportional to its count, uniform in it.
 
     Where all counts are 0, uniform over the bounds and the categories.
     """
@@ -258,11 +258,11 @@ def drawn(
 def points_in(
     axes: Sequence[Axis], cells: NDArray[np.int64], random: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
-    """A record in each of these cells, uniform within it."""
+    """Draw a record in each of these cells, uniform within it."""
     places = np.unravel_index(cells, shape_of(axes))
     return {axis.name: axis.points(bins, random) for axis, bins in zip(axes, places, strict=True)}
 
 
 def _is_real(value: Any) -> bool:
-    """Whether a record is a number, also one beyond all floats, which has a bin too."""
+    """Return True if a record is a number, also one beyond all floats, which has a bin too."""
     return isinstance(value, Real) and not isinstance(value, bool)

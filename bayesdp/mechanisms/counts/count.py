@@ -1,4 +1,4 @@
-"""The statistic of binary records: how many of how many."""
+"""Statistic of binary records: how many of how many are ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayesdp.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """`successes` ones among `n` binary records.
+    """Statistic of binary records: `successes` ones among `n` of them.
 
     The fields are integers; a law that is evaluated at many statistics at once takes
     integer arrays that broadcast together.
@@ -63,7 +63,7 @@ class Count:
 
     @property
     def failures(self) -> Any:
-        """n - successes."""
+        """Number of zeros, n - successes."""
         return self.n - self.successes
 
     @classmethod
@@ -111,7 +111,7 @@ def check_count(statistic: Any, n: int | None) -> Count:
 
 
 def column_of(data: Any, holds: str) -> NDArray[Any]:
-    """The records as a column of numbers, NaN where they aren't numbers.
+    """Return the records as a column of numbers, NaN where they aren't numbers.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _as_float(value: Any) -> float:
 
 
 def is_missing(values: Any) -> Any:
-    """Elementwise: None, NaN, NaT or pandas' NA."""
+    """Mark what is missing, elementwise: None, NaN, NaT or pandas' NA."""
     if hasattr(values, "isna"):  # pandas, without importing it
         return np.asarray(values.isna())
     array = np.asarray(values)

@@ -37,7 +37,7 @@ _RECOMPUTED = 32  # pairs, at most; what the others may still exceed them by is 
 
 
 def every_count(n: int) -> Floats:
-    """0, 1, ..., n.
+    """All counts 0, 1, ..., n.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def worst_binomial_divergence(
 
 
 def _binomial_side(size: int, ones: Floats, zeros: Floats, step: Floats, epsilon: float) -> float:
-    """x + 1 ones against x, for all x."""
+    """Divergence of x + 1 ones from x, for all x, of binomial records."""
     total = ones[0] + zeros[0]
     with np.errstate(divide="ignore"):
         rise, fall = np.log1p(step / ones[:-1]), np.log1p(step / zeros[1:])
@@ -119,7 +119,7 @@ def worst_beta_binomial_divergence(
 
 
 def _beta_binomial_side(mechanism: BetaBinomialMechanism, n: int, epsilon: float) -> float:
-    r"""x + 1 ones against x, for all x, by a walk along the best thresholds.
+    r"""Divergence of x + 1 ones from x, for all x, by a walk along the best thresholds.
 
     With u = a + x, M = a + b + n - 1, v = M - u, gamma = exp(epsilon), the two laws are
     P1 = BB(m; u + 1, v), P0 = BB(m; u, v + 1) and their ratio at z is

@@ -150,13 +150,13 @@ class DirichletMultinomialMechanism(NumberColumns):
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """Their priors."""
+        """Priors of the cells where records can be."""
         if isinstance(self.prior, float):
             return np.full(self.cells - len(self.zeros), self.prior)
         return np.array(self.prior)[self.support]
 
     def profile(self) -> Profile:
-        """The tight privacy profile of a copy under replace-one.
+        """Tight privacy profile of a copy under replace-one.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class DirichletMultinomialMechanism(NumberColumns):
         return self.guarantee(delta=delta).epsilon
 
     def pld(self) -> Any:
-        """Its privacy loss distribution, for `bdp.compose`; see `Profile.pld`."""
+        """Privacy loss distribution of a copy, for `bdp.compose`; see `Profile.pld`."""
         return self.profile().pld()
 
     def guarantee(
@@ -199,7 +199,7 @@ class DirichletMultinomialMechanism(NumberColumns):
         return promised(self, copies, neighbours, delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: copies * log(1 + size / sum of the priors)."""
+        """Guarantee for the removal of a record: copies * log(1 + size / sum of the priors)."""
         return dataclasses.replace(
             self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta),
             epsilon=copies * pure_epsilon(self.size, math.fsum(self.alpha)),
@@ -233,7 +233,7 @@ class DirichletMultinomialMechanism(NumberColumns):
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; the cells are the last axis."""
+        """Log Pr[output | statistic], vectorised over both; the cells are the last axis."""
         counts, z = self._checked(statistic), np.asarray(output)
         if z.shape[-1:] != (self.cells,):
             raise InvalidInput(
@@ -252,11 +252,11 @@ class DirichletMultinomialMechanism(NumberColumns):
         return (ProductTable(self.cells, len(self.zeros), law),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """The two smallest priors' cells exchange a record, the others being elsewhere."""
+        """Pairs where the two smallest priors' cells exchange a record, all others elsewhere."""
         return [(self._spread(one), self._spread(other)) for one, other in self._whole().pairs()]
 
     def outputs(self) -> NDArray[Any] | None:
-        """All tables, shape (outputs, cells), where they are at most 100,000."""
+        """List all tables, shape (outputs, cells), where they are at most 100,000."""
         listed = self._whole().outputs()
         return None if listed is None else self._spread(listed)
 
@@ -284,12 +284,12 @@ class DirichletMultinomialMechanism(NumberColumns):
         return check_cell_counts(statistic, self.cells, self.n, self.zeros)
 
     def _whole(self) -> ConjugateRelease:
-        """The same law as a release of categories."""
+        """The table's law as that of a conjugate release of categories."""
         alpha = tuple(self.alpha.tolist())
         return ConjugateRelease("categorical", "synthetic_one", self.n or 1, alpha, self.size)
 
     def _spread(self, possible: Any) -> NDArray[np.int64]:
-        """Counts of the possible cells, with zeros in the others."""
+        """Spread counts of the possible cells over all, with zeros in the others."""
         values = np.asarray(possible, dtype=np.int64)
         made = np.zeros((*values.shape[:-1], self.cells), dtype=np.int64)
         made[..., self.support] = values

@@ -56,7 +56,7 @@ def calibrated_table(
 def _with_delta(
     n: int | None, size: int, epsilon: float, delta: float, ratios: NDArray[np.float64]
 ) -> float:
-    """The smallest least prior of which a copy keeps (epsilon, delta)."""
+    """Find the smallest least prior with which a copy keeps (epsilon, delta)."""
 
     def at(strength: float) -> ConjugateRelease:
         return collapsed(n, size, strength * ratios)
@@ -66,7 +66,7 @@ def _with_delta(
 
 
 def share_of_a_move(epsilon: float, copies: int, r: float) -> float:
-    """The epsilon to calibrate each group to, where a record may move between two.
+    """Epsilon to calibrate each group to, where a record may move between two.
 
     A move costs, per copy, log(1 + t / r) + log(1 + t) with t = size / smallest prior and r the sum
     of the priors over the smallest: the removal from one group and the addition to another. It

@@ -1,4 +1,4 @@
-r"""What copies of a Dirichlet-multinomial table promise, and why.
+r"""Joint promise of copies of a Dirichlet-multinomial table, and its proof.
 
 Write m = size, x for the counts of n records in the k possible cells, alpha for their priors and
 A = sum alpha + n. From
@@ -65,7 +65,7 @@ def promised(
     neighbours: Neighbours | None,
     delta: float,
 ) -> Guarantee:
-    """The guarantee of `copies` copies at `delta`; see the mechanism's own."""
+    """Return the guarantee of `copies` copies at `delta`; see the mechanism's own."""
     copies, delta = check_at_least_one("copies", copies), check_delta(delta)
     relation = mechanism.neighbours if neighbours is None else check_neighbours(neighbours)
     check_relation(relation, mechanism.n)
@@ -89,7 +89,7 @@ def promised(
 
 
 def pure_epsilon(size: int, weight: float) -> float:
-    """log(1 + size / weight), rounded up."""
+    """Pure epsilon log(1 + size / weight), rounded up."""
     return math.log1p(size / weight) * _SAFE
 
 

@@ -122,7 +122,7 @@ class ExactStatistic:
         return self.promise
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Never:
-        """Refused: there is no promise about a record removed."""
+        """Raise InvalidInput: there is no promise about a record removed."""
         self._no_relation("a record removed is a neighbour")
 
     @staticmethod
@@ -133,7 +133,7 @@ class ExactStatistic:
         )
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
-        """None: its promise is about no neighbours."""
+        """Return no pairs: the promise is about no neighbours."""
         return ()
 
     # What is released, and with what probability.
@@ -170,12 +170,12 @@ class ExactStatistic:
         return statistic
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
-        """The statistic itself, `copies` times; shape (copies, *shape of the statistic)."""
+        """Return the statistic itself, `copies` times; shape (copies, *shape of the statistic)."""
         exact = self._checked(statistic)
         return np.repeat(exact[None], check_at_least_one("copies", copies), axis=0)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """0 where the output is what the statistic is shown as, else -inf; vectorised over both.
+        """Log-probability: 0 where the output is what the statistic is shown as, else -inf.
 
         With a dimension, the last axis of both is the vector, and the others broadcast.
         """
@@ -196,11 +196,11 @@ class ExactStatistic:
         return (exact, whole) if shape else (exact, whole, count_view(self))
 
     def outputs(self) -> None:
-        """None: they can't be listed."""
+        """Return None: the outputs can't be listed."""
         return
 
     def check_output(self, output: Any) -> Any:
-        """The output as a Python number, or a tuple of them, or InvalidInput."""
+        """Return the output as a Python number, or a tuple of them, or raise InvalidInput."""
         if self.dimension is None:
             return self._checked_number(output)
         values = output.tolist() if isinstance(output, np.ndarray) else output
@@ -229,7 +229,7 @@ class ExactStatistic:
         return np.atleast_1d(output)
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a component: columns copy, component, value."""
+        """Encode outputs as columns copy, component and value, one row a component."""
         d = self.dimension or 1
         return {
             "copy": np.repeat(np.arange(len(outputs)), d),
@@ -238,7 +238,7 @@ class ExactStatistic:
         }
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
+        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
         from bayesdp.mechanisms.noise.outputs import rows_of
 
         return [self.check_output(row) for row in rows_of(columns, self.dimension)]

@@ -103,7 +103,7 @@ class PerturbedHistogram(AdditiveNoise):
 
     @property
     def cell(self) -> DiscreteLaplaceMechanism:
-        """The same noise on a single count."""
+        """The mechanism's noise on a single count."""
         return DiscreteLaplaceMechanism(self.scale, bounds=self.bounds, bounding=self.bounding)
 
     def records(self, output: Any) -> NDArray[Any]:
@@ -113,7 +113,7 @@ class PerturbedHistogram(AdditiveNoise):
     def synthetic(
         self, output: Any, size: int, random: np.random.Generator
     ) -> dict[str, NDArray[Any]]:
-        """Records drawn from released counts: post-processing, which costs nothing.
+        """Draw records from released counts: post-processing, which costs nothing.
 
         A cell is drawn with probability proportional to its count, or where all are 0 to its
         volume, and then a point uniform in it (Wasserman and Zhou 2010). One array of shape

@@ -1,4 +1,4 @@
-"""Marginals of a table: which columns each is over, its counts, and how they are shown."""
+"""Marginals of a table: the columns that each is over, its counts, and how they are shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_marginals(marginals: Any, axes: Sequence[Axis]) -> tuple[tuple[str, ..
 
 
 def sums_over(whole: NDArray[Any], places: Places) -> NDArray[np.int64]:
-    """All marginals' counts in a row, from the table of all cells; `places` are axes' numbers."""
+    """Concatenate all marginals' counts, from the table of all cells; `places` number the axes."""
     every = range(whole.ndim)
     return np.concatenate(
         [
@@ -50,7 +50,7 @@ def sums_over(whole: NDArray[Any], places: Places) -> NDArray[np.int64]:
 def shown_counts(
     axes: Sequence[Axis], places: Places, tables: Sequence[NDArray[Any]]
 ) -> NDArray[Any]:
-    """One table a marginal as a structured array of marginal, cell and count."""
+    """Show counts as a structured array of marginal, cell and count."""
     rows = []
     for part, counts in zip(places, tables, strict=True):
         label = " x ".join(axes[k].name for k in part)

@@ -28,12 +28,12 @@ _CHUNK = 1 << 20  # complex numbers at once
 
 
 def log_coefficient(r: Floats, p: Floats, total: int) -> float:
-    """log c_m, m = `total`."""
+    """Log of the coefficient c_m, m = `total`."""
     return _integrals(r, p, total)[0]
 
 
 def record_ratios(r: Floats, p: Floats, total: int) -> Floats:
-    """c_m with r_i + 1 for r_i, over c_m: one number, at least 1, for each i."""
+    """Ratios of c_m with r_i + 1 for r_i to c_m itself, each at least 1, one for each i."""
     return _integrals(r, p, total)[1]
 
 
@@ -68,7 +68,7 @@ def _integrals(r: Floats, p: Floats, total: int) -> tuple[float, Floats]:
 
 
 def _nodes(r: Floats, tilted: Floats, total: int) -> int:
-    """N such that m - N and m + N, or what is beyond, have a probability below e^-50 of m's.
+    """Number N of nodes, such that terms beyond m - N and m + N are below e^-50 of m's.
 
     By Chernoff's bound at several distances from the tilted law; below, m + 1 is enough too.
     """

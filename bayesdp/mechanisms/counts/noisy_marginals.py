@@ -120,24 +120,24 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
-        """Each marginal's axes, by their numbers."""
+        """Axes of each marginal, by their numbers."""
         names = [axis.name for axis in self.axes]
         return tuple(tuple(names.index(name) for name in part) for part in self.marginals)
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Each marginal's numbers of bins."""
+        """Numbers of bins of each marginal."""
         return tuple(tuple(self.axes[k].size for k in part) for part in self.places)
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """Which cells of the whole table aren't structural zeros; its shape."""
+        """Cells of the whole table that aren't structural zeros, as booleans of its shape."""
         found = np.ones(math.prod(shape_of(self.axes)), dtype=bool)
         found[list(self.zeros)] = False
         return found.reshape(shape_of(self.axes))
 
     def statistic(self, counts: Any) -> NDArray[np.int64]:
-        """All marginals' counts in a row, from the counts of all cells, a table of any shape."""
+        """Concatenate all marginals' counts, from the counts of all cells, a table of any shape."""
         whole = np.asarray(counts).reshape(shape_of(self.axes))
         if self.zeros and np.any(whole[~self.possible]):
             raise InvalidInput(
@@ -147,7 +147,7 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
         return sums_over(whole, self.places)
 
     def tables(self, output: Any) -> list[NDArray[Any]]:
-        """A released output as one array a marginal."""
+        """Split a released output into one array a marginal."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
         parts = np.split(np.asarray(output), ends[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
@@ -187,14 +187,14 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
         return made
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; `statistic` makes the last axis."""
+        """Log Pr[output | statistic], vectorised over both; `statistic` makes the last axis."""
         x, z, moving = self._noisy(statistic, "statistic"), np.asarray(output), self._moving
         law: NDArray[np.float64] = self._of(self.neighbours).logp(z[..., moving], x)
         never = np.any(z[..., ~moving], axis=-1)
         return np.where(never, -np.inf, law)
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """A record in the first possible cell, and none or one that is far from it.
+        """Pairs with a record in the first possible cell, and none or one that is far from it.
 
         Elsewhere in every column, but where structural zeros forbid it.
         """
@@ -207,17 +207,17 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
         return [((0,) * len(first), first)]
 
     def _at(self, cell: NDArray[np.int64]) -> tuple[int, ...]:
-        """The statistic of one record."""
+        """Statistic of a single record in a cell."""
         one = np.zeros(shape_of(self.axes), dtype=np.int64)
         one[tuple(cell)] = 1
         return tuple(sums_over(one, self.places).tolist())
 
     def outputs(self) -> NDArray[Any] | None:
-        """None: the noise is unbounded."""
+        """Return None: the noise is unbounded."""
         return None
 
     def check_output(self, output: Any) -> tuple[int, ...]:
-        """The output as a tuple of ints, or InvalidInput if it can't be one."""
+        """Return the output as a tuple of ints, or raise InvalidInput if it can't be one."""
         noisy = self._noisy(output, "output")
         self._of(self.neighbours).check_output(noisy)
         return tuple(map(int, np.asarray(output).tolist()))
@@ -227,7 +227,7 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
         return shown_counts(self.axes, self.places, self.tables(output))
 
     def _of(self, relation: Neighbours) -> Any:
-        """The noise of a vector with the sensitivity of `relation`."""
+        """Noise of a vector with the sensitivity of `relation`."""
         if relation not in _MOVES:
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}; marginals of records have 'add_remove' "
@@ -240,18 +240,18 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
 
     @property
     def _size(self) -> int:
-        """The number of all counts."""
+        """Number of all marginals' counts."""
         return sum(math.prod(shape) for shape in self.shapes)
 
     @property
     def _moving(self) -> NDArray[np.bool_]:
-        """Which counts get noise: those of a cell that isn't a structural zero."""
+        """Counts that get noise, as booleans: those of a cell that isn't a structural zero."""
         if not self.zeros:
             return np.ones(self._size, dtype=bool)
         return sums_over(self.possible, self.places) > 0
 
     def _noisy(self, values: Any, name: str) -> NDArray[Any]:
-        """Those counts of a statistic or an output, whose others must be 0."""
+        """Select a statistic's or an output's counts that get noise; all others must be 0."""
         given = np.asarray(values)
         if given.shape[-1:] != (self._size,):
             raise InvalidInput(

@@ -121,24 +121,24 @@ class PoissonGammaMechanism(NumberColumns):
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where a total or n is public, else add/remove-one."""
+        """Neighbouring relation: replace-one where a total or n is public, else add/remove-one."""
         free = self.total is None and self.n is None
         return Neighbours.ADD_REMOVE if free else Neighbours.REPLACE_ONE
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """Which areas aren't structural zeros."""
+        """Areas that aren't structural zeros, as booleans."""
         return np.array(self.expected) > 0
 
     @property
     def shape(self) -> NDArray[np.float64]:
-        """The possible areas' priors."""
+        """Priors of the possible areas, the shapes of their gamma laws."""
         prior = np.broadcast_to(np.array(self.prior, dtype=np.float64), len(self.expected))
         return np.asarray(prior[self.possible])
 
     @property
     def chance(self) -> NDArray[np.float64]:
-        """The possible areas' p, below 1/2."""
+        """Probabilities p of the possible areas, below 1/2."""
         expected = np.array(self.expected)[self.possible]
         return np.asarray(expected / (self.shape + 2 * expected))
 
@@ -168,7 +168,7 @@ class PoissonGammaMechanism(NumberColumns):
         return poisson_gamma_promise.promised(self, copies, neighbours, delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when an event is removed: purely, or at `delta` where that is less."""
+        """Guarantee for the removal of an event: pure, or at `delta` where that is less."""
         return poisson_gamma_promise.promised_removal(self, copies, delta)
 
     def check_statistic(self, statistic: Any) -> NDArray[np.int64]:
@@ -197,7 +197,7 @@ class PoissonGammaMechanism(NumberColumns):
         return self._everywhere(drawn).reshape(copies, *counts.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; the areas are the last axis."""
+        """Log Pr[output | statistic], vectorised over both; the areas are the last axis."""
         counts, z = self._checked(statistic), np.asarray(output)
         if z.shape[-1:] != (len(self.expected),):
             raise InvalidInput(
@@ -241,14 +241,14 @@ class PoissonGammaMechanism(NumberColumns):
         return found
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """One event in each of the areas that the epsilon is about; or no event, and one."""
+        """Pairs with one event in each of the areas that decide epsilon; or no event, and one."""
         return [
             (tuple(one.tolist()), tuple(other.tolist()))
             for one, other in (map(self._everywhere, pair) for pair in worst_pairs(self))
         ]
 
     def outputs(self) -> NDArray[Any] | None:
-        """All tables, shape (outputs, areas), where the total is fixed and they are few."""
+        """List all tables, shape (outputs, areas), where the total is fixed and they are few."""
         every = None if self.total is None else all_counts(self.total, len(self.chance))
         return None if every is None else self._everywhere(every)
 
@@ -270,7 +270,7 @@ class PoissonGammaMechanism(NumberColumns):
         return np.flatnonzero(~self.possible).tolist()
 
     def _everywhere(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts of all areas, from those of the possible ones along the last axis."""
+        """Spread the possible areas' counts over all areas, along the last axis."""
         made = np.zeros((*counts.shape[:-1], len(self.expected)), dtype=np.int64)
         made[..., self.possible] = counts
         return made

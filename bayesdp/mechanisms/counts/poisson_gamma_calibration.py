@@ -27,7 +27,7 @@ def calibrated_counts(
     proportions: Any,
     **other: Any,
 ) -> PoissonGammaMechanism:
-    """The mechanism with the weakest prior in those proportions; see its `calibrate`."""
+    """Find the mechanism with the weakest prior in those proportions; see its `calibrate`."""
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     share, free = epsilon / check_at_least_one("copies", copies), other["total"] is None
     if free and delta == 0:

@@ -21,7 +21,7 @@ _FURTHEST = 1e10  # of a prior or an expected count, either way
 
 
 def check_fields(made: PoissonGammaMechanism) -> dict[str, Any]:
-    """The mechanism's parameters, validated, in their standard form."""
+    """Validate the mechanism's parameters and return them in their standard form."""
     expected = _check_expected(made.expected)
     zeros = [i for i, e in enumerate(expected) if e == 0]
     prior = check_prior(made.prior, len(expected), zeros)

@@ -1,4 +1,4 @@
-r"""What Poisson-gamma counts promise, and why.
+r"""Joint promise of copies of Poisson-gamma counts, and its proof.
 
 Area i has x_i events, prior a_i >= 1 and public expected count e_i. Its copy, before any
 conditioning, is z_i ~ NB(r_i, p_i) with r_i = a_i + x_i, p_i = e_i / (a_i + 2 e_i), q_i = 1 - p_i.
@@ -77,7 +77,7 @@ UNBOUNDED = (
 def promised(
     mechanism: PoissonGammaMechanism, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """The guarantee of `copies` copies at `delta`."""
+    """Return the guarantee of `copies` copies at `delta`."""
     copies, delta = check_at_least_one("copies", copies), check_delta(delta)
     relation = mechanism.neighbours if neighbours is None else check_neighbours(neighbours)
     check_relation(relation, mechanism.n)
@@ -90,7 +90,7 @@ def promised(
 
 
 def promised_removal(mechanism: PoissonGammaMechanism, copies: int, delta: float) -> Guarantee:
-    """What holds when an event is removed: purely, also without a fixed total."""
+    """Guarantee for the removal of an event: pure, also without a fixed total."""
     copies = check_at_least_one("copies", copies)
     check_relation(Neighbours.ADD_REMOVE, mechanism.n)
     if mechanism.total is None:
@@ -126,7 +126,7 @@ def _stated(
 
 
 def fixed_total_epsilon(mechanism: PoissonGammaMechanism, relation: Neighbours) -> float:
-    """Of one copy with a fixed total, rounded up."""
+    """Pure epsilon of one copy with a fixed total, rounded up."""
     a, m = mechanism.shape, int(mechanism.total or 0)
     each, ratios = np.log1p(m / a), np.log(record_ratios(a, mechanism.chance, m))
     if relation is Neighbours.ADD_REMOVE:
@@ -135,7 +135,7 @@ def fixed_total_epsilon(mechanism: PoissonGammaMechanism, relation: Neighbours) 
 
 
 def free_profile(mechanism: PoissonGammaMechanism, relation: Neighbours) -> Profile:
-    """delta(epsilon) of one copy without a fixed total; tight under add/remove-one."""
+    """Privacy profile of one copy without a fixed total; tight under add/remove-one."""
     pairs = worst_areas(mechanism.shape, mechanism.chance)
     moved = float(-np.log1p(-mechanism.chance.max())) * (1 + 1e-15)
 

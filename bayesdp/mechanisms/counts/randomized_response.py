@@ -95,12 +95,12 @@ class RandomizedResponse:
 
     @classmethod
     def binary(cls, epsilon: float, n: int = 1) -> RandomizedResponse:
-        """Two categories, the truth exp(epsilon) times as likely as the other."""
+        """Make the response of two categories, truth exp(epsilon) times as likely as the other."""
         return cls.calibrate(epsilon=epsilon, n=n)
 
     @classmethod
     def kary(cls, epsilon: float, k: int, n: int = 1) -> RandomizedResponse:
-        """k categories, the truth exp(epsilon) times as likely as any other."""
+        """Make the response of k categories, truth exp(epsilon) times as likely as any other."""
         return cls.calibrate(epsilon=epsilon, categories=k, n=n)
 
     @classmethod
@@ -125,7 +125,7 @@ class RandomizedResponse:
 
     @classmethod
     def of(cls, probabilities: Any, n: int = 1) -> RandomizedResponse:
-        """The response with these probabilities, exactly.
+        """Make the response with these probabilities, exactly.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class RandomizedResponse:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """Pr[j | i] as floats; shape (k, k)."""
+        """Probabilities Pr[j | i] as floats; shape (k, k)."""
         return response_matrix.probabilities_of(self.weights)
 
     def profile(self) -> Profile:
@@ -201,7 +201,7 @@ class RandomizedResponse:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """There is none: the number of answers shows. Raises InvalidInput."""
+        """Raise InvalidInput: the number of answers shows, so that there is no such promise."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def check_statistic(self, statistic: Any) -> NDArray[Any]:
@@ -230,7 +230,7 @@ class RandomizedResponse:
         return answers.reshape(copies, *records.shape)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], summed over the records; -inf for what is no category.
+        """Log Pr[output | statistic], summed over the records; -inf for what is no category.
 
         Both have shape (..., n), and broadcast.
         """
@@ -247,7 +247,7 @@ class RandomizedResponse:
         return (AnswersView(self.n, self.matrix),)
 
     def pairs(self) -> list[Pair]:
-        """One record of either of two categories, the others of category 0, for an audit.
+        """Pairs of one record of either of two categories, the others of category 0, for an audit.
 
         All pairs of categories, but those that only relabel the answers of another pair.
         """
@@ -258,7 +258,7 @@ class RandomizedResponse:
         ]
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
-        """Other neighbours: any record, of any two categories, for an audit's search."""
+        """Draw other neighbours for an audit's search: any record, of any two categories."""
         one = np.array(pair[0])
         other = one.copy()
         where = generator.integers(self.n)
@@ -266,7 +266,7 @@ class RandomizedResponse:
         return one, other
 
     def outputs(self) -> NDArray[np.int64] | None:
-        """All outputs, shape (k^n, n), where they are few."""
+        """List all outputs, shape (k^n, n), where they are few."""
         if self.n > 20 or self.k**self.n * self.n > _LISTED:
             return None
         return np.array(list(itertools.product(range(self.k), repeat=self.n)))
@@ -286,7 +286,7 @@ class RandomizedResponse:
         return np.asarray(output, dtype=np.int64)
 
     def encode(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """One row an answer: its copy, its record's place and its category."""
+        """Encode copies as columns, one row an answer: its copy, its record and its category."""
         copies = len(outputs)
         return {
             "copy": np.repeat(np.arange(copies), self.n),
@@ -295,7 +295,7 @@ class RandomizedResponse:
         }
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """The copies, and the answers in each, in their order."""
+        """Decode the copies, and the answers in each, in their order."""
         copy, record, answer = (np.asarray(columns[c]) for c in ("copy", "record", "answer"))
         order = np.lexsort((record, copy))
         copies = len(np.unique(copy))

@@ -75,7 +75,7 @@ def weights_of(probabilities: Any) -> Weights:
 
 
 def _matrix(probabilities: Any) -> list[list[Fraction]]:
-    """The rows as exact fractions; a pair stands for (p, 1 - p), (1 - q, q)."""
+    """Probabilities as exact fractions by row; a pair stands for (p, 1 - p), (1 - q, q)."""
     try:
         given = list(probabilities)
         if len(given) == 2 and all(is_number(p) for p in given):
@@ -94,7 +94,7 @@ def _matrix(probabilities: Any) -> list[list[Fraction]]:
 
 
 def weights_within(epsilon: float, categories: int) -> Weights:
-    """Truth has weight a, every other answer b, and a / b <= exp(epsilon), as near as it gets.
+    """Integer weights of truth and every other answer, with a ratio up to exp(epsilon), nearly it.
 
     b = floor(2^62 / (exp(epsilon) + k - 1)) and a = floor(b exp(epsilon)), from a lower bound on
     exp(epsilon); above epsilon = 43, b = 1 and a is the largest there is.
@@ -114,7 +114,7 @@ def weights_within(epsilon: float, categories: int) -> Weights:
 
 @lru_cache(maxsize=64)
 def pure_epsilon(weights: Weights) -> float:
-    """max over answers j, categories i, i' of log(Pr[j | i] / Pr[j | i']), rounded up."""
+    """Pure epsilon: the largest log(Pr[j | i] / Pr[j | i']) over j, i and i', rounded up."""
     worst = Fraction(1)
     for column in zip(*_fractions(weights), strict=True):
         if max(column) > 0:
@@ -139,12 +139,12 @@ def log_up(ratio: Fraction) -> float:
 
 
 def probabilities_of(weights: Weights) -> NDArray[np.float64]:
-    """Pr[j | i] as floats, each the nearest one; shape (k, k)."""
+    """Probabilities Pr[j | i] as floats, each the nearest one; shape (k, k)."""
     return np.array([[w / sum(row) for w in row] for row in weights])
 
 
 def profile(weights: Weights) -> Profile:
-    """The hockey-stick divergences of the worst pair of rows, in the worse order."""
+    """Privacy profile: hockey-stick divergences of the worst pair of rows, in the worse order."""
     pure = pure_epsilon(weights)
     p = probabilities_of(weights)
     return Profile(
@@ -187,7 +187,7 @@ def check_records(statistic: Any, k: int, n: int) -> NDArray[Any]:
 
 @lru_cache(maxsize=64)
 def unlike_rows(weights: Weights) -> tuple[tuple[int, int], ...]:
-    """All pairs of different rows, one of each kind.
+    """List all pairs of different rows, one of each kind.
 
     Pairs of one kind are the same up to their order and the order of the answers, and have the
     same divergences. Where all rows are alike, one pair.
@@ -208,7 +208,7 @@ def _fractions(weights: Sequence[Sequence[int]]) -> list[list[Fraction]]:
 
 
 def answers(weights: Weights, records: NDArray[Any], copies: int) -> NDArray[Any]:
-    """Exact draws of an answer to each of `copies` times these records; shape (copies * n,)."""
+    """Draw answers to each of `copies` times these records, exactly; shape (copies * n,)."""
     k = len(weights)
     drawn = np.empty(copies * records.size, dtype=np.int8 if k <= 128 else np.int64)
     upper = [np.cumsum(np.array(row, dtype=np.uint64)) for row in weights]

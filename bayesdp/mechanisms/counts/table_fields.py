@@ -1,4 +1,4 @@
-"""What mechanisms of tables of counts check: their cells, priors, statistics and outputs."""
+"""Checks of mechanisms of tables of counts: cells, priors, statistics and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Exact Bernoulli draws, of a float's probability or of exp(-gamma): what samplers are made of.
+r"""Exact Bernoulli draws with a float's probability or exp(-gamma), from which samplers are made.
 
 A float is a binary fraction, so a uniform U is compared with it bit by bit, 64 at a time.
 
@@ -26,7 +26,7 @@ _BITS = 64
 
 
 def bernoulli_float(p: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Independent draws, element i true with probability p[i] in [0, 1), exactly that float."""
+    """Draw independent booleans, element i true with probability p[i] in [0, 1), exactly."""
     words = random_words(p.size)
     scaled = p * 2.0**_BITS  # exact, and so are its whole part and the rest
     whole = np.floor(scaled)
@@ -42,7 +42,7 @@ def bernoulli_exp(
     exact: Callable[[int], Fraction],
     ratios: Sequence[Fraction] | None = None,
 ) -> NDArray[np.bool_]:
-    """Independent draws, element i true with probability ratios[i] exp(-exact(i)), exactly.
+    """Draw independent booleans, element i true with probability ratios[i] exp(-exact(i)), exactly.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def bernoulli_exp(
 
 
 def _log(ratio: Fraction) -> float:
-    """log of a ratio whose terms are in the range of a float."""
+    """Log of a ratio whose terms are in the range of a float."""
     return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
 def _decide(word: int, gamma: Fraction, ratio: Fraction = Fraction(1)) -> bool:
-    """Whether U < ratio exp(-gamma), where U's first 64 bits are `word` and the rest is drawn."""
+    """Decide if U < ratio exp(-gamma), where U's first 64 bits are `word` and the rest is drawn."""
     bits, digits = _BITS, 40
     while True:
         low, high = _scaled_exponential(gamma, bits, digits, ratio)

@@ -43,7 +43,7 @@ _BLOCK = 1 << 15  # draws made at once, so that temporary arrays stay in the cac
 
 
 def beta_binomial_draws(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
-    """Independent draws, element i of BetaBinomial(size[i], *exact(i)), exactly.
+    """Draw independently, element i from BetaBinomial(size[i], *exact(i)), exactly.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _draw(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
 
 
 def _log_concave(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
-    """Draws where a and b are at least 1."""
+    """Beta-binomial draws where a and b are at least 1."""
     mode = _mode(size, a, b)
     curvature = (a + b - 2) / ((mode + 1.0) * (b + size - mode))
 
@@ -116,14 +116,14 @@ def _log_concave(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Int
 
 
 def _mode(size: Integers, a: Floats, b: Floats) -> Integers:
-    """Where the law is largest, or nearly so."""
+    """Mode of the law, or nearly so."""
     weight = a + b - 2
     crossing = (size * (a - 1) - (b - 1)) / np.where(weight > 0, weight, 1.0)
     return np.asarray(np.clip(np.floor(crossing) + 1, 0, size), dtype=np.int64)
 
 
 def _first_success(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
-    """When the first unit of the colour that starts with a is drawn; size + 1 where never."""
+    """Draw when the first unit of the colour that starts with a comes; size + 1 where never."""
     words = random_words(size.size)
     low, high = np.zeros_like(size), size + 1  # T > low, T <= high
     unsure = np.zeros(size.size, dtype=bool)
@@ -152,7 +152,7 @@ def _first_success_exactly(word: int, size: int, parameters: tuple[Fraction, Fra
 
 
 def _log_ratio(size: int, k: int, mode: int, parameters: tuple[Fraction, Fraction]) -> Any:
-    """An interval around log(f(k) / f(mode))."""
+    """Interval around log(f(k) / f(mode))."""
     a, b = parameters
     here, there = (
         log_gamma(a + x) + log_gamma(b + size - x)
@@ -163,6 +163,6 @@ def _log_ratio(size: int, k: int, mode: int, parameters: tuple[Fraction, Fractio
 
 
 def _log_none(t: int, parameters: tuple[Fraction, Fraction]) -> Any:
-    """An interval around log Pr[T > t]."""
+    """Interval around log Pr[T > t]."""
     a, b = parameters
     return log_gamma(b + t) - log_gamma(b) + log_gamma(a + b) - log_gamma(a + b + t)

@@ -18,7 +18,7 @@ _BLOCK = 1 << 15  # records drawn at once, to bound memory
 def multinomial_draws(
     counts: NDArray[Any], prior: Sequence[Fraction], size: int
 ) -> NDArray[np.int64]:
-    """Numbers of `size` records that are i with probability in proportion to prior_i + counts_i.
+    """Draw counts of `size` records that are i with probability proportional to prior_i + counts_i.
 
     Everything is counted in units of 1 / s for one power of two s, and a record picks a uniform
     integer below the sum: no probability is ever rounded.

@@ -45,7 +45,7 @@ def dirichlet_multinomial_draws(
 
 
 def _split(counts: NDArray[Any], prior: Sequence[float], size: int) -> NDArray[np.int64]:
-    """Rows of counts, shape (rows, k), by halves from the top of the tree to its leaves."""
+    """Split rows of counts, shape (rows, k), by halves from the top of the tree to its leaves."""
     weights = [counts + np.array(prior, dtype=np.float64)]
     while weights[-1].shape[1] > 1:
         level = weights[-1]

@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 
 
 def below_probability(log_p: Floats, exactly: Callable[[int], Callable[[], Any]]) -> Bools:
-    """Independent draws, element i true with probability exp of its logarithm, exactly.
+    """Draw independent booleans, element i true with probability exp of its logarithm, exactly.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def below_probability(log_p: Floats, exactly: Callable[[int], Callable[[], Any]]
 
 
 def compared(words: NDArray[np.uint64], log_p: Floats) -> tuple[Bools, Bools]:
-    """Whether U < p for sure, and whether that can't be told from 64 bits and a float."""
+    """Compare U with p: where U < p for sure, and where 64 bits and a float can't tell."""
     p, u = np.exp(log_p), words * 2.0**-64
     # The sum covers the rounding of u too.
     true = u + 2.0**-52 * u + 2.0**-63 <= p * (1 - SLACK)
@@ -56,7 +56,7 @@ class Uniform:
         self.bits, self.word = 64, word
 
     def below(self, log_p: Callable[[], Any]) -> bool:
-        """Whether it is below the probability."""
+        """Return True if the uniform number is below the probability."""
         from mpmath import iv, mp  # type: ignore[import-untyped]
 
         precision, before = 128, iv.prec
@@ -76,7 +76,7 @@ class Uniform:
 
 
 def log_gamma(x: Fraction) -> Any:
-    """An interval around log Gamma(x): Stirling's series, whose error is below its next term."""
+    """Interval around log Gamma(x): Stirling's series, whose error is below its next term."""
     from mpmath import bernfrac, iv
 
     terms = iv.prec // 8

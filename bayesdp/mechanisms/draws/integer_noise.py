@@ -29,7 +29,7 @@ _BLOCK = 1 << 15  # draws made at once, so that temporary arrays stay in the cac
 
 
 def discrete_laplace(scale: Fraction, count: int) -> Integers:
-    """`count` independent draws with Pr[k] proportional to exp(-|k| / scale).
+    """Draw `count` independent integers with Pr[k] proportional to exp(-|k| / scale).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def discrete_laplace(scale: Fraction, count: int) -> Integers:
 
 
 def discrete_gaussian(scale: Fraction, count: int) -> Integers:
-    """`count` independent draws with Pr[k] proportional to exp(-k^2 / (2 scale^2)).
+    """Draw `count` independent integers with Pr[k] proportional to exp(-k^2 / (2 scale^2)).
 
     A discrete Laplace k of scale t = floor(scale) + 1, kept with probability
     exp(-(|k| - scale^2 / t)^2 / (2 scale^2)), for about 3 of 4.
@@ -94,7 +94,7 @@ def uniform_within(
     gamma: Callable[[Integers], NDArray[np.float64]],
     exact: Callable[[int], Fraction],
 ) -> Integers:
-    """Draws k in {-below, ..., above} with Pr[k] proportional to exp(-exact(k)), by rejection.
+    """Draw k in {-below, ..., above} with Pr[k] proportional to exp(-exact(k)), by rejection.
 
     A uniform k is kept with probability exp(-exact(k)): for noise that is wider than the
     interval, and so nearly flat on it.
@@ -122,7 +122,7 @@ def redraw(
 
 
 def _successes(gamma: Fraction, count: int) -> Integers:
-    """Successes of probability exp(-gamma) before the first failure, `count` times."""
+    """Draw numbers of successes of probability exp(-gamma) before a failure, `count` times."""
     number = np.zeros(count, dtype=np.int64)
     running = np.arange(count)
     while running.size:

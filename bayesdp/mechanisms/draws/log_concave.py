@@ -36,7 +36,7 @@ def log_concave_draws(
     largest: Integers,
     curvature: Floats,
 ) -> Integers:
-    """Independent draws, one of each of several log-concave laws on 0, ..., largest, exactly.
+    """Draw independently from several log-concave laws on 0, ..., largest, one of each, exactly.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def log_concave_draws(
 def widths(
     log_law: LogLaw, mode: Integers, top: Floats, guess: Integers, most: Integers, sign: int
 ) -> Integers:
-    """How far from the mode the law has halved, up to twice that; at most `most`."""
+    """Distance from the mode at which the law has halved, up to twice that; at most `most`."""
     width = guess.copy()
     short = np.flatnonzero(width < most)
     while short.size:
@@ -101,7 +101,7 @@ def widths(
 
 
 def coins(count: int) -> Integers:
-    """Numbers of tails before the first head: trailing zeros of random words."""
+    """Draw numbers of tails before the first head: trailing zeros of random words."""
     number = np.zeros(count, dtype=np.int64)
     running = np.arange(count)
     while running.size:
@@ -114,7 +114,7 @@ def coins(count: int) -> Integers:
 
 
 def log_of(value: float) -> Any:
-    """An interval around the logarithm of a float."""
+    """Interval around the logarithm of a float."""
     from mpmath import iv  # type: ignore[import-untyped]
 
     return iv.log(iv.mpf(value))

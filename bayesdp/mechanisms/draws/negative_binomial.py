@@ -30,7 +30,7 @@ _BLOCK = 1 << 17  # draws made at once
 
 
 def negative_binomial_draws(r: Floats, p: Floats, exact: Parameters) -> Integers:
-    """Independent draws, element i of NB(*exact(i)), exactly.
+    """Draw independently, element i from NB(*exact(i)), exactly.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def negative_binomial_draws(r: Floats, p: Floats, exact: Parameters) -> Integers
 
 
 def draws_of_a_sum(r: Floats, p: Floats, exact: Parameters, total: int, copies: int) -> Integers:
-    """Independent copies of draws of NB(r[i], p[i]) given that their sum is `total`, exactly.
+    """Draw NB(r[i], p[i]) given that their sum is `total`, independent copies of it, exactly.
 
     Returns
     -------
@@ -101,13 +101,13 @@ def draws_of_a_sum(r: Floats, p: Floats, exact: Parameters, total: int, copies: 
 
 
 def log_negative_binomial(k: Any, r: Any, p: Any) -> Floats:
-    """log of Gamma(r + k) / (Gamma(r) k!) p^k (1 - p)^r, elementwise."""
+    """Log of Gamma(r + k) / (Gamma(r) k!) p^k (1 - p)^r, elementwise."""
     k, r, p = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (k, r, p)))
     return np.asarray(negative_binomial(k, r, 1 - p, p))
 
 
 def tilt(r: Floats, p: Floats, total: int) -> float:
-    """The t with which the mean of the sum of NB(r, p t) is about `total`."""
+    """Find the t with which the mean of the sum of NB(r, p t) is about `total`."""
     most = 1 / float(p.max())
 
     def excess(log_odds: float) -> float:
@@ -123,7 +123,7 @@ def _mode(r: Floats, p: Floats) -> Integers:
 
 
 def _log_ratio(k: int, mode: int, parameters: tuple[Fraction, Fraction]) -> Any:
-    """An interval around log(f(k) / f(mode))."""
+    """Interval around log(f(k) / f(mode))."""
     from mpmath import iv  # type: ignore[import-untyped]
 
     r, p = parameters

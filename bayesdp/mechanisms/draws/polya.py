@@ -90,7 +90,7 @@ def scaled_edges(
 
 
 def colour_of(picks: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
-    """The category in whose units each pick lies; the last, for those beyond all.
+    """Find the category in whose units each pick lies; the last, for those beyond all.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def colour_of(picks: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
 
 
 def colour_counts(colours: NDArray[Any], categories: int) -> NDArray[np.int64]:
-    """How many of each row's elements are of each category, shape (rows, categories)."""
+    """Count each row's elements of each category, shape (rows, categories)."""
     found = np.empty((len(colours), categories), dtype=np.int64)
     for j in range(1, categories):
         found[:, j] = np.count_nonzero(colours == j, axis=1)
@@ -115,7 +115,7 @@ def colour_counts(colours: NDArray[Any], categories: int) -> NDArray[np.int64]:
 
 
 def _draw(edges: NDArray[Any], scale: int, size: int) -> NDArray[np.int64]:
-    """Numbers of draws of each colour in each urn; edges in units, shape (urns, k)."""
+    """Draw numbers of each colour in each urn; edges in units, shape (urns, k)."""
     urns, categories = edges.shape
     colours = np.empty((urns, size), dtype=np.min_scalar_type(categories - 1))
     width = max(1, _BLOCK // urns)

@@ -1,4 +1,4 @@
-r"""Which of many trials succeed, drawn exactly, in time proportional to the successes.
+r"""Places of the successes among many trials, drawn exactly, in time proportional to their number.
 
 The number K of failures before the next success of probability p is drawn from a uniform U as
 
@@ -32,7 +32,7 @@ _BLOCK = 1 << 20  # successes drawn at once, to bound memory
 
 
 def successes(trials: int, p: float) -> NDArray[np.int64]:
-    """The places, from 0 and rising, of the successes among independent trials.
+    """Draw the places, from 0 and rising, of the successes among independent trials.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def successes(trials: int, p: float) -> NDArray[np.int64]:
 
 
 def _failures(count: int, p: float, most: int) -> NDArray[np.int64]:
-    """Failures before the next success, `count` times; if `most` or more, any such number."""
+    """Draw failures before the next success, `count` times; if `most` or more, any such number."""
     words = random_words(count)
     cap = math.nextafter(float(most), math.inf)
     rate = -math.log1p(-p)
@@ -77,7 +77,7 @@ def _failures(count: int, p: float, most: int) -> NDArray[np.int64]:
 
 
 def _decide(word: int, p: float, most: int) -> int:
-    """The smaller of floor(-log U / rate) and `most`, U's first 64 bits being `word`."""
+    """Compute the smaller of floor(-log U / rate) and `most`, U's first 64 bits being `word`."""
     bits, digits = _BITS, 40 + math.ceil(-math.log10(p))
     while True:
         if word:

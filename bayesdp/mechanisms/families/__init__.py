@@ -38,7 +38,7 @@ FAMILIES: dict[str, Any] = {
 
 
 def check_family(family: Any) -> Family:
-    """The family, from itself or from the mapping that a manifest holds.
+    """Return the family, from itself or from the mapping that a manifest holds.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def check_family(family: Any) -> Family:
 
 
 def check_families(given: Iterable[Any]) -> tuple[Family, ...]:
-    """The families, as `check_family` takes each; a message shows none of them."""
+    """Return the families, as `check_family` takes each; a message shows none of them."""
     return tuple(_checked(each, kind_of(each)) for each in given)
 
 

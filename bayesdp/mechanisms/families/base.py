@@ -1,4 +1,4 @@
-"""What every family offers, and the sums of records that statistics are made from."""
+"""Protocol of families, and the sums of records that statistics are made from."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class Family(Protocol):
 
     @property
     def kind(self) -> str:
-        """Its name in a manifest."""
+        """Name of the family in a manifest."""
 
     def __hash__(self) -> int:
         """A family is a frozen value."""
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """The sums over one batch of records, which may be empty.
+        """Sum over one batch of records, which may be empty.
 
         Raises
         ------
@@ -98,19 +98,19 @@ class Family(Protocol):
         """
 
     def statistic(self, sums: Sums, *, public_n: bool) -> Any:
-        """The sufficient statistic, from the sums over all records."""
+        """Compute the sufficient statistic from the sums over all records."""
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """The numbers that the statistic is made of."""
+        """Sensitivities and ranges of the numbers that the statistic is made of."""
 
     def together(self, n: int | None) -> int:
-        """How many of the numbers one record can move by their sensitivity at once, at most."""
+        """Bound how many of the numbers one record moves by their sensitivity at once."""
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
-        """The numbers along the last axis, or InvalidInput that doesn't show them."""
+        """Return the numbers along the last axis, or raise InvalidInput that doesn't show them."""
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
-        """Copies from noisy numbers: post-processing, from the generator of releases."""
+        """Draw copies from noisy numbers: post-processing, from the generator of releases."""
 
     def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
         """The law of a copy given the statistic, or InvalidInput where it is intractable."""
@@ -119,34 +119,34 @@ class Family(Protocol):
         """Neighbouring statistics, as far apart as they can be."""
 
     def outputs(self, size: int) -> NDArray[Any] | None:
-        """All copies of `size` records, where they can be listed."""
+        """List all copies of `size` records, where they can be listed."""
 
     def check_output(self, output: Any, size: int) -> Any:
-        """The output as a Python number or a tuple of them, or InvalidInput."""
+        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
 
     def records(self, output: Any, size: int) -> NDArray[Any]:
-        """The synthetic records."""
+        """Synthetic records of a copy."""
 
     def encode(self, outputs: Sequence[Any], size: int) -> Mapping[str, Any]:
-        """Columns that hold the copies."""
+        """Encode copies as columns."""
 
     def decode(self, columns: Mapping[str, Any], size: int) -> list[Any]:
-        """The copies that `encode` wrote."""
+        """Read the copies that `encode` wrote."""
 
 
 @runtime_checkable
 class JointMoves(Protocol):
-    """A family that knows how far one record moves its numbers together, if less than apart."""
+    """Protocol of a family with a joint bound on one record's moves of its numbers."""
 
     def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
-        """At least the sum of rates[i] times the move of number i, for any two neighbours."""
+        """Bound the sum of rates[i] times the move of number i, for any two neighbours."""
 
     def joint_length(self, rates: Sequence[Fraction], n: int | None) -> float:
-        """At least the root of the sum of their squares; inf where no more is known."""
+        """Bound the root of the sum of squares of rates[i] times moves; inf if unknown."""
 
 
 def sums_of(family: Family, data: Any, *, clip: bool = False, empty: bool = False) -> Sums:
-    """The sums over records in memory, or over batches as an iterator or a scan yields them.
+    """Sum over records in memory, or over batches as an iterator or a scan yields them.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def sums_of(family: Family, data: Any, *, clip: bool = False, empty: bool = Fals
 
 
 def added_up(data: Any, sums: Callable[[Any], Sums], empty: Any = None) -> Sums:
-    """The same, of whatever sums a batch has; `empty` is one without records, if that is allowed.
+    """Add up whatever sums a batch has; `empty` is one without records, if that is allowed.
 
     It is where n is confidential: else the refusal would say that n is 0.
     """

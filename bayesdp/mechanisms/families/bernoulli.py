@@ -59,7 +59,7 @@ class Bernoulli:
         object.__setattr__(self, "prior", check_prior(self.prior))
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """The number of ones; a `Count` is taken as it is. There is nothing to clip."""
+        """Count the ones; a `Count` is taken as it is. There is nothing to clip."""
         if clip:
             raise InvalidInput("clip is True, but binary records have no bounds; leave it out")
         if not isinstance(records, Count):
@@ -70,27 +70,27 @@ class Bernoulli:
         return Sums(int(count.n), (int(count.successes),))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> Count:
-        """A Count."""
+        """Compute the statistic, a Count."""
         return Count(sums.totals[0], sums.n)
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """The ones; and the zeros, where n is confidential."""
+        """Numbers of the statistic: the ones; and the zeros, where n is confidential."""
         if n is not None:
             return (Number("ones", 1.0, 0, n, whole=True),)
         return tuple(Number(name, 1.0, 0, None, whole=True) for name in ("ones", "zeros"))
 
     def together(self, n: int | None) -> int:
-        """One: ones and zeros are about disjoint records."""
+        """Return 1: ones and zeros are about disjoint records."""
         return 1
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
-        """Of a Count, whose fields may be arrays."""
+        """Numbers of a Count, whose fields may be arrays."""
         count = check_count(statistic, n)
         ones, zeros = np.broadcast_arrays(count.successes, count.failures)
         return np.stack([ones] if n is not None else [ones, zeros], axis=-1)
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
-        """Numbers of ones among `size` records."""
+        """Draw numbers of ones among `size` records."""
         ones = noisy[..., 0]
         zeros = noisy[..., 1] if mechanism.n is None else mechanism.n - ones
         rng = generator()
@@ -98,7 +98,7 @@ class Bernoulli:
         return np.asarray(rng.binomial(mechanism.size, p), dtype=np.int64)
 
     def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
-        """Exact: the noisy number of ones is summed out; see `count_laws`."""
+        """Exact log-probability: the noisy number of ones is summed out; see `count_laws`."""
         counts, size = self.vector(statistic, mechanism.n), mechanism.size
         if mechanism.n is not None:
             return bernoulli_law(output, counts[..., 0], self.prior, size, mechanism.parts[0])
@@ -108,18 +108,18 @@ class Bernoulli:
         )
 
     def pairs(self, n: int | None) -> list[tuple[Count, Count]]:
-        """One record is a one in place of a zero, at the ends and between; or is added."""
+        """Pairs where a record is a one in place of a zero, at ends and between; or is added."""
         if n is None:
             alone = [(Count(0, k), Count(j, k + 1)) for k in (0, 5) for j in (0, 1)]
             return [*alone, (Count(5, 5), Count(5, 6)), (Count(5, 5), Count(6, 6))]
         return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, n // 2, n - 1}) if x < n]
 
     def outputs(self, size: int) -> NDArray[np.int64] | None:
-        """0..size, where they are at most a million."""
+        """List the outputs 0..size, where they are at most a million."""
         return np.arange(size + 1) if size <= _MOST_OUTPUTS else None
 
     def check_output(self, output: Any, size: int) -> int:
-        """A number of ones."""
+        """Return the output if it is a number of ones, or raise InvalidInput."""
         value = np.asarray(output)
         if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= size:
             raise InvalidInput(
@@ -129,13 +129,13 @@ class Bernoulli:
         return int(value)
 
     def records(self, output: Any, size: int) -> NDArray[np.int8]:
-        """Ones first; shape (size,)."""
+        """Synthetic records, ones first; shape (size,)."""
         return np.repeat(np.array([1, 0], dtype=np.int8), [output, size - output])
 
     def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """One row a copy: its number of ones, and of records."""
+        """Encode copies as columns, one row a copy: its number of ones, and of records."""
         return {**encode_numbers(outputs), "records": np.full(len(outputs), size)}
 
     def decode(self, columns: Mapping[str, Any], size: int) -> list[int]:
-        """The numbers of ones, in the order of their copies."""
+        """Decode the numbers of ones, in the order of their copies."""
         return [self.check_output(z, size) for z in decode_numbers(columns)]

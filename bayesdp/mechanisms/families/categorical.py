@@ -72,7 +72,7 @@ class Categorical:
         object.__setattr__(self, "prior", tuple(map(float, prior)))
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """The counts. There is nothing to clip."""
+        """Count the records of each category. There is nothing to clip."""
         if clip:
             raise InvalidInput("clip is True, but labels have no bounds; leave it out")
         if np.size(records) == 0:
@@ -87,19 +87,19 @@ class Categorical:
         return Sums(int(labels.size), tuple(counts.tolist()))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[int, ...]:
-        """The counts."""
+        """Compute the statistic, the counts."""
         return sums.totals
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """The counts, from 0 to n where that is public."""
+        """Numbers of the statistic: the counts, from 0 to n where that is public."""
         return tuple(Number(f"count[{i}]", 1.0, 0, n, whole=True) for i in range(self.k))
 
     def together(self, n: int | None) -> int:
-        """Two where a record is replaced; one where it is added or removed."""
+        """Return 2 where a record is replaced, 1 where it is added or removed."""
         return 1 if n is None else 2
 
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
-        """Counts along the last axis of an array."""
+        """Return the counts along the last axis of an array."""
         counts = np.asarray(statistic)
         if counts.dtype.kind not in "iu" or counts.shape[-1:] != (self.k,):
             raise InvalidInput(
@@ -114,7 +114,7 @@ class Categorical:
         return counts
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
-        """Counts of `size` records, along the last axis."""
+        """Draw counts of `size` records, along the last axis."""
         rng, alpha = generator(), np.asarray(self.prior) + noisy
         # In logarithms, as gamma variables of a small shape may all round to 0.
         uniform = np.log1p(-rng.random(alpha.shape))
@@ -124,12 +124,12 @@ class Categorical:
         return np.asarray(rng.multinomial(mechanism.size, theta), dtype=np.int64)
 
     def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
-        """Exact: the noisy counts are summed out; see `count_laws`."""
+        """Exact log-probability: the noisy counts are summed out; see `count_laws`."""
         counts, z = self.vector(statistic, mechanism.n), np.asarray(output)
         return counts_law(z, counts, self.prior, mechanism.size, mechanism.parts)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """A record of the last category becomes one of the first, or is added to the first.
+        """Pairs where a record of the last category becomes one of the first, or is added to it.
 
         All others are in the last category, or spread over all.
         """
@@ -145,11 +145,11 @@ class Categorical:
         return found
 
     def outputs(self, size: int) -> NDArray[np.int64] | None:
-        """All counts with sum `size`, where they are at most 100,000."""
+        """List all counts with sum `size`, where they are at most 100,000."""
         return all_counts(size, self.k)
 
     def check_output(self, output: Any, size: int) -> tuple[int, ...]:
-        """Counts with sum `size`."""
+        """Return the output as counts with sum `size`, or raise InvalidInput."""
         values = np.asarray(output)
         if values.shape != (self.k,) or values.dtype.kind not in "iu":
             raise InvalidInput(
@@ -162,13 +162,13 @@ class Categorical:
         return tuple(values.tolist())
 
     def records(self, output: Any, size: int) -> NDArray[np.int64]:
-        """The labels, in their order; shape (size,)."""
+        """Synthetic labels, in their order; shape (size,)."""
         return np.repeat(np.arange(self.k), self.check_output(output, size))
 
     def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """One row a category: copy, component and value."""
+        """Encode copies as columns copy, component and value, one row a category."""
         return encode_numbers(outputs)
 
     def decode(self, columns: Mapping[str, Any], size: int) -> list[tuple[int, ...]]:
-        """The copies, in their order."""
+        """Decode the copies, in their order."""
         return [self.check_output(z, size) for z in decode_numbers(columns)]

@@ -60,7 +60,7 @@ _LEAST = -600.0  # log odds that exp takes; below, t is exp(v)
 
 
 def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
-    """log sum_s Pr[s | x] f(s) for all x = 0..most.
+    """Smooth f over the noise: log sum_s Pr[s | x] f(s) for all x = 0..most.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
 
 
 def _log_mass(part: AdditiveNoise, x: NDArray[np.int64]) -> Any:
-    """log of the probability that a truncated law divides by."""
+    """Log of the probability that a truncated law divides by."""
     if part.bounding != "truncated":
         return 0.0
     high = part.ends[1]
@@ -117,7 +117,7 @@ def _log_mass(part: AdditiveNoise, x: NDArray[np.int64]) -> Any:
 def bernoulli_law(
     output: Any, ones: NDArray[Any], prior: tuple[float, float], size: int, part: AdditiveNoise
 ) -> Floats:
-    """log Pr[z | x] of binary records whose number n, the part's upper bound, is public.
+    """Log Pr[z | x] of binary records whose number n, the part's upper bound, is public.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def bernoulli_law(
 
 @lru_cache(maxsize=32)
 def _bernoulli_table(z: int, prior: tuple[float, float], size: int, part: AdditiveNoise) -> Floats:
-    """log Pr[z | x] for x = 0..n: kept, as an enumeration of counts asks for it in blocks."""
+    """Table of log Pr[z | x] for x = 0..n: kept, as an enumeration asks for it in blocks."""
     n = part.ends[1] or 0
     s = np.arange(n + 1)
     table = smoothed(beta_binomial_logpmf(z, size, prior[0] + s, prior[1] + (n - s)), part, n)
@@ -152,7 +152,7 @@ def counts_law(
     size: int,
     parts: Sequence[AdditiveNoise],
 ) -> Floats:
-    """log Pr[z | x] of k counts, each with noise of its own.
+    """Log Pr[z | x] of k counts, each with noise of its own.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def mixture_tables(
     most: int,
     rare: int = 0,
 ) -> tuple[list[Floats], float]:
-    """What `counts_law` integrates over the log odds, given which the counts part.
+    """Tables that `counts_law` integrates over the log odds, given which the counts part.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _rareness(
     size: int,
     parts: Sequence[AdditiveNoise],
 ) -> Any:
-    """The largest of what -log of the law is at most, noise at its peak counted as 1."""
+    """Bound of -log of the law, where noise at its peak counts as 1."""
     found = np.full(len(z), np.inf)
     in_proportion = np.rint(z * (x.sum(axis=-1, keepdims=True) / size)).astype(np.int64)
     for s in (x, in_proportion):
@@ -252,7 +252,7 @@ def _rareness(
 
 
 def _last(part: AdditiveNoise, most: int, rare: int) -> int:
-    """The last noisy count that isn't negligible, for counts up to `most`."""
+    """Find the last noisy count that isn't negligible, for counts up to `most`."""
     high = part.ends[1]
     if high is not None:
         return high
@@ -262,7 +262,7 @@ def _last(part: AdditiveNoise, most: int, rare: int) -> int:
 
 
 def _nodes(size: int, alpha: float, most: int) -> Floats:
-    """Log odds, equally spaced, beyond which every term is negligible."""
+    """Log odds of the quadrature, equally spaced, beyond which every term is negligible."""
     width = math.sqrt(1 / size + 1 / (alpha + most))
     spread = 1 / math.sqrt(min(alpha, size))
     left = math.log(alpha / size) - _STANDARD_DEVIATIONS * spread - _FAR / alpha
@@ -280,7 +280,7 @@ def _table(
     part: AdditiveNoise,
     grid: tuple[int, float, int],
 ) -> Floats:
-    """log sum_s Pr[s | x] NB(z; alpha + s) at each log odds, shape (most + 1, odds)."""
+    """Table of log sum_s Pr[s | x] NB(z; alpha + s) at each log odds, shape (most + 1, odds)."""
     odds = _nodes(*grid)
     size = alpha + np.arange(last + 1.0)
     v = np.maximum(odds, _LEAST)[:, None]

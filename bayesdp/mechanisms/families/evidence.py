@@ -1,4 +1,4 @@
-r"""How well each of several public models fits counts, and how little one record changes that.
+r"""Utilities of public models given counts, by evidence or DIC, and their sensitivity.
 
 The utility of Dirichlet prior alpha, for counts c of k categories (k = 2 for binary records), is
 
@@ -72,7 +72,7 @@ def check_criterion(criterion: Any) -> str:
 
 
 def priors_of(families: Sequence[Any]) -> Floats:
-    """The candidates' alpha, shape (candidates, k).
+    """Dirichlet parameters of the candidates, shape (candidates, k).
 
     Raises
     ------
@@ -107,7 +107,7 @@ def check_records(n: Any) -> None:
 def choice_of(
     families: tuple[Family, ...], epsilon: float, n: int | None, criterion: str = "log_marginal"
 ) -> ExponentialMechanism:
-    """The choice of one of them, whose statistic is `utilities` of the counts.
+    """Make the choice of one of the candidates, whose statistic is `utilities` of the counts.
 
     Parameters
     ----------
@@ -129,13 +129,13 @@ def choice_of(
 
 
 def utilities(alphas: Floats, counts: Any, criterion: str = "log_marginal") -> Floats:
-    """u of each candidate, shape (..., candidates), from counts of shape (..., k)."""
+    """Utilities u of each candidate, shape (..., candidates), from counts of shape (..., k)."""
     counts, g = np.asarray(counts)[..., None, :], CRITERIA[criterion].term
     return np.asarray(g(alphas, counts).sum(axis=-1) - g(alphas.sum(axis=-1), counts.sum(axis=-1)))
 
 
 def furthest(alphas: Floats, *, added: bool, criterion: str = "log_marginal") -> float:
-    """R, over all ordered pairs of candidates; shape of alphas (candidates, k)."""
+    """Sensitivity R over all ordered pairs of candidates; shape of alphas (candidates, k)."""
     moves, found = CRITERIA[criterion].moves, 0.0
     for a, b in itertools.permutations(alphas, 2):
         each = [moves(*pair) for pair in dict.fromkeys(zip(a.tolist(), b.tolist(), strict=True))]
@@ -175,7 +175,7 @@ def _half_dic_moves(a: float, b: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """g of a criterion, and P and N of two priors."""
+    """A criterion's function g, and P and N of two priors."""
 
     term: Callable[[Any, Any], Any]
     moves: Callable[[float, float], tuple[float, float]]

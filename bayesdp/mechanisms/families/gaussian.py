@@ -123,12 +123,12 @@ class Gaussian:
 
     @property
     def step(self) -> float:
-        """Of the grid that records are rounded to: a power of two."""
+        """Step of the grid that records are rounded to: a power of two."""
         return 2.0 ** (math.frexp(self._width)[1] - _GRID)
 
     @property
     def middle(self) -> float:
-        """Of the grid, from which sums are taken where n is confidential."""
+        """Middle of the grid, from which sums are taken where n is confidential."""
         return float(Fraction(self.bounds[0]) + self._steps * Fraction(self.step) / 2)
 
     @property
@@ -137,12 +137,12 @@ class Gaussian:
 
     @property
     def _steps(self) -> int:
-        """Between the bounds, rounded down: the last point is within them."""
+        """Number of steps between the bounds, rounded down: the last point is within them."""
         exact = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
         return math.floor(exact / Fraction(self.step))
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """(U, V), exactly."""
+        """Sum the records' steps and their squares, (U, V), exactly."""
         if np.size(records) == 0:
             return Sums(0, (0, 0))
         low, high = self.bounds
@@ -160,7 +160,7 @@ class Gaussian:
         return Sums(int(u.size), (int(u.sum()), sum(squares)))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
-        """Where n is public the mean, and the variance; else n, the sum, and that of squares."""
+        """Compute mean and variance where n is public; else n, the sum, and that of squares."""
         n, (u, v) = sums.n, sums.totals
         step, low = Fraction(self.step), Fraction(self.bounds[0])
         if public_n:
@@ -177,7 +177,7 @@ class Gaussian:
         return found[: 2 if self.sd is not None else 3]
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """Mean and variance, or n, the sum and that of squares, with what rounding adds."""
+        """Numbers of the statistic, with what rounding adds to their sensitivities."""
         low, high = self.bounds
         width = Fraction(high) - Fraction(low)
         if n is None:
@@ -197,12 +197,12 @@ class Gaussian:
         return made_mean, _number("variance", width**2 / n, 0.0, up(most), most)
 
     def largest_variance(self, n: int) -> Fraction:
-        """Of n >= 2 records within the bounds, with divisor n - 1."""
+        """Largest variance of n >= 2 records within the bounds, with divisor n - 1."""
         width = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
         return Fraction(n * n // 4, n * (n - 1)) * width**2
 
     def together(self, n: int | None) -> int:
-        """All: they are about the same records."""
+        """Return how many numbers there are: one record may move all of them."""
         return len(self.numbers(n))
 
     def _check_n(self, n: int) -> None:
@@ -210,7 +210,7 @@ class Gaussian:
             raise InvalidInput("n is 1; a variance needs 2 records: give sd, if it is known")
 
     def vector(self, statistic: Any, n: int | None) -> Floats:
-        """The numbers along the last axis of an array, as they are."""
+        """Return the numbers along the last axis of an array, as they are."""
         x = np.asarray(statistic)
         numbers = self.numbers(n)
         names = ", ".join(number.name for number in numbers)
@@ -229,15 +229,15 @@ class Gaussian:
         return x.astype(np.float64)
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
-        """Sorted records, along a last axis of length `size`."""
+        """Draw sorted records, along a last axis of length `size`."""
         return drawn(self, noisy, mechanism)
 
     def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
-        """See `gaussian_law`."""
+        """Log-density of the records; see `gaussian_law`."""
         return gaussian_law(self, output, statistic, mechanism)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """All others at one end, and one record from there to the other, or added at an end."""
+        """Pairs with all others at one end, and one record from there to the other, or added."""
         if n is None:
             half = self._steps * self.step / 2
             shown = 2 if self.sd is not None else 3
@@ -252,10 +252,10 @@ class Gaussian:
         return found
 
     def outputs(self, size: int) -> None:
-        """None: they are reals."""
+        """Return None: the outputs are reals."""
 
     def check_output(self, output: Any, size: int) -> tuple[float, ...]:
-        """Records within the bounds, as a sorted tuple."""
+        """Return the output as a sorted tuple of records within the bounds, or InvalidInput."""
         values = np.asarray(output)
         low, high = self.bounds
         if values.shape != (size,) or values.dtype.kind not in "iuf":
@@ -267,15 +267,15 @@ class Gaussian:
         return tuple(np.sort(values.astype(np.float64)).tolist())
 
     def records(self, output: Any, size: int) -> Floats:
-        """The records, shape (size,)."""
+        """Synthetic records, shape (size,)."""
         return np.array(self.check_output(output, size))
 
     def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-        """One row a record: its copy and its value."""
+        """Encode copies as columns, one row a record: its copy and its value."""
         return synthetic_column.encode(outputs, size)
 
     def decode(self, columns: Mapping[str, Any], size: int) -> list[tuple[float, ...]]:
-        """The copies, in their order."""
+        """Decode the copies, in their order."""
         copy, values = np.asarray(columns["copy"]), np.asarray(columns["value"])
         order = np.argsort(copy, kind="stable")
         starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
@@ -285,5 +285,5 @@ class Gaussian:
 def _number(
     name: str, moves: Fraction, low: float | None, high: float | None, most: Fraction
 ) -> Number:
-    """With the error of one rounding of each neighbour, values of at most `most` in size."""
+    """A number with the error of one rounding of each neighbour, values at most `most` in size."""
     return Number(name, up(moves + most / 2**52), low, high)

@@ -21,7 +21,7 @@ _FAR = 9.0  # standard deviations
 def log_smooth(
     part: AdditiveNoise, c: Floats, r: Floats, rho: Any, cells: tuple[float, float]
 ) -> Floats:
-    """log of the integral over the cells of the noise's density around c times N(m; r, rho^2)."""
+    """Log of the integral over cells of the noise's density around c times N(m; r, rho^2)."""
     low, high = cells
     scale = part.step * float(part.noise.scale)
     if not isinstance(part.noise, LaplaceNoise):
@@ -38,7 +38,7 @@ def log_smooth(
 def log_exponential_normal(
     low: Any, high: Any, c: Floats, r: Floats, scale: float, rho: Any
 ) -> Floats:
-    """log of the integral over low <= m <= high <= c of exp((m - c) / scale) N(m; r, rho^2).
+    """Log of the integral over low <= m <= high <= c of exp((m - c) / scale) N(m; r, rho^2).
 
     The integrand is a normal density about r + rho^2 / scale. Where the interval is below that, by
     u and more of its standard deviations, what the two ends leave out is divided by what is left:
@@ -61,7 +61,7 @@ def log_exponential_normal(
 
 
 def log_between(a: ArrayLike, b: ArrayLike) -> Floats:
-    """log Pr[a <= N(0, 1) <= b], a <= b, without cancellation in the tails."""
+    """Log Pr[a <= N(0, 1) <= b], a <= b, without cancellation in the tails."""
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     flip = a + b > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)

@@ -20,7 +20,7 @@ _NARROW = 2.0**-60  # of the bounds' distance: a standard deviation that leaves 
 
 
 def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
-    """Sorted records within the bounds, shape of the noisy numbers but the last, and size."""
+    """Draw sorted records within the bounds, shape of the noisy numbers but the last, and size."""
     n, mean, variance = moments(family, noisy, mechanism.n)
     rng = generator()
     if family.sd is not None:
@@ -34,7 +34,7 @@ def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats
 def records_around(
     family: Gaussian, centre: Floats, sd: Floats, size: int, bounding: str
 ) -> Floats:
-    """`size` sorted records within the bounds around each centre, along a last axis."""
+    """Draw `size` sorted records within the bounds around each centre, along a last axis."""
     rng = generator()
     shape = (*centre.shape, size)
     around: Any = centre[..., None]
@@ -53,7 +53,7 @@ def records_around(
 def moments(
     family: Gaussian, noisy: NDArray[Any], public: int | None
 ) -> tuple[Floats, Floats, Floats]:
-    """n, mean and variance, within their ranges, that noisy numbers stand for.
+    """Moments n, mean and variance, within their ranges, that noisy numbers stand for.
 
     Of a known standard deviation the variance is 0, and not used.
     """
@@ -74,7 +74,7 @@ def moments(
 
 
 def mean_posterior(family: Gaussian, n: Any, mean: Any) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of theta, where the records' is known."""
+    """Posterior mean and standard deviation of theta, where the records' is known."""
     sd = float(family.sd or 0)
     precision = np.asarray(n / sd**2, dtype=np.float64)
     if family.prior is None:
@@ -87,7 +87,7 @@ def mean_posterior(family: Gaussian, n: Any, mean: Any) -> tuple[Floats, Floats]
 def _centre_and_sd(
     family: Gaussian, n: Floats, mean: Floats, variance: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Draws of theta and sigma, where both are unknown."""
+    """Draw theta and sigma, where both are unknown."""
     squares = (n - 1) * variance
     if family.prior is None:
         shape, scale, centre, weight = (n - 1) / 2, squares / 2, mean, n

@@ -59,7 +59,7 @@ _BLOCK = 1 << 20  # numbers in a temporary array
 
 
 def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
-    """log density of the records along the output's last axis, vectorised over both."""
+    """Log-density of the records along the output's last axis, vectorised over both."""
     if family.sd is None or mechanism.n is None:
         raise InvalidInput(
             "the law of normal records is intractable where sd is unknown or n confidential; "
@@ -124,7 +124,7 @@ def likely_thetas(family: Gaussian, mechanism: ModipsSBS, y: Floats) -> tuple[Fl
 def likely_thetas_each(
     family: Gaussian, mechanism: ModipsSBS, y: Floats, sds: Floats
 ) -> tuple[Floats, Floats]:
-    """The same for one copy and each of several sds, under the family's flat prior.
+    """Nodes and log-likelihoods of theta for one copy and several sds, under the flat prior.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def _likely(records: GaussianRecords, size: int, tau: Floats) -> tuple[Floats, F
 
 
 class GaussianRecords:
-    """What the likelihood of theta needs of the records.
+    """Normal records, reduced to what the likelihood of theta needs of them.
 
     Their sd is the family's, or one that broadcasts with theta.
     """
@@ -179,7 +179,7 @@ class GaussianRecords:
         self.squares = np.sum(deviations**2, axis=-1)[..., None]
 
     def log_likelihood(self, theta: Floats) -> Floats:
-        """Shape of the outputs, and theta's."""
+        """Log-likelihood of theta, shape of the outputs, and theta's."""
         low, high = self.family.bounds
         away = self.mean - (theta - self.family.middle)
         found = -(self.squares + self.count * away**2) / (2 * self.sd**2)
@@ -193,7 +193,7 @@ class GaussianRecords:
 
 
 class Blurred:
-    """w: what theta is distributed like, given the statistic.
+    """Law w of theta given the statistic, the noise blurred by the posterior.
 
     Parameters
     ----------
@@ -233,13 +233,13 @@ class Blurred:
             )
 
     def at(self, sds: Floats) -> Blurred:
-        """The same under a flat prior where the records have these sds, which broadcast."""
+        """The blurred law under a flat prior where the records have these sds, which broadcast."""
         other = copy.copy(self)
         other._set_widths(sds / math.sqrt(int(self.n or 0)), 0.0, 1.0)
         return other
 
     def log_density(self, theta: Floats) -> Floats:
-        """log w, shape of the statistic and theta's."""
+        """Log-density log w, shape of the statistic and theta's."""
         r = np.asarray((theta - self.eta) / self.kappa, dtype=np.float64)
         found = log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
         for end, probability in zip(self.ends, self.log_ends or (), strict=False):

@@ -33,30 +33,30 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 class Copying(Protocol):
-    """What of a mechanism a copy depends on, given the parameter."""
+    """Protocol of a mechanism's part on which a copy depends, given the parameter."""
 
     @property
     def family(self) -> Family:
-        """The model."""
+        """Model of the records."""
 
     @property
     def size(self) -> int:
-        """Records a copy."""
+        """Number of records in a copy."""
 
     @property
     def bounding(self) -> str:
-        """How records are kept within the family's bounds."""
+        """Name of the way in which records are kept within the family's bounds."""
 
 
 def parameters_in(edges: Floats, cells: NDArray[np.int64]) -> Floats:
-    """A uniform parameter in each of the cells: post-processing."""
+    """Draw a uniform parameter in each of the cells: post-processing."""
     if edges.ndim > 1:
         return points_in(edges[cells])
     return np.asarray(generator().uniform(edges[cells], edges[cells + 1]))
 
 
 def copies_at(mechanism: Copying, theta: Floats) -> NDArray[Any]:
-    """One copy for each parameter, from the generator of releases: post-processing."""
+    """Draw one copy for each parameter, from the generator of releases: post-processing."""
     family = mechanism.family
     if isinstance(family, Gaussian):
         sd = np.full(theta.shape, float(family.sd or 0))
@@ -67,7 +67,7 @@ def copies_at(mechanism: Copying, theta: Floats) -> NDArray[Any]:
 
 
 def log_given_cell(mechanism: Copying, output: Any, edges: Floats) -> Floats:
-    """log Pr[output | theta uniform in each cell], shape of the outputs and the cells."""
+    """Log Pr[output | theta uniform in each cell], shape of the outputs and the cells."""
     if isinstance(mechanism.family, Bernoulli):
         return _counts_given_cell(np.asarray(output), mechanism.size, edges)
     if isinstance(mechanism.family, Categorical):

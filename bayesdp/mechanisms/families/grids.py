@@ -88,22 +88,22 @@ class GridModel:
 
     @property
     def width(self) -> float:
-        """Of a cell."""
+        """Width of a cell."""
         return float((self.edges[-1] - self.edges[0]) / (self.edges.size - 1))
 
     def furthest(self, relation: Neighbours) -> Fraction:
-        """R, the largest range over cells of d, for neighbours under a relation; exact."""
+        """Sensitivity R: the largest range over cells of d, for neighbours by a relation; exact."""
         return _furthest(self, relation)
 
     def log_weights(self, v: Any) -> Floats:
-        """u in floating point, shape of v but the last axis, and the cells."""
+        """Log weights u in floating point, shape of v but the last axis, and the cells."""
         away = np.asarray(v, dtype=np.float64) - np.array([float(o) for o in self.origin])
         slopes = np.array([[float(a) for a in cell] for cell in self.coefficients])
         levels = np.array([float(r) for r in self.public])
         return np.asarray(levels + away @ slopes.T)
 
     def units(self, v: Any, bits: int) -> list[int]:
-        """u of one statistic in units of 2^-bits, each exact and then rounded once."""
+        """Log weights u of one statistic in units of 2^-bits, each exact and then rounded once."""
         away = [Fraction(x.item()) - o for x, o in zip(np.asarray(v), self.origin, strict=True)]
         scale = 2**bits
         return [
@@ -125,7 +125,7 @@ def _range(coefficients: tuple[Vector, ...], move: Vector) -> Fraction:
 
 
 def check_grid(family: Family, grid: Any) -> tuple[float, float]:
-    """Public ends of the parameter's grid as two floats, or InvalidInput."""
+    """Return the public ends of the parameter's grid as two floats, or raise InvalidInput."""
     _builder(family)
     try:
         low, high = (float(v) if is_number(v) else np.nan for v in grid)
@@ -150,14 +150,14 @@ def check_grid(family: Family, grid: Any) -> tuple[float, float]:
 
 
 def default_grid(family: Family) -> tuple[float, float]:
-    """All that a proportion can be, or where a mean of records within bounds is."""
+    """Default ends of a grid: all that a proportion can be, or a mean within the bounds."""
     _builder(family)
     return family.bounds if isinstance(family, Gaussian) else (0.0, 1.0)
 
 
 @lru_cache(maxsize=64)
 def grid_model(family: Family, grid: tuple[float, float], bins: int, n: int | None) -> GridModel:
-    """The cells of a family's parameter.
+    """Make the cells of a family's parameter, with its log posterior on them.
 
     Raises
     ------

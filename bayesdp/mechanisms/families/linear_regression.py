@@ -116,21 +116,21 @@ class LinearRegression:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names, in order."""
+        """Names of the columns, in order."""
         return tuple(name for name, _ in self.bounds)
 
     @property
     def ends(self) -> Floats:
-        """Their bounds, shape (columns, 2)."""
+        """Bounds of the columns, shape (columns, 2)."""
         return np.array([ends for _, ends in self.bounds])
 
     @property
     def place(self) -> int:
-        """The response's, among the columns."""
+        """Place of the response among the columns."""
         return self.columns.index(self.response)
 
     def sums(self, records: Any, *, clip: bool = False) -> Sums:
-        """Exact sums of the columns, of their squares and of their products, in steps.
+        """Sum the columns, their squares and their products exactly, in steps.
 
         Parameters
         ----------
@@ -143,22 +143,22 @@ class LinearRegression:
         return Sums(len(x), totals_of(in_steps(x, self.ends)))
 
     def statistic(self, sums: Sums, *, public_n: bool) -> tuple[float, ...]:
-        """Where n isn't public n, then the sums of columns, squares and products, rescaled."""
+        """Compute sums of columns, squares and products, rescaled; n first if it isn't public."""
         if not public_n and sums.n > MOST:
             raise InvalidInput(f"data has more than {MOST} records, the most that n=None takes")
         scaled = rescaled(sums.totals, len(self.bounds))
         return scaled if public_n else (float(sums.n), *scaled)
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
-        """Those of the statistic, with what rounding adds."""
+        """Numbers of the statistic, with what rounding adds to their sensitivities."""
         return moment_numbers(self.columns, n)
 
     def together(self, n: int | None) -> int:
-        """All: they are about the same records."""
+        """Return how many numbers there are: one record may move all of them."""
         return len(self.numbers(n))
 
     def joint(self, rates: Sequence[Fraction], n: int | None) -> Fraction:
-        """The most that rates times moves sum to, for two neighbours; see `moment_moves`."""
+        """Bound the sum of rates times moves, for two neighbours; see `moment_moves`."""
         numbers = self.numbers(n)
         apart = sum(
             (r * Fraction(x.sensitivity) for r, x in zip(rates, numbers, strict=True)), Fraction(0)
@@ -169,7 +169,7 @@ class LinearRegression:
         return min(apart, largest_replacement(rates, len(self.bounds)) + rounding)
 
     def joint_length(self, rates: Sequence[Fraction], n: int | None) -> float:
-        """The same in L2 norm, from the largest rate; inf where n is confidential."""
+        """Bound the L2 norm of rates times moves, by the largest rate; inf if n is confidential."""
         if n is None:
             return math.inf
         length = float(max(rates)) * math.sqrt(longest_replacement(len(self.bounds)))
@@ -177,15 +177,15 @@ class LinearRegression:
         return (length + rounding) * (1 + 2.0**-48)
 
     def vector(self, statistic: Any, n: int | None) -> Floats:
-        """The numbers along the last axis of an array, as they are."""
+        """Return the numbers along the last axis of an array, as they are."""
         return check_vector(statistic, self.numbers(n))
 
     def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
-        """Records in their order, along two last axes: `size` and the columns."""
+        """Draw records in their order, along two last axes: `size` and the columns."""
         return drawn(self, noisy, mechanism)
 
     def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
-        """Intractable: always raises InvalidInput."""
+        """Raise InvalidInput: the law is intractable."""
         raise InvalidInput(
             "the law of a copy of regression records is intractable: its noisy matrix is projected "
             "and integrated over; analyse each copy as data and combine the results with "
@@ -193,7 +193,7 @@ class LinearRegression:
         )
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
-        """All others in the middle; one at a corner comes, or moves to where most changes."""
+        """Pairs with all others in the middle; one at a corner comes, or moves as far as it can."""
         d = len(self.bounds)
         corner, nothing = (1.0,) * d, (0.0,) * d
         if n is None:
@@ -203,7 +203,7 @@ class LinearRegression:
         return [(moments_of(corner), moments_of(other)) for other in others]
 
     def outputs(self, size: int) -> None:
-        """None: they are reals."""
+        """Return None: the outputs are reals."""
 
     check_output = regression_outputs.check_output
     records = regression_outputs.records

@@ -52,7 +52,7 @@ _LEAST = 2.0**-1000  # in place of a gamma variable that rounds to 0
 
 
 def drawn(family: LinearRegression, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
-    """Records within the bounds, shape of the noisy numbers but the last, size, and columns."""
+    """Draw records within the bounds, shape of the noisy numbers but the last, size, columns."""
     rng, d, y = generator(), len(family.bounds), family.place
     others = [j for j in range(d) if j != y]
     n, mean, rows = projected(noisy, d, mechanism.n)
@@ -74,7 +74,7 @@ def drawn(family: LinearRegression, noisy: NDArray[Any], mechanism: ModipsSBS) -
 
 
 def projected(noisy: NDArray[Any], d: int, public: int | None) -> tuple[Floats, Floats, Floats]:
-    """n, the d rescaled columns' mean, and S: d rows, whose scatter S'S is the projected W."""
+    """Project noisy sums: n, the rescaled columns' mean, and S, d rows with S'S = projected W."""
     noisy = np.asarray(noisy, dtype=np.float64)
     if public is None:
         n, noisy = np.maximum(noisy[..., 0], 1.0), noisy[..., 1:]
@@ -97,7 +97,7 @@ def projected(noisy: NDArray[Any], d: int, public: int | None) -> tuple[Floats, 
 def regression_posterior(
     prior: tuple[Any, ...], n: Floats, mean: Floats, rows: Floats, y: int, others: list[int]
 ) -> tuple[Floats, Floats, Floats]:
-    """v, a root R of L = R'R, and the scale of the variance's posterior, of y on the others."""
+    """Posterior of a regression: v, a root R of L = R'R, and the scale of the variance's law."""
     (m0, k, _, b), d = prior, len(others) + 1
     each, start = np.sqrt(np.full(d, k)), np.full(d, m0)
     shape = (*n.shape, d + 1 + rows.shape[-2])
@@ -116,7 +116,7 @@ def regression_posterior(
 def predictors_posterior(
     family: LinearRegression, n: Floats, mean: Floats, rows: Floats
 ) -> tuple[Floats, Floats]:
-    """The mean of mu, and a root R of the inverse-Wishart's scale R'R."""
+    """Posterior of the predictors: mean of mu, and a root R of the inverse-Wishart's scale R'R."""
     m, r, _, psi = family.predictors_prior
     p = mean.shape[-1]
     away, weight = mean - m, np.sqrt(r * n / (r + n))[..., None]
@@ -135,7 +135,7 @@ def drawn_regression(
     others: list[int],
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats]:
-    """Draws of the intercept, the slopes and sigma."""
+    """Draw the intercept, the slopes and sigma."""
     centre, root, scale = regression_posterior(prior, n, mean, rows, y, others)
     gamma = np.maximum(rng.standard_gamma(prior[2] + n / 2), _LEAST)
     sd = np.sqrt(scale / gamma)
@@ -147,7 +147,7 @@ def drawn_regression(
 def _predictors(
     family: LinearRegression, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Draws of mu and of the lower triangular root of Sigma, with a positive diagonal."""
+    """Draw mu and the lower triangular root of Sigma, with a positive diagonal."""
     _, r, nu, _ = family.predictors_prior
     centre, scale = predictors_posterior(family, n, mean, rows)
     p = mean.shape[-1]
@@ -163,7 +163,7 @@ def _predictors(
 
 
 def bounded(around: Floats, sd: Floats, bounding: str, rng: np.random.Generator) -> Floats:
-    """Normal values in [-1, 1]."""
+    """Draw normal values in [-1, 1]."""
     if bounding == "truncated":
         wide: Any = np.maximum(sd, _NARROW)
         return truncated_normal(around, wide, 1.0, rng.uniform(size=around.shape))

@@ -1,4 +1,4 @@
-r"""How far a replaced record moves first and second moments, together and not one by one.
+r"""Sensitivity of first and second moments to a replaced record, jointly and not one by one.
 
 A record is z in [-1, 1]^d; replacing it by z' moves sums of z_j, of z_j^2, and of z_j z_k. What is
 wanted is the largest
@@ -57,7 +57,7 @@ from fractions import Fraction
 
 
 def largest_replacement(rates: Sequence[Fraction], d: int) -> Fraction:
-    """An upper bound of F, exact where the rates of each kind are equal and 2 c >= b.
+    """Upper bound on F, exact where the rates of each kind are equal and 2 c >= b.
 
     Parameters
     ----------

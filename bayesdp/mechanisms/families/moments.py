@@ -47,14 +47,14 @@ def totals_of(u: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def rescaled(totals: tuple[int, ...], d: int) -> tuple[float, ...]:
-    """The sums of rescaled columns, each rounded once."""
+    """Sums of rescaled columns, each rounded once."""
     return tuple(
         float(Fraction(total, STEPS if i < d else STEPS**2)) for i, total in enumerate(totals)
     )
 
 
 def moment_numbers(names: tuple[str, ...], n: int | None) -> tuple[Number, ...]:
-    """n where it is confidential, and the sums, with what one rounding of each adds."""
+    """Numbers of the statistic: n where it is confidential, and the sums, with their rounding."""
     rounding = Fraction(MOST if n is None else n, 2**52)
     one, two = up(1 + rounding), up((1 if n is None else 2) + rounding)
     low, high = (None, None) if n is None else (-float(n), float(n))
@@ -65,7 +65,7 @@ def moment_numbers(names: tuple[str, ...], n: int | None) -> tuple[Number, ...]:
 
 
 def check_vector(statistic: Any, numbers: tuple[Number, ...]) -> Floats:
-    """The numbers along the last axis of an array, or InvalidInput that doesn't show them."""
+    """Return the numbers along an array's last axis, or raise InvalidInput without showing them."""
     x = np.asarray(statistic)
     if x.dtype.kind not in "iuf" or x.shape[-1:] != (len(numbers),):
         raise InvalidInput(
@@ -82,5 +82,5 @@ def check_vector(statistic: Any, numbers: tuple[Number, ...]) -> Floats:
 
 
 def moments_of(z: tuple[float, ...]) -> tuple[float, ...]:
-    """What one rescaled record adds to the sums."""
+    """Moments of one rescaled record, which it adds to the sums."""
     return (*z, *(v * v for v in z), *(a * b for a, b in combinations(z, 2)))

@@ -54,7 +54,7 @@ def check_response(response: Any, columns: Sequence[str]) -> None:
 
 
 def check_prior(prior: Any, p: int) -> tuple[Any, ...]:
-    """(m0, k, a, b) in their standard form, or InvalidInput."""
+    """Return the prior (m0, k, a, b) in its standard form, or raise InvalidInput."""
     if isinstance(prior, Sequence) and len(prior) == 4:
         m0, k, a, b = prior
         m0, k = _numbers(m0, p + 1), _numbers(k, p + 1, positive=True)
@@ -69,7 +69,7 @@ def check_prior(prior: Any, p: int) -> tuple[Any, ...]:
 
 
 def check_predictors_prior(prior: Any, p: int) -> tuple[Any, ...]:
-    """(m, r, nu, psi) in their standard form, or InvalidInput."""
+    """Return the predictors' prior (m, r, nu, psi) in its standard form, or raise InvalidInput."""
     if prior is None:
         return (0.0, 0.1, p + 2.0, 0.1)
     if isinstance(prior, Sequence) and len(prior) == 4:
@@ -86,7 +86,7 @@ def check_predictors_prior(prior: Any, p: int) -> tuple[Any, ...]:
 
 
 def _numbers(given: Any, count: int, *, positive: bool = False) -> Any:
-    """A float, or `count` of them, or None where it is neither."""
+    """Return a float, or `count` of them, or None where it is neither."""
     several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
     values = list(given) if several else [given]
     good = all(is_number(v) and math.isfinite(v) and (v > 0 or not positive) for v in values)
@@ -96,7 +96,7 @@ def _numbers(given: Any, count: int, *, positive: bool = False) -> Any:
 
 
 def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) -> Floats:
-    """The records' columns within their bounds, shape (n, columns).
+    """Return the records' columns within their bounds, shape (n, columns).
 
     Raises
     ------

@@ -17,7 +17,7 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 def check_output(self: LinearRegression, output: Any, size: int) -> Rows:
-    """Records within the bounds, as a sorted tuple of a tuple each."""
+    """Return a copy as a sorted tuple of records, each a tuple within the bounds, or raise."""
     values, names = np.asarray(output), self.columns
     if values.shape != (size, len(names)) or values.dtype.kind not in "iuf":
         raise InvalidInput(
@@ -32,7 +32,7 @@ def check_output(self: LinearRegression, output: Any, size: int) -> Rows:
 
 
 def records(self: LinearRegression, output: Any, size: int) -> NDArray[Any]:
-    """A structured array with a field for each column, shape (size,)."""
+    """Synthetic records as a structured array with a field for each column, shape (size,)."""
     values = np.array(self.check_output(output, size))
     made = np.empty(size, dtype=[(name, np.float64) for name in self.columns])
     for j, name in enumerate(self.columns):
@@ -41,14 +41,14 @@ def records(self: LinearRegression, output: Any, size: int) -> NDArray[Any]:
 
 
 def encode(self: LinearRegression, outputs: Sequence[Any], size: int) -> dict[str, Any]:
-    """One row a record: its copy and its columns."""
+    """Encode copies as columns, one row a record: its copy and its columns."""
     values = np.asarray(outputs, dtype=np.float64).reshape(-1, len(self.columns))
     copies = {"copy": np.repeat(np.arange(len(outputs)), size)}
     return copies | {name: values[:, j] for j, name in enumerate(self.columns)}
 
 
 def decode(self: LinearRegression, columns: Mapping[str, Any], size: int) -> list[Rows]:
-    """The copies, in their order."""
+    """Decode the copies, in their order."""
     copy = np.asarray(columns["copy"])
     values = np.column_stack([np.asarray(columns[name]) for name in self.columns])
     order = np.argsort(copy, kind="stable")

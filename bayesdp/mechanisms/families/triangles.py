@@ -31,7 +31,7 @@ _BLOCK = 1 << 21  # numbers in a temporary array
 
 
 def triangles(low: float, bins: int) -> Floats:
-    """The corners of all cells, shape (bins^2, 3, 3): cell, corner, category."""
+    """Corners of all triangular cells, shape (bins^2, 3, 3): cell, corner, category."""
     steps = []
     for i in range(bins):
         for j in range(bins - i):
@@ -44,14 +44,14 @@ def triangles(low: float, bins: int) -> Floats:
 
 
 def points_in(corners: Floats) -> Floats:
-    """A uniform point in each triangle, shape (triangles, 3), from the generator of releases."""
+    """Draw a uniform point in each triangle, shape (triangles, 3), from releases' generator."""
     weights = generator().dirichlet(np.ones(3), size=len(corners))
     theta = np.einsum("tc,tck->tk", weights, corners)
     return np.asarray(theta / theta.sum(axis=1, keepdims=True))
 
 
 def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
-    """log Pr[output | theta uniform in each triangle], shape of the outputs and the triangles.
+    """Log Pr[output | theta uniform in each triangle], shape of the outputs and the triangles.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
 
 @lru_cache(maxsize=8)
 def _rule(points: int) -> tuple[Floats, Floats]:
-    """Log weights of points, and each as weights of the corners p, q, r."""
+    """Quadrature rule of a triangle: log weights of points, and the points by corners p, q, r."""
     nodes, weights = np.polynomial.legendre.leggauss(points)
     s, t = np.meshgrid((1 + nodes) / 2, (1 + nodes) / 2, indexing="ij")
     both = np.log(weights / 2)[:, None] + np.log(weights / 2) + np.log(2 * s)

@@ -1,4 +1,4 @@
-r"""Graphs cut to a largest degree D, and how far one node or one tie moves what is counted then.
+r"""Graphs cut to a largest degree D, and the sensitivity of what is counted then.
 
 The ties are taken in a public order, and each is kept if both ends have fewer than D kept ones so
 far (Blocki, Blum, Datta and Sheffet 2013; Day, Li and Lyu 2016, Algorithm 1). The order is that of
@@ -83,11 +83,11 @@ class DegreeSum(NamedTuple):
 
     @property
     def unit(self) -> Fraction:
-        """What all its values are multiples of."""
+        """Unit of which all the statistic's values are multiples."""
         return Fraction(1) if self.whole else Fraction(1, _FINEST)
 
     def of(self, degrees: NDArray[np.int64]) -> Fraction:
-        """The statistic, exactly."""
+        """Compute the statistic of a graph, exactly."""
         counts = np.bincount(degrees, minlength=len(self.values)).tolist()
         return sum((c * f for c, f in zip(counts, self.values, strict=True) if c), Fraction(0))
 
@@ -132,7 +132,7 @@ def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
 
 
 def _function(model: Model, t: int, max_degree: int) -> tuple[Fraction, ...]:
-    """f(0), ..., f(max_degree) of coordinate t, up to a constant that all graphs share."""
+    """Table f(0), ..., f(max_degree) of coordinate t, up to a constant that all graphs share."""
     from bayesdp.networks import change_statistics as change
 
     kind, parameter = int(model.kind[t]), float(model.parameter[t])
@@ -163,7 +163,7 @@ def truncated_degrees(network: Network, max_degree: int) -> NDArray[np.int64]:
 
 
 def public_places(network: Network) -> NDArray[np.int64]:
-    """Each node's place in the order of the labels; InvalidInput if they have none."""
+    """Place of each node in the order of the labels; InvalidInput if they have none."""
     in_order = public_part(network, ()).nodes
     number = {label: place for place, label in enumerate(in_order)}
     return np.array([number[label] for label in network.nodes], dtype=np.int64)

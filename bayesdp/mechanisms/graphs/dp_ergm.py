@@ -137,14 +137,14 @@ class DPERGMMechanism:
 
     @property
     def cost(self) -> float:
-        """What one copy costs under EDGE: epsilon, or less where the posterior itself does."""
+        """Epsilon of one copy under EDGE, at most `epsilon`; less where the posterior has less."""
         if self.calibration == "published" or self.method == "sphc":
             return self.epsilon
         return min(self.epsilon, self._whole_cost())
 
     @property
     def power(self) -> float:
-        """The power of prior and likelihood that the corrected SDD draws from, at most 1.
+        """Power of prior and likelihood that the corrected SDD draws from, at most 1.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class DPERGMMechanism:
         return self.cost / self._whole_cost()
 
     def _whole_cost(self) -> float:
-        """2 D, the cost of a draw from the posterior on the grid; rounded up."""
+        """Epsilon 2 D of a draw from the posterior on the grid; rounded up."""
         moves = (w * Fraction(d) for w, d in zip(self.half_widths, self.sensitivities, strict=True))
         return up(2 * (self.bins - 1) * sum(moves))
 
@@ -201,11 +201,11 @@ class DPERGMMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """The same as for a tie added: the bounds are symmetric."""
+        """Guarantee for the removal of a tie, as for its addition: the bounds are symmetric."""
         return self.guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Network:
-        """The network with its public attributes alone, if it is on such nodes, else raise.
+        """Return the network with its public attributes alone, if it is on such nodes, else raise.
 
         What is refused depends on nodes and attributes, which are public, and never on ties.
         """
@@ -249,42 +249,42 @@ class DPERGMMechanism:
         return [network_from(self, network.with_edges(()), theta) for theta in points]
 
     def coefficients(self, network: Network, copies: int) -> NDArray[Any]:
-        """Sanitised coefficients, shape (copies, terms): what a copy's network is drawn from."""
+        """Draw sanitised coefficients, shape (copies, terms), from which networks are drawn."""
         from bayesdp.mechanisms.graphs.dp_ergm_draws import corrected_draws, published_draws
 
         draw = published_draws if self.calibration == "published" else corrected_draws
         return draw(self, network, copies)
 
     def logp(self, output: Any, statistic: Any) -> NoReturn:
-        """Intractable: an integral over coefficients of a law with an intractable constant."""
+        """Raise InvalidInput: the law is an integral over coefficients of an intractable law."""
         raise InvalidInput(_INTRACTABLE)
 
     def evidence(self, output: Any) -> NoReturn:
-        """None that a chain on hidden graphs could follow, since the law is intractable."""
+        """Raise InvalidInput: the law is intractable, so that no chain can follow it."""
         raise InvalidInput(_INTRACTABLE)
 
     def pairs(self) -> NoReturn:
-        """None to try: without a tractable law, an audit has nothing to compare."""
+        """Raise InvalidInput: without a tractable law, an audit has nothing to compare."""
         raise InvalidInput(_INTRACTABLE)
 
     def outputs(self) -> None:
-        """Too many to list."""
+        """Return None: the outputs are too many to list."""
         return
 
     def check_output(self, output: Any) -> Network:
-        """The network with its public attributes, if it is on such nodes, else InvalidInput."""
+        """Return the network with its public attributes if it is on such nodes, else raise."""
         return self._own(output, "output")
 
     def records(self, output: Network) -> NDArray[Any]:
-        """The ties, as a structured array of `source` and `target`."""
+        """Ties of the network, as a structured array of `source` and `target`."""
         return tie_records(output)
 
     def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
-        """A row a node and a row a tie; see `encode_networks`."""
+        """Encode networks as columns, a row a node and a row a tie; see `encode_networks`."""
         return encode_networks(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Network]:
-        """The networks, in the order of their copies."""
+        """Decode the networks, in the order of their copies."""
         return [self.check_output(each) for each in decode_networks(columns, self.directed)]
 
 

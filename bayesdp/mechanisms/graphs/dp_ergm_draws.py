@@ -46,7 +46,7 @@ def edge_sensitivities(formula: str, empty: Network) -> tuple[float, ...]:
 
 
 def bound_on(mechanism: DPERGMMechanism, empty: Network) -> BoundFormula:
-    """The formula on the nodes, whose sensitivities must be those that the mechanism has.
+    """Bind the formula to the nodes; its sensitivities must be those that the mechanism has.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _largest(mechanism: DPERGMMechanism, bound: BoundFormula, empty: Network) ->
 
 
 def public_grid(mechanism: DPERGMMechanism, empty: Network) -> CoefficientGrid:
-    """The grid of a corrected calibration, from a network without ties."""
+    """Make the grid of a corrected calibration, from a network without ties."""
     m = mechanism
     steps = 2 * np.arange(m.bins) + 1 - m.bins
     axes = [c + float(w) * steps for c, w in zip(m.centre, m.half_widths, strict=True)]
@@ -89,7 +89,7 @@ def public_grid(mechanism: DPERGMMechanism, empty: Network) -> CoefficientGrid:
 
 
 def _log_prior(mechanism: DPERGMMechanism, axes: list[Floats]) -> Floats:
-    """But for its constant."""
+    """Log prior of coefficients, but for its constant."""
     theta = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     if mechanism.prior is None:
         return np.zeros(theta.shape[:-1])
@@ -98,7 +98,7 @@ def _log_prior(mechanism: DPERGMMechanism, axes: list[Floats]) -> Floats:
 
 
 def corrected_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -> Floats:
-    """Coefficients, shape (copies, terms), whose epsilon `dp_ergm_grid` proves."""
+    """Draw coefficients, shape (copies, terms), whose epsilon `dp_ergm_grid` proves."""
     empty = network.with_edges(())
     grid = public_grid(mechanism, empty)
     statistics = exact_statistics(network, mechanism.formula)
@@ -108,7 +108,7 @@ def corrected_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -
 
 
 def published_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -> Floats:
-    """Coefficients, shape (copies, terms), from a Markov chain's posterior, as published."""
+    """Draw coefficients, shape (copies, terms), from a Markov chain's posterior, as published."""
     m = mechanism
     prior = Normal() if m.prior is None else Normal(*m.prior)
     with warnings.catch_warnings(record=True) as said:  # they tell of the network
@@ -133,11 +133,11 @@ def published_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -
 
 
 def network_from(mechanism: DPERGMMechanism, empty: Network, theta: Floats) -> Network:
-    """A network from the model at these coefficients, started without ties: post-processing."""
+    """Draw a network from the model at these coefficients, started empty: post-processing."""
     steps = mechanism.burn_in or _FORGETFUL * default_steps(empty, None)
     return simulate(empty, mechanism.formula, theta, burn_in=steps, seed=_seed()).networks[0][0]
 
 
 def _seed() -> int:
-    """Fresh bits for what is simulated: 256, more than its generators' own state."""
+    """Draw fresh bits to seed simulation: 256, more than its generators' own state."""
     return int.from_bytes(random_words(4).tobytes(), "little")

@@ -1,4 +1,4 @@
-"""What is wrong with the calibrations of `dp_ergm_published`, for the reader of a promise."""
+"""Faults of the calibrations of `dp_ergm_published`, for the reader of a promise."""
 
 _EVERY_BIN = (
     "False in general: every bin is perturbed with all of epsilon, as if bins depended on "
@@ -16,7 +16,7 @@ _CHAIN = (
 
 
 def faults(method: str) -> tuple[str, ...]:
-    """Why the claim of a published calibration doesn't hold."""
+    """Reasons why the claim of a published calibration doesn't hold."""
     own: dict[str, tuple[str, ...]] = {
         "sdd": (),
         "sdd_mc": (_EVERY_BIN, _EMPTY),

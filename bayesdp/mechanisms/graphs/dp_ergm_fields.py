@@ -25,7 +25,7 @@ _LARGEST_CORRELATION = 0.999
 
 
 def check_fields(mechanism: DPERGMMechanism) -> dict[str, Any]:
-    """The mechanism's parameters, validated, in their standard form."""
+    """Validate the mechanism's parameters and return them in their standard form."""
     m = mechanism
     check_method(m.method, m.calibration)
     sensitivities = numbers("sensitivities", m.sensitivities)
@@ -88,7 +88,7 @@ def check_method(method: str, calibration: str) -> None:
 
 
 def numbers(name: str, given: Any) -> tuple[float, ...]:
-    """A list of finite numbers as a tuple of floats, else InvalidInput."""
+    """Return a list of finite numbers as a tuple of floats, else raise InvalidInput."""
     values = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(values, Sequence) or not all(
         is_number(v) and math.isfinite(v) for v in values
@@ -100,7 +100,7 @@ def numbers(name: str, given: Any) -> tuple[float, ...]:
 
 
 def check_correlation(correlation: Any) -> float:
-    """A bound on the posterior's absolute correlations, else InvalidInput."""
+    """Return a bound on the posterior's absolute correlations, else raise InvalidInput."""
     if not is_number(correlation) or not 0 <= correlation <= _LARGEST_CORRELATION:
         raise InvalidInput(
             f"correlation is {quoted(correlation)}; it must be a number from 0 to "

@@ -92,7 +92,7 @@ class CoefficientGrid:
 
     @property
     def sensitivity(self) -> int:
-        """D, as a multiple of 2^-bits."""
+        """Sensitivity D of the utilities, as a multiple of 2^-bits."""
         moves = (
             math.floor(Fraction(2) ** self.bits * w * Fraction(d)) + 1
             for w, d in zip(self.width, self.sensitivities, strict=True)
@@ -100,7 +100,7 @@ class CoefficientGrid:
         return int((self.bins - 1) * sum(moves))
 
     def utilities(self, statistics: Sequence[Fraction]) -> Integers:
-        """u at every cell, as multiples of 2^-bits; shape (cells,). Confidential."""
+        """Utilities u at every cell, as multiples of 2^-bits; shape (cells,). Confidential."""
         scale = Fraction(2) ** self.bits
         total = np.rint(np.ldexp(self.public - self.public.max(), self.bits)).astype(np.int64)
         steps = 2 * np.arange(self.bins) + 1 - self.bins
@@ -112,28 +112,28 @@ class CoefficientGrid:
         return flat
 
     def exponential(self, cost: float) -> ExponentialMechanism:
-        """What chooses a cell, at epsilon `cost`."""
+        """Exponential mechanism that chooses a cell, at epsilon `cost`."""
         return ExponentialMechanism(cost, up(self.sensitivity), self.public.size)
 
     def sdd(self, statistics: Sequence[Fraction], cost: float, copies: int) -> Floats:
-        """Coefficients, shape (copies, terms), each at epsilon `cost`."""
+        """Draw coefficients by SDD, shape (copies, terms), each at epsilon `cost`."""
         chosen = self.exponential(cost).release(self.utilities(statistics), copies)
         return self.within(chosen)
 
     def sphc(
         self, statistics: Sequence[Fraction], epsilon: float, draws: int, copies: int
     ) -> Floats:
-        """Coefficients, shape (copies, terms), each from its own histogram at `epsilon`."""
+        """Draw coefficients by SPHC, shape (copies, terms), each from a histogram at `epsilon`."""
         log_weights = np.ldexp(self.utilities(statistics).astype(np.float64), -self.bits)
         return self.within(perturbed_cells(log_weights, draws, epsilon, copies))
 
     def within(self, cells: Integers) -> Floats:
-        """Uniform points of these cells, shape (len(cells), terms)."""
+        """Draw uniform points of these cells, shape (len(cells), terms)."""
         return uniform_in(
             cells, self.bins, np.array(self.centre), np.array([float(w) for w in self.width])
         )
 
 
 def likelihood_range(width: tuple[Fraction, ...], bins: int, largest: tuple[float, ...]) -> float:
-    """A bound on how far (theta - c) . s is from cell to cell, for any graph."""
+    """Bound how far (theta - c) . s is from cell to cell, for any graph."""
     return 2 * bins * sum(float(w) * s for w, s in zip(width, largest, strict=True))

@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 def central_probability(half_width: float, terms: int, correlation: float) -> float:
-    r"""Pr[|z_t| <= half_width for all t], z normal with unit variances and equal correlations.
+    r"""Probability that all |z_t| <= half_width, z normal with unit variances, equal correlations.
 
     With z_t = sqrt(r) y + sqrt(1 - r) e_t, the integral over y of
     phi(y) (Phi((a - sqrt(r) y) / sqrt(1 - r)) - Phi((-a - sqrt(r) y) / sqrt(1 - r)))^terms.
@@ -65,7 +65,7 @@ def central_probability(half_width: float, terms: int, correlation: float) -> fl
 
 
 def largest_log_density(reach: float, terms: int, correlation: float) -> float:
-    """A: the largest |log f| of the standardised normal density on [-reach, reach]^terms."""
+    """The largest |log f|, A, of the standardised normal density on [-reach, reach]^terms."""
     r, p = correlation, terms
     at_zero = -0.5 * (
         p * math.log(2 * math.pi) + (p - 1) * math.log1p(-r) + math.log1p((p - 1) * r)
@@ -78,14 +78,14 @@ def largest_log_density(reach: float, terms: int, correlation: float) -> float:
 def noise_scale(
     method: str, epsilon: float, reach: float, bins: int, terms: int, correlation: float, draws: int
 ) -> float:
-    """Delta / epsilon of the Laplace noise, as published: of a count, or of log(N_i / N)."""
+    """Scale Delta / epsilon of the Laplace noise, as published: of a count, or of log(N_i / N)."""
     if method == "sphc":
         return draws * central_probability(reach / bins, terms, correlation) / epsilon
     return 2 * largest_log_density(reach, terms, correlation) / epsilon
 
 
 def log_masses(reach: float, bins: int, terms: int, correlation: float) -> Floats:
-    """log(f V) of all bins of the standardised density, f at the middle, but for a constant."""
+    """Log masses log(f V) of all bins of the standardised density, but for a constant."""
     middle = reach / bins * (2 * np.arange(bins) + 1 - bins)
     points = np.stack(np.meshgrid(*[middle] * terms, indexing="ij"), axis=-1).reshape(-1, terms)
     r = correlation
@@ -95,7 +95,7 @@ def log_masses(reach: float, bins: int, terms: int, correlation: float) -> Float
 
 
 def histogram(standardised: Floats, reach: float, bins: int) -> NDArray[np.int64]:
-    """Counts of the draws in the bins, shape (bins^terms,); those outside are left out."""
+    """Histogram of the draws in the bins, shape (bins^terms,); those outside are left out."""
     inside = standardised[(np.abs(standardised) <= reach).all(axis=1)]
     places = np.floor((inside + reach) * (bins / (2 * reach))).astype(np.int64)
     places = np.minimum(places, bins - 1)
@@ -114,7 +114,7 @@ def published_points(
     correlation: float,
     copies: int,
 ) -> Floats:
-    """Coefficients, shape (copies, terms), from posterior draws, shape (draws, terms)."""
+    """Draw coefficients, shape (copies, terms), from posterior draws, shape (draws, terms)."""
     draws, terms = posterior.shape
     mean, sd = posterior.mean(axis=0), posterior.std(axis=0, ddof=1)
     scale = noise_scale(method, epsilon, reach, bins, terms, correlation, draws)

@@ -162,7 +162,7 @@ class EdgeFlipMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """The same: a tie that is removed costs what one that is added does."""
+        """Guarantee for the removal of a tie, the same as for its addition."""
         return self.guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Network:
@@ -190,7 +190,7 @@ class EdgeFlipMechanism:
         return drawn
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic]; of lists or arrays of graphs, which broadcast.
+        """Log Pr[output | statistic]; of lists or arrays of graphs, which broadcast.
 
         Nodes are matched by their order; labels and attributes play no part.
         """
@@ -212,23 +212,23 @@ class EdgeFlipMechanism:
         return (DyadsView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """The law of a released graph, as log-odds of the hidden graph's dyads."""
+        """Evidence of a released graph, as log-odds of the hidden graph's dyads."""
         released = check_on_nodes("the output", output, self.nodes, self.directed)
         return evidence_of(released, *self._probabilities())
 
     def pairs(self) -> list[Pair]:
-        """One tie alone and none, for one dyad of each pair of probabilities; the dearest first."""
+        """Pairs of one tie alone and none, a dyad for each two probabilities; the dearest first."""
         tie, gap = self._probabilities()
         kinds, first = np.unique(np.column_stack([tie, gap]), axis=0, return_index=True)
         dearest = np.argsort(-promise.nearly(*kinds.T), kind="stable")
         return [self._graphs.one_tie(number) for number in first[dearest].tolist()]
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
-        """Other neighbours: any graph, and any dyad of it, for an audit's search."""
+        """Draw other neighbours for an audit's search: any graph, and any dyad of it."""
         return self._graphs.nearby(generator)
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, where they are few."""
+        """List all outputs, where they are few."""
         every = self._graphs.every()
         return None if every is None else as_networks(every)
 
@@ -242,16 +242,16 @@ class EdgeFlipMechanism:
         return tie_records(output)
 
     def encode(self, outputs: Sequence[Network]) -> dict[str, Any]:
-        """One row a node and one a tie; see `network_columns`."""
+        """Encode copies as columns, one row a node and one a tie; see `network_columns`."""
         return encode_networks(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Network]:
-        """The copies that `encode` wrote."""
+        """Read the copies that `encode` wrote."""
         return [self.check_output(z) for z in decode_networks(columns, self.directed)]
 
     @property
     def _by_dyad(self) -> bool:
-        """Whether dyads have probabilities of their own."""
+        """True if dyads have probabilities of their own."""
         return isinstance(self.tie, tuple) or isinstance(self.gap, tuple)
 
     @property
@@ -263,11 +263,11 @@ class EdgeFlipMechanism:
         return Graphs(self.nodes, self.directed, self.dyads, self.attributes)
 
     def _every_dyad(self) -> Integers:
-        """Pairs of nodes of all dyads in their order, shape (dyads, 2)."""
+        """Nodes of all dyads in their order, shape (dyads, 2)."""
         return self._dyads(np.arange(self.dyads))
 
     def _probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """tie and gap of all dyads in their order, or of the one that stands for all."""
+        """Probabilities tie and gap of all dyads in order, or of one that stands for all."""
         if not self._by_dyad:
             return np.array([self.tie]), np.array([self.gap])
         i, j = self._every_dyad().T
@@ -281,7 +281,7 @@ class EdgeFlipMechanism:
         return promise.node_epsilon(*self._probabilities(), self._every_dyad())
 
     def _epsilon_of(self, answers: int, delta: float) -> float:
-        """Of that many answers together, each as dear as the dearest dyad's may be."""
+        """Epsilon of several dyads' answers together, each charged as the dearest dyad's."""
         if answers == 1:
             return self.epsilon(delta)
         return compose([(self, answers)], delta=delta).epsilon

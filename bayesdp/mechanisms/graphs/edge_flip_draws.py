@@ -21,7 +21,7 @@ _TOGETHER = 1 << 22  # answers drawn at once, to bound memory
 def released_ties(
     ties: Integers, dyads: int, tie: Floats, gap: Floats, copies: int
 ) -> Iterator[Integers]:
-    """The numbers of the dyads released as ties, rising, copy by copy.
+    """Draw the numbers of the dyads released as ties, rising, copy by copy.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def released_ties(
 
 
 def _of_answers_alike(ties: Integers, dyads: int, tie: float, gap: float, copies: int) -> Integers:
-    """Where all dyads' answers have the same law, in time proportional to ties and flips.
+    """Draw where all dyads' answers have the same law, in time proportional to ties and flips.
 
     Copy k's dyad d has number k dyads + d.
     """
@@ -61,7 +61,7 @@ def _of_answers_alike(ties: Integers, dyads: int, tie: float, gap: float, copies
 
 
 def _of_each_answer(ties: Integers, tie: Floats, gap: Floats, copies: int) -> Integers:
-    """Where they have laws of their own: every dyad is answered."""
+    """Draw where dyads' answers have laws of their own: every dyad is answered."""
     p = gap.copy()
     p[ties] = tie[ties]
     return np.flatnonzero(bernoulli_float(np.tile(p, copies)))

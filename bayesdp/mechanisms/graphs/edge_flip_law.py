@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 
 
 def log_law(tie: Floats, gap: Floats, dyads: int) -> Callable[[Integers, Integers], float]:
-    """log Pr[released ties | true ties], as a function of the two, as numbers of dyads.
+    """Make the function log Pr[released ties | true ties] of the two, as numbers of dyads.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def log_law(tie: Floats, gap: Floats, dyads: int) -> Callable[[Integers, Integer
 
 
 def evidence_of(released: Network, tie: Floats, gap: Floats) -> Evidence:
-    """The same as log-odds that the released graph gives to each dyad of the hidden one."""
+    """Log-odds that a released graph gives to each dyad of the hidden one, as its evidence."""
     n, directed, ties = released.n, released.directed, released.edges.astype(np.int64)
     nodes = released.with_edges(())
     seen, unseen = np.log(tie) - np.log(gap), np.log1p(-tie) - np.log1p(-gap)

@@ -27,24 +27,24 @@ class Graphs:
     attributes: Sequence[str]
 
     def tied(self, numbers: Any) -> Network:
-        """The graph whose dyads of these numbers are tied."""
+        """Make the graph whose dyads of these numbers are tied."""
         ties = dyads_numbered(np.asarray(numbers, dtype=np.int64), self.nodes, self.directed)
         attributes = {name: np.zeros(self.nodes) for name in self.attributes}
         return Network(self.nodes, ties, self.directed, attributes)
 
     def one_tie(self, number: int) -> Pair:
-        """None tied, and one dyad."""
+        """Pair of graphs, one without ties and one with a single tied dyad."""
         return self.tied([]), self.tied([number])
 
     def nearby(self, generator: np.random.Generator) -> Pair:
-        """Any graph, of any density, and the same with any one dyad changed."""
+        """Draw any graph, of any density, and the same with any one dyad changed."""
         one = generator.random(self.dyads) < generator.random()
         other = one.copy()
         other[generator.integers(self.dyads)] ^= True
         return self.tied(np.flatnonzero(one)), self.tied(np.flatnonzero(other))
 
     def every(self) -> list[Network] | None:
-        """All graphs, where they are few."""
+        """List all graphs, where they are few."""
         if self.dyads > _LISTED:
             return None
         sets = itertools.product((0, 1), repeat=self.dyads)

@@ -1,4 +1,4 @@
-r"""What answers of dyads promise together, from their probabilities.
+r"""Promise of independent answers of dyads, from their probabilities.
 
 Dyad d is answered on its own: "tie" with probability tie_d if it is tied, gap_d if it isn't. These
 are floats, taken as the binary fractions they are.
@@ -50,7 +50,7 @@ _SLACK = 2e-12  # a log ratio errs by less: floats' logarithms are at most 745, 
 
 
 def symmetric(epsilon: float) -> tuple[float, float]:
-    """Pr[released tie | tie] and Pr[released tie | no tie], where answers cost at most `epsilon`.
+    """Probabilities of a released tie given a tie and given none, for answers of `epsilon`.
 
     The flip's probability is 1 / (1 + exp(epsilon)) rounded up to a multiple of 2^-53, so that
     the truth's is a float too; from epsilon = 36.7 on it stays 2^-53.
@@ -67,7 +67,7 @@ def symmetric(epsilon: float) -> tuple[float, float]:
 
 
 def check_probability(name: str, given: Any, nodes: int | None, directed: bool) -> Any:
-    """A float, or an (n, n) matrix as tuples with zeros on its diagonal, else InvalidInput.
+    """Return a float, or an (n, n) matrix as tuples with a zero diagonal, else raise InvalidInput.
 
     `nodes` is None where n isn't known yet.
     """
@@ -108,13 +108,13 @@ def dyad_epsilon(tie: float, gap: float) -> float:
 
 
 def nearly(tie: Floats, gap: Floats) -> Floats:
-    """The same of many dyads, each with an absolute error below `_SLACK`."""
+    """Approximate epsilon of many dyads' answers, each with an absolute error below `_SLACK`."""
     yes, no = np.log(tie) - np.log(gap), np.log1p(-tie) - np.log1p(-gap)
     return np.asarray(np.maximum(np.abs(yes), np.abs(no)))
 
 
 def edge_epsilon(tie: Floats, gap: Floats) -> float:
-    """The largest of all dyads': exact for those that might be it."""
+    """The largest epsilon of all dyads: exact for those that might be it."""
     about = nearly(tie, gap)
     near = about >= about.max() - 2 * _SLACK
     return max(dyad_epsilon(*kind) for kind in _kinds(tie[near], gap[near]))

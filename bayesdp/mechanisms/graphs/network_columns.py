@@ -1,4 +1,4 @@
-"""Released graphs as columns of a table, and what of a graph may be released at all."""
+"""Released graphs as columns of a table, and the part of a graph that may be released."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN = -1  # `target` of the row that says a node is there
 
 
 def confidential(graph: Any) -> Network:
-    """A graph to be released from, its nodes in the order of their labels.
+    """Prepare a confidential graph for release, its nodes in the order of their labels.
 
     The labels are public; an order that follows from the ties, as that of a graph built from a list
     of them, isn't.
@@ -24,7 +24,7 @@ def confidential(graph: Any) -> Network:
 
 
 def public_part(network: Network, attributes: Sequence[str]) -> Network:
-    """The nodes with the attributes named, which are public, and the ties; nothing else.
+    """Keep the nodes with the attributes named, which are public, and the ties; nothing else.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def public_part(network: Network, attributes: Sequence[str]) -> Network:
 
 
 def check_attribute_names(attributes: Any) -> tuple[str, ...]:
-    """Names of node attributes as a tuple, each once, else InvalidInput."""
+    """Return names of node attributes as a tuple, each once, else raise InvalidInput."""
     names = tuple(attributes) if isinstance(attributes, list | tuple) else (None,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise InvalidInput(
@@ -60,7 +60,7 @@ def check_attribute_names(attributes: Any) -> tuple[str, ...]:
 
 
 def check_on_nodes(what: str, graph: Any, nodes: int, directed: bool) -> Network:
-    """The graph as a Network of that many nodes and that direction, else InvalidInput."""
+    """Return the graph as a Network of that many nodes and that direction, else InvalidInput."""
     network = confidential(graph)
     if (network.n, network.directed) != (nodes, directed):
         kinds = {True: "directed", False: "undirected"}
@@ -72,7 +72,7 @@ def check_on_nodes(what: str, graph: Any, nodes: int, directed: bool) -> Network
 
 
 def check_released(network: Network, attributes: Sequence[str]) -> Network:
-    """A released graph as it is, if it holds these attributes of nodes and no others."""
+    """Return a released graph if it holds these attributes of nodes and no others, else raise."""
     extra = [name for name in network.attributes if name not in attributes]
     if extra or network.dyad_attributes:
         raise InvalidInput(
@@ -84,7 +84,7 @@ def check_released(network: Network, attributes: Sequence[str]) -> Network:
 
 
 def as_networks(graphs: Any) -> NDArray[Any]:
-    """An array of Networks, from one graph, shape (), or from a list or an array of them."""
+    """Return an array of Networks, from one graph, shape (), or from a list or an array."""
     if isinstance(graphs, np.ndarray):
         return graphs
     if not isinstance(graphs, list | tuple):
@@ -96,7 +96,7 @@ def as_networks(graphs: Any) -> NDArray[Any]:
 
 
 def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
-    """One type of text, number or boolean, which a file gives back as it was."""
+    """Return values of one type of text, number or boolean, which a file gives back as it was."""
     listed = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in listed if value is not None}
     if len(kinds) != 1 or not kinds <= {bool, int, float, str}:
@@ -119,14 +119,14 @@ def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _labels(network: Network) -> NDArray[Any]:
-    """The nodes' labels, of one type, none missing."""
+    """Return the nodes' labels, of one type, none missing."""
     if any(label is None or label != label for label in network.nodes):
         raise InvalidInput("a node's label is None or NaN; give each node a label of its own")
     return _plain("label", network.nodes)
 
 
 def encode_networks(networks: Sequence[Network]) -> dict[str, Any]:
-    """`copy`, `source`, `target` and, of the source, its `label` and `node.<attribute>`s.
+    """Encode networks as columns `copy`, `source`, `target`, `label` and `node.<attribute>`.
 
     A row a node, whose target is -1, and a row a tie: so isolates are there too. Without
     `label`, nodes are numbers.
@@ -167,7 +167,7 @@ def _check_alike(networks: Sequence[Network]) -> None:
 
 
 def decode_networks(columns: Mapping[str, Any], directed: bool) -> list[Network]:
-    """What `encode_networks` encoded; rows in any order.
+    """Decode the columns of `encode_networks`; rows in any order.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def tie_records(network: Network) -> NDArray[Any]:
 
 
 def known_nodes(mechanism: Any) -> Network:
-    """As many nodes as the mechanism's field `nodes`, without ties, numbered in label order.
+    """Make the empty network of the mechanism's field `nodes`, numbered in label order.
 
     Raises
     ------

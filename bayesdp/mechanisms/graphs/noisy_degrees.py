@@ -99,12 +99,12 @@ class NoisyDegreesMechanism(AdditiveNoise):
 
     @property
     def labels(self) -> Sequence[Any]:
-        """The nodes' labels, or their numbers from 0."""
+        """Labels of the nodes, or their numbers from 0."""
         return range(self.nodes) if isinstance(self.nodes, int) else tuple(self.nodes)
 
     @property
     def dimension(self) -> int:
-        """How many numbers an output has."""
+        """Number of numbers in an output."""
         return len(self.labels) * (2 if self.directed else 1)
 
     # What is promised.
@@ -131,7 +131,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return found if math.isfinite(found) else None
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """The same as `guarantee`: taking a tie out costs what adding it does."""
+        """Guarantee for the removal of a tie, the same as for its addition."""
         return self.guarantee(copies=copies, delta=delta)
 
     def _spanned(self, relation: Neighbours) -> Fraction:
@@ -168,11 +168,11 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return degrees(network.in_order(self.labels)).ravel()
 
     def pairs(self) -> list[tuple[Network, Network]]:
-        """No tie, and one: all neighbours' degrees differ as much."""
+        """Pairs of no tie, and one: all neighbours' degrees differ as much."""
         return [(self._network([]), self._network([(0, 1)]))]
 
     def nearby(self, pair: Any, generator: np.random.Generator) -> tuple[Network, Network]:
-        """Other neighbours: any graph and one dyad toggled, for an audit's search."""
+        """Draw other neighbours for an audit's search: any graph, and one dyad toggled."""
         tied = generator.random((len(self.labels),) * 2) < generator.random()
         np.fill_diagonal(tied, False)
         one = tied if self.directed else np.triu(tied)
@@ -185,7 +185,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return Network(self.labels, edges, self.directed)
 
     def outputs(self) -> None:
-        """None: there are infinitely many."""
+        """Return None: there are infinitely many outputs."""
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints, else raise.
@@ -200,7 +200,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return checked
 
     def records(self, output: Any) -> NDArray[Any]:
-        """One row a node: `node`, `degree`, or `node`, `out_degree`, `in_degree`."""
+        """Released degrees, one row a node: `node`, with `degree`, or `out_degree`, `in_degree`."""
         names = ("out_degree", "in_degree") if self.directed else ("degree",)
         labels = np.asarray(self.labels)
         table = np.empty(labels.size, [("node", labels.dtype), *((name, "i8") for name in names)])
@@ -215,14 +215,14 @@ class NoisyDegreesMechanism(AdditiveNoise):
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """What the output says of the network, for a sampler: its degrees, seen with noise."""
+        """Evidence of an output on the network, for a sampler: its degrees, seen with noise."""
         values = np.array(self.check_output(output), dtype=np.float64)
         seen = SeenDegrees(values.reshape(2, -1) if self.directed else values, self.scale)
         return Evidence.of_degrees(Network(self.labels, (), self.directed), seen)
 
 
 def _public_labels(nodes: Any) -> int | tuple[Any, ...]:
-    """A number of nodes, or their labels as a manifest can hold them."""
+    """Return a number of nodes, or their labels as a manifest can hold them."""
     labels = checked_nodes(nodes)
     if isinstance(labels, range) and labels == range(len(labels)):
         return len(labels)

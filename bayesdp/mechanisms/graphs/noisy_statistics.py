@@ -117,7 +117,7 @@ class NoisyStatisticsMechanism:
 
     @property
     def noises(self) -> list[Noise]:
-        """The law of each statistic's noise, in steps of its granularity."""
+        """Law of each statistic's noise, in steps of its granularity."""
         ratios = map(operator.truediv, map(Fraction, self.scales), map(Fraction, self.granularity))
         return [_LAWS[self.noise](ratio) for ratio in ratios]
 
@@ -165,7 +165,7 @@ class NoisyStatisticsMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a tie is removed: the same as when one is added."""
+        """Guarantee for the removal of a tie, the same as for its addition."""
         return self.guarantee(copies=copies, delta=delta)
 
     # What is drawn, and with what probability.
@@ -202,7 +202,7 @@ class NoisyStatisticsMechanism:
         return np.asarray((centre + drawn) * np.array(self.granularity))
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | graph]; -inf where there is no such output.
+        """Log Pr[output | graph]; -inf where there is no such output.
 
         `output` has shape (..., statistics), and `statistic` is a graph or a list of graphs: then
         the last axis but one of the output broadcasts with them.
@@ -224,7 +224,7 @@ class NoisyStatisticsMechanism:
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """What a copy says of the hidden graph, as a chain follows it, and its bound on degrees."""
+        """Evidence of a copy on the hidden graph, for a chain, with its bound on degrees."""
         rounded = [
             0.0 if whole and g == 1 else g
             for whole, g in zip(self.frame.whole, self.granularity, strict=True)
@@ -241,16 +241,16 @@ class NoisyStatisticsMechanism:
     # What is written down, and what an audit tries.
 
     def outputs(self) -> None:
-        """None: there is no end to them."""
+        """Return None: there is no end to the outputs."""
 
     pairs = statistics_outputs.worst_pairs
     check_output = statistics_outputs.check_output
     records = statistics_outputs.records
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a statistic: columns copy, statistic, value."""
+        """Encode copies as columns copy, statistic and value, one row a statistic."""
         return statistics_outputs.encode(self, outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies, their statistics in the formula's order."""
+        """Decode the copies, their statistics in the formula's order."""
         return statistics_outputs.decode(self, columns)

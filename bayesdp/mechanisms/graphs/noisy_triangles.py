@@ -177,11 +177,11 @@ class NoisyTrianglesMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """The same: a tie removed is a tie added, seen from the other side."""
+        """Guarantee for the removal of a tie, its addition seen from the other side."""
         return self.guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Network:
-        """The graph as a Network, undirected and with the number of nodes there should be."""
+        """Return the graph as a Network, undirected and of as many nodes as there should be."""
         network = as_network(statistic)
         if network.directed:
             raise InvalidInput(
@@ -210,7 +210,7 @@ class NoisyTrianglesMechanism:
         return np.array([min(max(z, -FURTHEST), FURTHEST) for z in drawn], dtype=np.int64)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | graph]; -inf where there is no such output.
+        """Log Pr[output | graph]; -inf where there is no such output.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class NoisyTrianglesMechanism:
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """What a copy says of the hidden graph: the law, with the noise's width of each graph.
+        """Evidence of a copy on the hidden graph: the law, with the noise's width of each graph.
 
         Raises
         ------
@@ -247,7 +247,7 @@ class NoisyTrianglesMechanism:
         return dataclasses.replace(Evidence.of_statistics(known_nodes(self)), triangles=(seen,))
 
     def pairs(self) -> list[Pair]:
-        """A tie of two nodes that know nobody, or everybody, else and the tie of a full graph."""
+        """Pairs that differ by one tie: of nodes tied to no other or all, and of a full graph."""
         n = self.nodes or 5
         hubs = [[hub, other] for hub in (0, 1) for other in range(2, n)]
         full = np.argwhere(np.triu(np.ones((n, n)), 1)).tolist()
@@ -258,7 +258,7 @@ class NoisyTrianglesMechanism:
         ]
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
-        """Other neighbours: one dyad changed in both, or another dyad between them."""
+        """Draw other neighbours for an audit's search: one dyad changed in both or between them."""
         matrix = np.triu(pair[0].to_adjacency())
         dyads = np.argwhere(np.triu(np.ones_like(matrix), 1))
         (i, j), (k, m) = dyads[generator.integers(len(dyads), size=2)]
@@ -268,10 +268,10 @@ class NoisyTrianglesMechanism:
         return pair[0].with_edges(np.argwhere(matrix)), pair[0].with_edges(np.argwhere(other))
 
     def outputs(self) -> None:
-        """They can't be listed."""
+        """Return None: the outputs can't be listed."""
 
     def check_output(self, output: Any) -> int:
-        """The output as an int, or InvalidInput if it can't be one."""
+        """Return the output as an int, or raise InvalidInput if it can't be one."""
         whole = isinstance(output, Integral) and not isinstance(output, bool)
         if not whole or abs(int(output)) > FURTHEST:
             raise InvalidInput(
@@ -284,14 +284,14 @@ class NoisyTrianglesMechanism:
         return np.array([output], dtype=np.int64)
 
     def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """One row a copy: columns copy, triangles."""
+        """Encode copies as columns copy and triangles, one row a copy."""
         return {
             "copy": np.arange(len(outputs)),
             "triangles": np.asarray(outputs, dtype=np.int64),
         }
 
     def decode(self, columns: Mapping[str, Any]) -> list[int]:
-        """The copies, in their order; InvalidInput if one is missing or there twice."""
+        """Decode the copies, in their order; InvalidInput if one is missing or there twice."""
         order = order_of_copies(columns)
         return [self.check_output(z) for z in np.asarray(columns["triangles"])[order].tolist()]
 

@@ -34,7 +34,7 @@ PUBLIC = ("formula", "nodes", "directed", "attributes", "max_degree")
 
 
 def check_fields(mechanism: NoisyStatisticsMechanism) -> dict[str, Any]:
-    """The mechanism's parameters, validated, in their standard form."""
+    """Validate the mechanism's parameters and return them in their standard form."""
     relation = check_relation(mechanism.neighbours)
     check_noise(mechanism.noise)
     made = public_frame(**{name: getattr(mechanism, name) for name in PUBLIC})
@@ -73,14 +73,14 @@ def public_frame(
 
 
 def check_noise(noise: Any) -> str:
-    """The noise's name, or InvalidInput."""
+    """Return the noise's name, or raise InvalidInput."""
     if noise not in NOISES:
         raise InvalidInput(f"noise is {quoted(noise)}; it must be 'laplace' or 'gaussian'")
     return str(noise)
 
 
 def default_granularity(made: Frame, scales: Sequence[float], node: bool) -> tuple[float, ...]:
-    """1 for integers, else fine enough to cost next to nothing; coarser where values are huge."""
+    """Default granularity: 1 for integers, else fine enough to cost next to nothing."""
     found = []
     moved, furthest = made.sensitivities(node), made.furthest
     for scale, whole, most, far in zip(scales, made.whole, moved, furthest, strict=True):
@@ -109,7 +109,7 @@ def _one_each(name: str, given: Any, made: Frame) -> tuple[Any, ...]:
 
 
 def _nodes(nodes: Any) -> Any:
-    """The number of nodes, or their labels as a tuple."""
+    """Return the number of nodes, or their labels as a tuple."""
     labels = checked_nodes(nodes)
     if isinstance(labels, range):
         return len(labels)

@@ -1,4 +1,4 @@
-"""What is public of noisy network statistics: the nodes, the formula, and how far it can move."""
+"""Public frame of noisy network statistics: nodes, formula, and how far it can move."""
 
 from __future__ import annotations
 
@@ -60,41 +60,41 @@ class Frame:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the statistics."""
+        """Names of the statistics."""
         return tuple(c.name for term in self._terms for c in term)
 
     @cached_property
     def whole(self) -> tuple[bool, ...]:
-        """Whether each statistic is an integer on every graph."""
+        """Mark, as booleans, the statistics that are integers on every graph."""
         from bayesdp.networks.sensitivity_bounds import is_whole
 
         return tuple(is_whole(c) for term in self._terms for c in term)
 
     @cached_property
     def edge_moves(self) -> tuple[Moves, ...]:
-        """Of each term, where one dyad changes."""
+        """Moves of each term's statistics where one dyad changes."""
         from bayesdp.networks.sensitivity import largest_changes
 
         return largest_changes(self.formula, self.network, max_degree=self.max_degree)
 
     @cached_property
     def node_moves(self) -> tuple[Moves, ...]:
-        """Of each term, where all dyads of one node do."""
+        """Moves of each term's statistics where all dyads of one node change."""
         from bayesdp.networks.sensitivity import largest_changes
 
         return largest_changes(self.formula, self.network, max_degree=self.max_degree, node=True)
 
     def moves(self, node: bool) -> tuple[Moves, ...]:
-        """Of each term under that relation."""
+        """Moves of each term's statistics under that relation."""
         return self.node_moves if node else self.edge_moves
 
     def sensitivities(self, node: bool) -> tuple[Fraction, ...]:
-        """Each statistic's largest change."""
+        """Sensitivity of each statistic, its largest change between neighbours."""
         return tuple(max(column) for term in self.moves(node) for column in zip(*term, strict=True))
 
     @cached_property
     def furthest(self) -> tuple[Fraction, ...]:
-        """No statistic of a graph is further from 0: all ties that there may be, one by one."""
+        """Bounds on the statistics' distance from 0: all ties that there may be, one by one."""
         n = self.network.n
         most = n - 1 if self.max_degree is None else min(n - 1, self.max_degree)
         ties = n * most if self.network.directed else n * most // 2
@@ -103,7 +103,7 @@ class Frame:
         return tuple(start + ties * most for start, most in zip(at_empty, each, strict=True))
 
     def statistics(self, network: Network) -> tuple[Fraction, ...]:
-        """Of a graph on these nodes, exactly; its own attributes aren't read."""
+        """Statistics of a graph on these nodes, exactly; its own attributes aren't read."""
         from bayesdp.networks.exact_statistics import exact_statistics
 
         return exact_statistics(self.network.with_edges(network.edges), self.formula)
@@ -129,7 +129,7 @@ class Frame:
 def frame(
     formula: str, nodes: Any, directed: bool, attributes: Columns, max_degree: int | None
 ) -> Frame:
-    """The frame of a mechanism's fields, validated.
+    """Make the frame of a mechanism's fields, validated.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def frame(
 
 
 def check_formula(formula: str, public: Sequence[str]) -> tuple[Call, ...]:
-    """The terms of a formula, if all have a finite sensitivity given these public attributes.
+    """Return a formula's terms, if all have a finite sensitivity given these public attributes.
 
     Raises
     ------
@@ -192,13 +192,13 @@ def columns_of(network: Network, names: Sequence[str]) -> Columns:
 
 
 def nodes_of(network: Network) -> Any:
-    """The number of nodes or, where they have labels, those."""
+    """Return the number of nodes or, where they have labels, those."""
     public_part(network, ())
     return network.n if isinstance(network.nodes, range) else tuple(network.nodes)
 
 
 def check_columns(given: Any, n: int) -> Columns:
-    """Attributes as a manifest has them, in their standard form, or InvalidInput."""
+    """Return attributes as a manifest has them, in their standard form, or raise InvalidInput."""
     pairs = given.items() if isinstance(given, Mapping) else given
     try:
         found = tuple((name, tuple(map(_plain, values))) for name, values in pairs)
@@ -222,11 +222,11 @@ def check_columns(given: Any, n: int) -> Columns:
 
 
 def column(values: Sequence[Any]) -> Any:
-    """One attribute as an array; of objects where a value is missing."""
+    """Return one attribute as an array; of objects where a value is missing."""
     return np.array(values, dtype=object) if None in values else np.array(values)
 
 
 def _plain(value: Any) -> Any:
-    """A Python value; a missing number is None, which JSON has and which equals itself."""
+    """Return a Python value; a missing number is None, which JSON has and which equals itself."""
     plain = value.item() if hasattr(value, "item") else value
     return None if isinstance(plain, float) and math.isnan(plain) else plain

@@ -22,7 +22,7 @@ _KEPT = 4
 
 
 def check_output(mechanism: NoisyStatisticsMechanism, output: Any) -> tuple[Any, ...]:
-    """The output as a tuple of numbers, ints where the statistic is whole, or InvalidInput."""
+    """Return the output as a tuple of numbers, ints where the statistic is whole, or raise."""
     values = check_multiples(mechanism.statistics, mechanism.granularity, output)
     each = zip(values, mechanism.frame.whole, mechanism.granularity, strict=True)
     return tuple(int(v) if whole and step >= 1 else float(v) for v, whole, step in each)
@@ -34,7 +34,7 @@ def records(mechanism: NoisyStatisticsMechanism, output: Any) -> NDArray[Any]:
 
 
 def encode(mechanism: NoisyStatisticsMechanism, outputs: Sequence[Any]) -> dict[str, Any]:
-    """One row a statistic: columns copy, statistic, value."""
+    """Encode copies as columns copy, statistic and value, one row a statistic."""
     names = np.array(mechanism.statistics)
     return {
         "copy": np.repeat(np.arange(len(outputs)), len(names)),
@@ -44,7 +44,7 @@ def encode(mechanism: NoisyStatisticsMechanism, outputs: Sequence[Any]) -> dict[
 
 
 def decode(mechanism: NoisyStatisticsMechanism, columns: Mapping[str, Any]) -> list[Any]:
-    """The outputs, in the order of their copies; InvalidInput if a row is missing or unknown."""
+    """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
     copy, names, value = (np.asarray(columns[name]) for name in ("copy", "statistic", "value"))
     number = {name: t for t, name in enumerate(mechanism.statistics)}
     place = np.array([number.get(str(name), -1) for name in names.tolist()], dtype=np.int64)
@@ -64,7 +64,7 @@ def decode(mechanism: NoisyStatisticsMechanism, columns: Mapping[str, Any]) -> l
 
 
 def worst_pairs(mechanism: NoisyStatisticsMechanism) -> list[tuple[Network, Network]]:
-    """Neighbours that are far apart, within the bound on degrees, for an audit.
+    """Pairs of neighbours that are far apart, within the bound on degrees, for an audit.
 
     Two nodes with other ties to the same nodes, between whom a tie comes; under `node`, one node
     without ties, and with as many as it may have. The furthest apart of those.
@@ -89,7 +89,7 @@ def _most(mechanism: NoisyStatisticsMechanism) -> int:
 
 
 def _ends(network: Network) -> list[int]:
-    """Nodes to try: all if few, else those first and last by an attribute, and the first ones."""
+    """Choose nodes to try: all if few, else those first and last by an attribute, and some."""
     n = network.n
     if n <= _ALL_PAIRS:
         return list(range(n))

@@ -1,4 +1,4 @@
-r"""What noisy network statistics promise, from their scales.
+r"""Promise of noisy network statistics, from their scales, and its proof.
 
 By `bayesdp.networks.sensitivity`, the change of a term's statistics is in absolute value at most
 an average of its moves; a statistic that changes by c changes by ceil(c / g) steps at most. A log
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def check_relation(neighbours: str) -> Neighbours:
-    """The relation, `edge` or `node`, or InvalidInput."""
+    """Return the relation, `edge` or `node`, or raise InvalidInput."""
     relation = check_neighbours(neighbours)
     if relation not in (Neighbours.EDGE, Neighbours.NODE):
         raise InvalidInput(
@@ -53,19 +53,19 @@ def check_relation(neighbours: str) -> Neighbours:
 
 
 def relation_of(mechanism: NoisyStatisticsMechanism, neighbours: str | None) -> Neighbours:
-    """The relation asked for; the mechanism's own if none is."""
+    """Return the relation asked for; the mechanism's own if none is."""
     return check_relation(mechanism.neighbours if neighbours is None else neighbours)
 
 
 def cost(mechanism: NoisyStatisticsMechanism, neighbours: Neighbours | None = None) -> Fraction:
-    """epsilon of a copy with Laplace noise, or mu^2 with Gaussian noise, exactly."""
+    """Exact cost of a copy: epsilon with Laplace noise, or mu^2 with Gaussian noise."""
     return sum(term_costs(mechanism, neighbours), Fraction(0))
 
 
 def term_costs(
     mechanism: NoisyStatisticsMechanism, neighbours: Neighbours | None = None
 ) -> list[Fraction]:
-    """Each term's part of `cost`."""
+    """Part of `cost` that each term has."""
     node = relation_of(mechanism, neighbours) is Neighbours.NODE
     power = 1 if mechanism.noise == "laplace" else 2
     frame, scales = mechanism.frame, [noise.scale for noise in mechanism.noises]

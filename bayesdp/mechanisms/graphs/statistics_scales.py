@@ -26,7 +26,7 @@ from bayesdp.privacy.profile import gaussian_divergence, smallest_satisfying
 
 
 def check_weights(formula: str, weights: Any) -> tuple[float, ...]:
-    """A weight for each term of the formula, all 1 if none are given, or InvalidInput."""
+    """Return a weight for each term of the formula, all 1 if none are given, or InvalidInput."""
     terms = [call.name for call in parse(formula)]
     if weights is None:
         return (1.0,) * len(terms)
@@ -50,7 +50,7 @@ def check_noise_delta(noise: str, delta: Any) -> None:
 def calibrated(
     *, epsilon: float, delta: float = 0.0, weights: Sequence[float] | None = None, **parameters: Any
 ) -> NoisyStatisticsMechanism:
-    """The mechanism whose single copy keeps (epsilon, delta) under its `neighbours`.
+    """Find the mechanism whose single copy keeps (epsilon, delta) under its `neighbours`.
 
     On the safe side: it does keep the promise, by its own guarantee.
 
@@ -92,7 +92,7 @@ def calibrated(
 def _smallest(
     near: NoisyStatisticsMechanism, epsilon: float, delta: float
 ) -> NoisyStatisticsMechanism:
-    """The mechanism whose scales are the smallest multiples of these that keep the promise."""
+    """Find the smallest multiples of these scales that keep the promise."""
 
     def at(factor: float) -> NoisyStatisticsMechanism:
         return dataclasses.replace(near, scales=[factor * scale for scale in near.scales])
@@ -120,7 +120,7 @@ def _smallest(
 
 
 def _kept(made: NoisyStatisticsMechanism, epsilon: float, delta: float) -> NoisyStatisticsMechanism:
-    """The same or a little more noise, so that its own guarantee keeps the promise."""
+    """Add a little noise, if it takes any, so that the mechanism's own guarantee is kept."""
     more = 2.0**-52
     while (found := made.guarantee(delta=delta).epsilon) > epsilon:
         factor = (found / epsilon) * (1 + more)

@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 
 class Triangles(NamedTuple):
-    """What the smooth sensitivity needs of a graph.
+    """Triangles of a graph, and the pairs of nodes that its smooth sensitivity depends on.
 
     Attributes
     ----------
@@ -56,14 +56,14 @@ class Triangles(NamedTuple):
     single: Ints
 
     def local_sensitivity(self, s: Ints) -> Ints:
-        """LS(s): the largest change by one tie of a graph within s changed ties; shape (s,)."""
+        """Local sensitivity LS(s), the largest change by one tie within s changed ties."""
         largest = np.zeros(s.shape, dtype=np.int64)
         for a, b in zip(self.common.tolist(), self.single.tolist(), strict=True):
             np.maximum(largest, a + (s + np.minimum(s, b)) // 2, out=largest)
         return np.minimum(largest, self.n - 2)
 
     def smooth_sensitivity(self, beta: float) -> float:
-        """S for a positive beta, within a relative (3 beta + log(n) + 9) 2^-53; n >= 3.
+        """Smooth sensitivity for a beta > 0, within a relative (3 beta + log(n) + 9) 2^-53; n >= 3.
 
         Each exponent is at most 3 beta + log(n), rounded once; then an exponential, to within
         four units in the last place, and a product.

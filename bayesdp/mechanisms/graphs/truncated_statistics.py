@@ -106,7 +106,7 @@ class TruncatedStatisticsMechanism:
 
     @property
     def statistics(self) -> tuple[DegreeSum, ...]:
-        """The formula's statistics, as functions of the kept degree."""
+        """Statistics of the formula, as functions of the kept degree."""
         return _noises(self)[0]
 
     @property
@@ -150,11 +150,11 @@ class TruncatedStatisticsMechanism:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """The same: neighbours by node are neighbours in both directions."""
+        """Guarantee for removal, as for addition: neighbours by node are so in both directions."""
         return self.guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Network:
-        """The graph as a Network, undirected, with nodes in a public order and not too many."""
+        """Return the graph as a Network if undirected, in a public order and not too large."""
         network = as_network(statistic)
         if network.directed:
             raise InvalidInput(
@@ -196,7 +196,7 @@ class TruncatedStatisticsMechanism:
         return np.stack([noise.release(value, copies) for noise, value in pairs], axis=1)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | graph]; -inf where there is no such output.
+        """Log Pr[output | graph]; -inf where there is no such output.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class TruncatedStatisticsMechanism:
         return (GraphView(self.evidence),)
 
     def evidence(self, output: Any) -> Evidence:
-        """What a copy says of the hidden graph, whose nodes, if known, are in label order."""
+        """Evidence of a copy on the hidden graph, whose nodes, if known, are in label order."""
         seen = SeenTruncated(
             self.max_degree,
             np.array([[float(f) for f in s.values] for s in self.statistics]),
@@ -233,7 +233,7 @@ class TruncatedStatisticsMechanism:
         return dataclasses.replace(Evidence.of_statistics(known_nodes(self)), truncated=(seen,))
 
     def pairs(self) -> list[Pair]:
-        """All dyads of one node changed: in an empty graph, and of a full one's last node."""
+        """Pairs where all dyads of a node change: in an empty graph, and of a full one's last."""
         nodes = self.nodes or self.max_degree + 1
         star = [[0, other] for other in range(1, nodes)]
         full = np.argwhere(np.triu(np.ones((nodes, nodes)), 1))
@@ -243,10 +243,10 @@ class TruncatedStatisticsMechanism:
         ]
 
     def outputs(self) -> None:
-        """They can't be listed."""
+        """Return None: the outputs can't be listed."""
 
     def check_output(self, output: Any) -> tuple[int | float, ...]:
-        """The output as a tuple of numbers, ints for counts, or InvalidInput."""
+        """Return the output as a tuple of numbers, ints for counts, or raise InvalidInput."""
         values = output.tolist() if isinstance(output, np.ndarray) else output
         if not isinstance(values, Sequence) or len(values) != len(self.noises):
             raise InvalidInput(
@@ -257,17 +257,17 @@ class TruncatedStatisticsMechanism:
         return tuple(noise.check_output(value) for noise, value in pairs)
 
     def records(self, output: Any) -> NDArray[Any]:
-        """One record with a column a statistic: a structured array of shape (1,)."""
+        """Released statistics as one record, a column each: a structured array of shape (1,)."""
         kinds = [(s.name, np.int64 if s.whole else np.float64) for s in self.statistics]
         return np.array([tuple(output)], dtype=kinds)
 
     def encode(self, outputs: Sequence[Sequence[float]]) -> dict[str, Any]:
-        """One row a copy: columns copy and a statistic each."""
+        """Encode copies as columns copy and a statistic each, one row a copy."""
         shown = np.concatenate([self.records(output) for output in outputs])
         return {"copy": np.arange(len(outputs))} | {s.name: shown[s.name] for s in self.statistics}
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[int | float, ...]]:
-        """The copies, in their order; InvalidInput if one is missing or there twice."""
+        """Decode the copies, in their order; InvalidInput if one is missing or there twice."""
         order = order_of_copies(columns)
         values = [np.asarray(columns[s.name])[order].tolist() for s in self.statistics]
         return [self.check_output(row) for row in zip(*values, strict=True)]
@@ -277,7 +277,7 @@ class TruncatedStatisticsMechanism:
 def _noises(
     mechanism: TruncatedStatisticsMechanism,
 ) -> tuple[tuple[DegreeSum, ...], tuple[Noise, ...]]:
-    """The statistics and the noise of each, calibrated to its share of epsilon."""
+    """Make the statistics and the noise of each, calibrated to its share of epsilon."""
     statistics = degree_sums(mechanism.formula, mechanism.max_degree)
     weights = mechanism.weights or (1.0,) * len(statistics)
     spent: list[float] = []

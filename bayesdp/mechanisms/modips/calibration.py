@@ -1,4 +1,4 @@
-"""The smallest noise of a statistic's numbers that keeps a promise."""
+"""Calibration: the smallest noise of a statistic's numbers that keeps a promise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def calibrated(
     weights: Sequence[float] | None,
     **parameters: Any,
 ) -> M:
-    """The smallest noise, so allocated, that keeps a promise; see `ModipsSBS.calibrate`.
+    """Find the smallest noise, so allocated, that keeps a promise; see `ModipsSBS.calibrate`.
 
     `made` takes `scales` and the parameters, among which are `family`, `n`, `noise`, `bounding`.
     """
@@ -84,7 +84,7 @@ def calibrated(
 def _guess(
     costs: Sequence[float], epsilon: float, delta: float, copies: int, gaussian: bool
 ) -> float:
-    """What Laplace noise without bounds needs for delta = 0; otherwise something less."""
+    """Guess the scale: right for unbounded Laplace noise at delta = 0, else too small."""
     if not gaussian:
         return math.fsum(costs) * (1 / (8 * (1 + epsilon)) if delta else copies / epsilon)
     length = math.sqrt(copies) * math.hypot(*costs)

@@ -140,12 +140,12 @@ class ModipsGrid(SymmetricPromise):
 
     @property
     def model(self) -> GridModel:
-        """The log posterior on the cells, as a function of the statistic."""
+        """Log posterior on the cells, as a function of the statistic."""
         return grid_model(self.family, self.grid, self.bins, self.n)
 
     @property
     def bits(self) -> int:
-        """Log posteriors are whole multiples of 2^-bits; public."""
+        """Number of bits: log posteriors are whole multiples of 2^-bits; public."""
         records = promise.MOST_RECORDS if self.n is None else self.n
         levels = self.model.public
         size = float(max(levels) - min(levels)) + records * self._range()
@@ -153,7 +153,7 @@ class ModipsGrid(SymmetricPromise):
 
     @property
     def cost(self) -> float:
-        """What one copy costs at most: epsilon, or less where the posterior itself does."""
+        """Epsilon of one copy, at most: `epsilon`, or less where the posterior itself has less."""
         if (self.method, self.calibration) != ("sdd", "corrected"):
             return self.epsilon
         return min(self.epsilon, up(Fraction(self._units(), 2**self.bits)))
@@ -233,7 +233,7 @@ class ModipsGrid(SymmetricPromise):
         return copies_at(self, parameters_in(self.model.edges, cells))
 
     def cells(self, statistic: Any, copies: int) -> NDArray[np.int64]:
-        """Cells chosen privately, shape (copies,): what a copy's parameter is uniform in."""
+        """Choose cells privately, shape (copies,): a copy's parameter is uniform in one."""
         units = self.model.units(self.family.vector(statistic, self.n), self.bits)
         top = max(units)
         u = np.array([each - top for each in units], dtype=np.int64)
@@ -245,7 +245,7 @@ class ModipsGrid(SymmetricPromise):
         return published_cells(self, log_weights, copies)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log probability, or density, of a copy given the statistic, vectorised over both.
+        """Log-probability, or density, of a copy given the statistic, vectorised over both.
 
         Exact but for the rounding of log posteriors to 2^-bits, in any cell's probability.
 
@@ -268,7 +268,7 @@ class ModipsGrid(SymmetricPromise):
         return found
 
     def log_cells(self, statistic: Any) -> NDArray[np.float64]:
-        """log probabilities of SDD's cells, shape of the statistic and the cells."""
+        """Log-probabilities of SDD's cells, shape of the statistic and the cells."""
         u = self.power * self.model.log_weights(self.family.vector(statistic, self.n))
         u -= u.max(axis=-1, keepdims=True)
         return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))
@@ -289,11 +289,11 @@ class ModipsGrid(SymmetricPromise):
         return self.family.pairs(self.n)
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, first axis, where they can be listed and have a law."""
+        """List all outputs, first axis, where they can be listed and have a law."""
         return self.family.outputs(self.size) if self.method == "sdd" else None
 
     def check_output(self, output: Any) -> Any:
-        """The output as a Python number or a tuple of them, or InvalidInput."""
+        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
         return self.family.check_output(output, self.size)
 
     def records(self, output: Any) -> NDArray[Any]:
@@ -301,9 +301,9 @@ class ModipsGrid(SymmetricPromise):
         return self.family.records(output, self.size)
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """Columns that hold the copies."""
+        """Encode copies as columns."""
         return self.family.encode(outputs, self.size)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote."""
+        """Read the copies that `encode` wrote."""
         return self.family.decode(columns, self.size)

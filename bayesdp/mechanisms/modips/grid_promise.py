@@ -49,7 +49,7 @@ _HOLDS = (
 
 
 def check_fields(made: ModipsGrid) -> dict[str, Any]:
-    """The mechanism's parameters, validated, in their standard form."""
+    """Validate the mechanism's parameters and return them in their standard form."""
     check_method(made.method, made.calibration)
     family = check_family(made.family)
     checked: dict[str, Any] = {
@@ -113,7 +113,7 @@ def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
 def guarantee(
     made: ModipsGrid, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """The promise of `copies` copies; see `ModipsGrid.guarantee`."""
+    """Return the guarantee of `copies` copies; see `ModipsGrid.guarantee`."""
     copies = check_at_least_one("copies", copies)
     delta = check_delta(delta)
     relation = relation_of(made, neighbours)

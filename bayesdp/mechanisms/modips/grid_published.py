@@ -1,4 +1,4 @@
-r"""A and G V of Liu's Propositions 3 to 5, on a public grid and where n is public.
+r"""Constants A and G V of Liu's Propositions 3 to 5, on a public grid, n public.
 
 With pi_c(v) the posterior probability of cell c given a statistic v, one number,
 
@@ -38,7 +38,7 @@ _HALVINGS = 60
 
 @lru_cache(maxsize=16)
 def extremes(model: GridModel, family: Family, n: int) -> tuple[float, float]:
-    """A and G V."""
+    """Constants A and G V of the propositions."""
     (number,) = family.numbers(n)
     low, high = float(number.low or 0), float(number.high or 0)
     slopes = np.array([float(cell[0]) for cell in model.coefficients])
@@ -57,13 +57,13 @@ def extremes(model: GridModel, family: Family, n: int) -> tuple[float, float]:
 
 
 def noise_scale(made: ModipsGrid) -> float:
-    """Of the Laplace noise of a count, or of log(N_c / N)."""
+    """Scale of the Laplace noise of a count, or of log(N_c / N)."""
     bound, largest = extremes(made.model, made.family, made.n or 0)
     return (2 * bound if made.method == "sdd.mc" else made.samples * largest) / made.epsilon
 
 
 def published_cells(made: ModipsGrid, log_weights: Floats, copies: int) -> NDArray[np.int64]:
-    """Cells by SDD.MC or SPHC, each from its own histogram, shape (copies,)."""
+    """Choose cells by SDD.MC or SPHC, each from its own histogram, shape (copies,)."""
     weights, scale = np.exp(log_weights - log_weights.max()), noise_scale(made)
     counts = generator().multinomial(made.samples, weights / weights.sum(), size=copies)
     logarithms = made.method == "sdd.mc"
@@ -71,7 +71,7 @@ def published_cells(made: ModipsGrid, log_weights: Floats, copies: int) -> NDArr
 
 
 def _log_probabilities(model: GridModel, v: Floats) -> Floats:
-    """log pi, shape (values, cells)."""
+    """Log-probabilities log pi of the cells, shape (values, cells)."""
     u = model.log_weights(v[:, None])
     u -= u.max(axis=-1, keepdims=True)
     return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))

@@ -86,7 +86,7 @@ class NestedModips:
         return self.sbs.guarantee(copies=copies, neighbours=neighbours, delta=delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
+        """Guarantee for the removal of a record, the same as for its addition."""
         return self.sbs.removal_guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Any:
@@ -114,7 +114,7 @@ class NestedModips:
         return sbs.family.draw(np.repeat(each, self.draws, axis=1), sbs)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic] of binary records with a public n, vectorised over both.
+        """Log Pr[output | statistic] of binary records with a public n, vectorised over both.
 
         Parameters
         ----------
@@ -158,14 +158,14 @@ class NestedModips:
         return self.sbs.pairs()
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, first axis, where they have a law and are at most 100,000."""
+        """List all outputs, first axis, where they have a law and are at most 100,000."""
         if not self._tractable or (self.sbs.size + 1) ** self.draws > _MOST_OUTPUTS:
             return None
         shape = (self.sbs.size + 1,) * self.draws
         return np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=-1)
 
     def check_output(self, output: Any) -> tuple[Any, ...]:
-        """A tuple of `draws` copies, or InvalidInput."""
+        """Return the output as a tuple of `draws` copies, or raise InvalidInput."""
         if np.ndim(output) == 0 or len(output) != self.draws:
             raise InvalidInput(
                 f"the output isn't draws = {self.draws} copies; this mechanism releases so many "
@@ -186,13 +186,13 @@ class NestedModips:
         return made
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """The family's columns, and `draw` beside `copy`."""
+        """Encode copies as the family's columns, with `draw` beside `copy`."""
         columns = dict(self.sbs.encode([one for output in outputs for one in output]))
         place = np.asarray(columns["copy"])
         return columns | {"copy": place // self.draws, "draw": place % self.draws}
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote, in their order."""
+        """Read the copies that `encode` wrote, in their order."""
         rest = {name: values for name, values in columns.items() if name != "draw"}
         rest["copy"] = np.asarray(columns["copy"]) * self.draws + np.asarray(columns["draw"])
         flat = self.sbs.decode(rest)

@@ -1,4 +1,4 @@
-r"""What a noisy sufficient statistic promises: r numbers, of which a record moves t at once.
+r"""Promise of a noisy sufficient statistic of r numbers, of which a record moves t at once.
 
 Number i alone, with noise of its own, has a log ratio of at most epsilon_i between neighbours,
 whatever the other numbers are; and where a record doesn't move it, its law is the same. So r
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 class Promising(Protocol):
-    """What is asked for a promise."""
+    """Protocol of a mechanism that a modips promise is computed of."""
 
     @property
     def n(self) -> int | None:
@@ -72,23 +72,23 @@ class Promising(Protocol):
 
 
 class Noisy(Promising, Protocol):
-    """A statistic whose numbers have noise of their own."""
+    """Protocol of a statistic whose numbers have noise of their own."""
 
     @property
     def family(self) -> Family:
-        """What the statistic is, and how far a record moves it."""
+        """Family of models, which says what the statistic is and how far a record moves it."""
 
     @property
     def noise(self) -> str:
-        """ "laplace" or "gaussian"."""
+        """Name of the noise, "laplace" or "gaussian"."""
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """Of each number's noise."""
+        """Scale of each number's noise."""
 
     @property
     def parts(self) -> tuple[AdditiveNoise, ...]:
-        """The noise of each number."""
+        """Noise of each number."""
 
 
 ALLOCATIONS = ("individualized", "communal")
@@ -96,7 +96,7 @@ _SUM_TO_ONE = 1e-9  # how far from 1 weights may be, as their sum rounds
 
 
 def profile_of(made: Noisy, copies: int, neighbours: Neighbours | None) -> Profile:
-    """The profile of `copies` independent copies; the module's docstring has the proofs."""
+    """Privacy profile of `copies` independent copies; the module's docstring has the proofs."""
     copies = check_at_least_one("copies", copies)
     relation = relation_of(made, neighbours)
     times = 1 if relation is made.neighbours else 2
@@ -120,7 +120,7 @@ def _worst(profiles: Sequence[Profile]) -> Profile:
 
 
 def _pure(made: Noisy, terms: int, times: int, copies: int) -> Profile:
-    """From the largest epsilons alone; each may be met `times` times."""
+    """Privacy profile from the largest epsilons alone; each may be met `times` times."""
     parts = made.parts
     each = sorted((part.epsilon() for part in parts for _ in range(times)), reverse=True)
     one = total(each[:terms])
@@ -133,7 +133,7 @@ def _pure(made: Noisy, terms: int, times: int, copies: int) -> Profile:
 
 
 def moved_together(family: Family, scales: Sequence[Fraction], n: int | None) -> Fraction | None:
-    """What the family knows of the sum of moves over scales, if it does."""
+    """The family's bound on the sum of moves over scales, if it has one."""
     return family.joint([1 / x for x in scales], n) if isinstance(family, JointMoves) else None
 
 
@@ -146,7 +146,7 @@ def _gaussian(made: Noisy, moving: int, copies: int, relation: Neighbours) -> Pr
 def gaussian_profile(
     scale: Fraction, ratios: Sequence[float], copies: int, most: float = math.inf
 ) -> Profile:
-    """Of numbers that move by so many times their own Gaussian noise's scale, all at once.
+    """Privacy profile of numbers with Gaussian noise that all move at once, by given ratios.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def gaussian_profile(
 
 
 def _length(made: Noisy, relation: Neighbours) -> float:
-    """What the family knows of the root of the sum of squared moves over scales, as rounded."""
+    """The family's bound on the root of the sum of squared moves over scales, as rounded."""
     if not isinstance(made.family, JointMoves):
         return math.inf
     times = 1 if relation is made.neighbours else 2
@@ -201,7 +201,7 @@ def rho_of(made: Noisy, copies: int, relation: Neighbours) -> float | None:
 def guarantee(
     made: ModipsSBS, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """The promise of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
+    """Return the guarantee of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
     relation = relation_of(made, neighbours)
     within = "All records are within the family's bounds: others are refused."
     return point_of(
@@ -227,7 +227,7 @@ def point_of(
     source: str,
     rho: float | None,
 ) -> Guarantee:
-    """The promise that is a profile's point at `delta`; `chosen` and `records` are assumptions."""
+    """Make the promise of a profile's point at `delta`; `chosen` and `records` are assumptions."""
     delta = check_delta(delta)
     epsilon = profile.epsilon(delta)
     notes = [chosen]
@@ -247,7 +247,7 @@ def point_of(
 
 
 def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
-    """The relation that a promise is asked under, or InvalidInput where there is none."""
+    """Return the relation that a promise is asked under, or InvalidInput where there is none."""
     if neighbours is None:
         return made.neighbours
     relation = check_neighbours(neighbours)
@@ -263,7 +263,7 @@ def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
 def check_weights(
     allocation: str, weights: Sequence[float] | None, numbers: int
 ) -> tuple[float, ...]:
-    """Each number's share of the promise, or InvalidInput."""
+    """Return each number's share of the promise, or raise InvalidInput."""
     check_one_of("allocation", allocation, ALLOCATIONS)
     if weights is None:
         return (1 / numbers,) * numbers

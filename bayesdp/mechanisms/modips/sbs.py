@@ -178,7 +178,7 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
 
     @property
     def parts(self) -> tuple[AdditiveNoise, ...]:
-        """The noise of each number."""
+        """Noise of each number."""
         made: dict[Any, AdditiveNoise] = {}  # numbers that are alike share theirs
         found = []
         for number, scale in zip(self.numbers, self.scales, strict=True):
@@ -254,7 +254,7 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
         return self.family.draw(np.stack(noisy, axis=-1), self)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log probability, or density, of a copy given the statistic, vectorised over both.
+        """Log-probability, or density, of a copy given the statistic, vectorised over both.
 
         Raises
         ------
@@ -284,11 +284,11 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
         return self.family.pairs(self.n)
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, first axis, where they can be listed."""
+        """List all outputs, first axis, where they can be listed."""
         return self.family.outputs(self.size)
 
     def check_output(self, output: Any) -> Any:
-        """The output as a Python number or a tuple of them, or InvalidInput."""
+        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
         return self.family.check_output(output, self.size)
 
     def records(self, output: Any) -> NDArray[Any]:
@@ -296,9 +296,9 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
         return self.family.records(output, self.size)
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """Columns that hold the copies."""
+        """Encode copies as columns."""
         return self.family.encode(outputs, self.size)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote."""
+        """Read the copies that `encode` wrote."""
         return self.family.decode(columns, self.size)

@@ -1,4 +1,4 @@
-r"""Modips with a choice of the family: of one for all copies, or of one for each.
+r"""Modips with a private choice of the family: one for all copies, or one for each.
 
 Liu (modips, Algorithm 1) takes one of several public families by the exponential mechanism, before
 the loop over copies or inside it. One output here is a choice and the copies made after it,
@@ -121,12 +121,12 @@ class SelectedModips(SymmetricPromise):
 
     @property
     def candidates(self) -> tuple[ModipsSBS | ModipsGrid | NestedModips, ...]:
-        """How a copy is made after each choice."""
+        """Mechanisms that make a copy after each choice of the family."""
         return tuple(_with_family(self.modips, family) for family in self.families)
 
     @property
     def choice(self) -> ExponentialMechanism:
-        """How a family is chosen, from the utilities of all."""
+        """Exponential mechanism that chooses a family from the utilities of all."""
         return choice_of(self.families, self.epsilon, self.n, self.criterion)
 
     @property
@@ -177,7 +177,7 @@ class SelectedModips(SymmetricPromise):
         return checked
 
     def _counts(self, statistic: Any) -> NDArray[Any]:
-        """Counts of all categories: of ones and zeros, for binary records."""
+        """Counts of all categories: ones and zeros, for binary records."""
         self.families[0].vector(statistic, self.n)  # whose own checks raise
         return self.families[0].vector(statistic, None)
 
@@ -185,7 +185,7 @@ class SelectedModips(SymmetricPromise):
         return utilities(priors_of(self.families), counts, self.criterion)
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Choose, and draw copies, from the secure generator.
+        """Choose a family, and draw copies, from the secure generator.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class SelectedModips(SymmetricPromise):
         return made
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both: the choice's law times the copies'.
+        """Log Pr[output | statistic], vectorised over both: the choice's law times the copies'.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class SelectedModips(SymmetricPromise):
     # What is written down, and what an audit tries.
 
     def split(self, output: Any) -> tuple[int, tuple[Any, ...]]:
-        """The position of the chosen family, and the copies as `candidates` release them."""
+        """Split an output into the chosen family's position, and copies as `candidates` release."""
         return form.split(self, output)
 
     @property
@@ -254,11 +254,11 @@ class SelectedModips(SymmetricPromise):
         return self.modips.pairs()
 
     def outputs(self) -> NDArray[Any] | None:
-        """All outputs, first axis, where they have a law and are at most 100,000."""
+        """List all outputs, first axis, where they have a law and are at most 100,000."""
         return form.every_output(self)
 
     def check_output(self, output: Any) -> tuple[int, ...]:
-        """A tuple of integers, or InvalidInput."""
+        """Return the output as a tuple of integers, or raise InvalidInput."""
         self.split(output)
         return tuple(np.asarray(output).tolist())
 
@@ -270,16 +270,16 @@ class SelectedModips(SymmetricPromise):
         return form.records(self, output)
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
-        """One row a number of the copies, with the chosen family beside it."""
+        """Encode outputs as columns, one row a number of a copy, the chosen family beside it."""
         return form.encode(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-        """The outputs that `encode` wrote, in their order."""
+        """Read the outputs that `encode` wrote, in their order."""
         return [self.check_output(output) for output in form.decode(columns)]
 
 
 def _check_modips(modips: Any, first: Family) -> ModipsSBS | ModipsGrid | NestedModips:
-    """The mechanism, from itself or from the mapping that a manifest holds."""
+    """Return the mechanism, from itself or from the mapping that a manifest holds."""
     made = modips
     if isinstance(modips, Mapping):
         for kind in KINDS:

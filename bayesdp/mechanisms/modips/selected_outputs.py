@@ -1,4 +1,4 @@
-"""What `SelectedModips` releases: a row of integers, the chosen family and then its copies."""
+"""Outputs of `SelectedModips`: rows of integers, the chosen family and then its copies."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _MOST_OUTPUTS = 100_000
 
 
 def _shape(made: SelectedModips) -> tuple[int, ...]:
-    """Of one copy: none of binary records, whose number of ones it is."""
+    """Shape of one copy: () for binary records, whose number of ones it is."""
     first = made.families[0]
     inner = (first.k,) if isinstance(first, Categorical) else ()
     return (made.modips.draws, *inner) if isinstance(made.modips, NestedModips) else inner
 
 
 def width(made: SelectedModips) -> int:
-    """Integers in an output."""
+    """Number of integers in an output."""
     return 1 + made.each * math.prod(_shape(made))
 
 
 def copies_in(made: SelectedModips, output: NDArray[Any]) -> list[NDArray[Any]]:
-    """The copies of outputs of shape (..., width); shape (..., *shape of a copy) each."""
+    """Cut copies from outputs of shape (..., width); shape (..., *shape of a copy) each."""
     apart = output[..., 1:].reshape(*output.shape[:-1], made.each, *_shape(made))
     return list(np.moveaxis(apart, output.ndim - 1, 0))
 
 
 def split(made: SelectedModips, output: Any) -> tuple[int, tuple[Any, ...]]:
-    """See `SelectedModips.split`."""
+    """Split an output into the choice and its copies; see `SelectedModips.split`."""
     values = np.asarray(output)
     if values.shape != (width(made),) or values.dtype.kind not in "iu":
         raise InvalidInput(
@@ -53,7 +53,7 @@ def split(made: SelectedModips, output: Any) -> tuple[int, tuple[Any, ...]]:
 
 
 def every_output(made: SelectedModips) -> NDArray[np.int64] | None:
-    """See `SelectedModips.outputs`."""
+    """List every output; see `SelectedModips.outputs`."""
     copies = made.modips.outputs()
     if copies is None or len(made.families) * len(copies) ** made.each > _MOST_OUTPUTS:
         return None
@@ -63,7 +63,7 @@ def every_output(made: SelectedModips) -> NDArray[np.int64] | None:
 
 
 def records(made: SelectedModips, output: Any) -> NDArray[Any]:
-    """See `SelectedModips.records`."""
+    """Synthetic records of an output; see `SelectedModips.records`."""
     chosen, copies = split(made, output)
     each = [made.candidates[chosen].records(copy) for copy in copies]
     shown = np.concatenate(each)
@@ -79,14 +79,14 @@ def records(made: SelectedModips, output: Any) -> NDArray[Any]:
 
 
 def encode(outputs: Sequence[Any]) -> dict[str, Any]:
-    """See `SelectedModips.encode`."""
+    """Encode outputs as columns; see `SelectedModips.encode`."""
     values = np.asarray(outputs)
     chosen = np.repeat(values[:, 0], values.shape[1] - 1)
     return {**encode_numbers(values[:, 1:].tolist()), "family": chosen}
 
 
 def decode(columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    """See `SelectedModips.decode`."""
+    """Read the encoded outputs; see `SelectedModips.decode`."""
     family = np.asarray(columns["family"])
     _, first, place = np.unique(columns["copy"], return_index=True, return_inverse=True)
     if np.any(family != family[first][place]):

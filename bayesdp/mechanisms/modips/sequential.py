@@ -141,18 +141,18 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
-        """The steps with the labels that they are given."""
+        """Steps with the labels that they are given."""
         return layouts_of(self.steps)
 
     def numbers(self, j: int) -> tuple[Number, ...]:
-        """Of one cell of step j; of a categorical one, a count that stands for all."""
+        """Numbers of one cell of step j; of a categorical one, a count that stands for all."""
         layout = self.layouts[j]
         if layout.axes:
             return (Number("count", 1.0, 0, self.n, whole=True),)
         return moment_numbers(layout.measured, public_of(layout, self.n))
 
     def parts(self, j: int) -> tuple[AdditiveNoise, ...]:
-        """The noise of those numbers, the same in all cells."""
+        """Noise of a step's numbers, the same in all cells."""
         found: list[AdditiveNoise] = []
         for number in self.numbers(j):
             law = NOISE[self.noise][number.whole]
@@ -185,7 +185,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Floats:
-        """The statistic as `sequential_counts.statistic_of` gives it, or InvalidInput."""
+        """Return the statistic as `sequential_counts.statistic_of` gives it, or InvalidInput."""
         x = np.asarray(statistic)
         if x.dtype.kind not in "iuf":
             raise InvalidInput(f"the statistic has type {x.dtype}; it must be numbers")
@@ -201,7 +201,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
         return x.astype(np.float64)
 
     def noisy(self, statistic: Any, copies: int) -> list[NDArray[Any]]:
-        """T* of each step, shape (copies, cells, numbers); confidential no more."""
+        """Draw T* of each step, shape (copies, cells, numbers); confidential no more."""
         found = []
         for j, x in enumerate(split(self.layouts, self.check_statistic(statistic), self.n)):
             parts = self.parts(j)
@@ -235,7 +235,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
         return np.stack(each)
 
     def logp(self, output: Any, statistic: Any) -> Floats:
-        """Intractable: always raises InvalidInput."""
+        """Raise InvalidInput: the law is intractable."""
         raise InvalidInput(
             "the law of a synthetic table is intractable: its parameters and noisy statistics are "
             "integrated over; analyse each copy as data and combine the results with bdp.combine, "
@@ -245,16 +245,16 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     # What is written down, and what an audit tries.
 
     def outputs(self) -> None:
-        """None: there are too many."""
+        """Return None: there are too many outputs."""
 
     pairs = sequential_outputs.pairs
     check_output = sequential_outputs.check_output
     records = sequential_outputs.records
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """One row a record: its copy, its labels and its numbers."""
+        """Encode copies as columns, one row a record: its copy, its labels and its numbers."""
         return sequential_outputs.encode(self, outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote, in their order."""
+        """Read the copies that `encode` wrote, in their order."""
         return sequential_outputs.decode(self, columns)

@@ -26,7 +26,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Columns, int]:
-    """A DataFrame's labels as codes and its numbers within bounds, and how many records.
+    """Read a DataFrame's labels as codes, its numbers within bounds, and its size.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
 
 
 def declared_axes(layouts: Sequence[Layout]) -> list[Axis]:
-    """All columns: the labels of categorical ones, and an interval of each numeric one."""
+    """Axes of all columns: the labels of categorical ones, and an interval of each numeric one."""
     found: list[Axis] = []
     for layout in layouts:
         own: Any = layout.step.columns
@@ -66,14 +66,14 @@ def declared_axes(layouts: Sequence[Layout]) -> list[Axis]:
 
 
 def no_records(layouts: Sequence[Layout]) -> Any:
-    """A table of all columns without a row."""
+    """Make a table of all columns without a row."""
     import pandas as pd
 
     return pd.DataFrame({name: [] for layout in layouts for name in layout.names})
 
 
 def sums_of_columns(layouts: Sequence[Layout], columns: Mapping[str, Any], size: int) -> Sums:
-    """The sums of all cells of all steps, one after the other."""
+    """Sum over all cells of all steps, one after the other."""
     totals: list[int] = []
     for layout in layouts:
         cell, width = layout.cell_of(columns, size), layout.width
@@ -89,7 +89,7 @@ def sums_of_columns(layouts: Sequence[Layout], columns: Mapping[str, Any], size:
 
 
 def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats:
-    """The joint statistic, shape (numbers,): step by step, cell by cell, counts or moments.
+    """Compute the joint statistic, shape (numbers,): by step, by cell, counts or moments.
 
     Those are of rescaled columns, and the number of records isn't among those of a step without
     cells where it is public.
@@ -112,7 +112,7 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
 
 
 def split(layouts: Sequence[Layout], statistic: Floats, n: int | None) -> list[Floats]:
-    """The part of each step, shape (cells, numbers), or InvalidInput."""
+    """Split a statistic by its steps, shape (cells, numbers) each, or raise InvalidInput."""
     known = [not layout.axes and public_of(layout, n) is not None for layout in layouts]
     widths = [x.width - less for x, less in zip(layouts, known, strict=True)]
     ends = np.cumsum([x.cells * width for x, width in zip(layouts, widths, strict=True)])
@@ -126,14 +126,14 @@ def split(layouts: Sequence[Layout], statistic: Floats, n: int | None) -> list[F
 
 
 def public_of(layout: Layout, n: int | None) -> int | None:
-    """The number of records in a step's one cell, where there is one and it is public."""
+    """Number of records in a step's one cell, where there is one and it is public."""
     return None if layout.given else n
 
 
 def drawn_copy(
     layouts: Sequence[Layout], noisy: Sequence[NDArray[Any]], size: int, n: int | None
 ) -> Floats:
-    """One synthetic table, shape (size, columns): labels' codes, and numbers within bounds."""
+    """Draw one synthetic table, shape (size, columns): labels' codes, numbers within bounds."""
     columns: Columns = {}
     for layout, numbers in zip(layouts, noisy, strict=True):
         cell = layout.cell_of(columns, size)
@@ -146,7 +146,7 @@ def drawn_copy(
 
 
 def _combinations(alpha: Floats, cell: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A combination of labels for each record, from Dirichlet draws of its cell's probabilities."""
+    """Draw labels for each record, from Dirichlet draws of its cell's probabilities."""
     rng = generator()
     # In logarithms, as gamma variables of a small shape may all round to 0.
     uniform = np.log1p(-rng.random(alpha.shape))
@@ -160,7 +160,7 @@ def _combinations(alpha: Floats, cell: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _members(cell: NDArray[np.int64], cells: int) -> list[NDArray[np.intp]]:
-    """The places of each cell's records."""
+    """Find the places of each cell's records."""
     order = np.argsort(cell, kind="stable")
     return np.split(order, np.searchsorted(cell[order], np.arange(1, cells)))
 
@@ -173,7 +173,7 @@ def _numbers(
     cell: NDArray[np.int64],
     n: int | None,
 ) -> Columns:
-    """Each column given those before it, by the regression of the record's cell."""
+    """Draw each column given those before it, by the regression of the record's cell."""
     rng, d, start = generator(), len(layout.measured), len(layout.before)
     (low, high), found = layout.ends.T, {}
     count, mean, rows = projected(noisy, d, public_of(layout, n))

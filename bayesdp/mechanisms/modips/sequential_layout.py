@@ -1,4 +1,4 @@
-"""The steps of a sequential model in their places: what each is given, and how large it is."""
+"""Layout of a sequential model's steps: what each is given, and how large it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: dict[Any, Any] = {"categorical": CategoricalColumns, "numeric": NumericC
 
 @dataclass(frozen=True)
 class Layout:
-    """One step, and the columns that it is given.
+    """One step's layout, with the columns that it is given.
 
     Attributes
     ----------
@@ -40,53 +40,53 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The step's own columns."""
+        """Names of the step's own columns."""
         return tuple(name for name, _ in self.step.columns)
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        """The labels of its own columns; none if they are numeric."""
+        """Labels of the step's own columns; none if they are numeric."""
         if isinstance(self.step, NumericColumns):
             return ()
         return tuple(Axis(name, categories=labels) for name, labels in self.step.columns)
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The numeric columns whose moments are its statistic."""
+        """Numeric columns whose moments are the step's statistic."""
         return (*(name for name, _ in self.before), *self.names)
 
     @property
     def ends(self) -> Floats:
-        """Bounds of those, shape (columns, 2)."""
+        """Bounds of the measured columns, shape (columns, 2)."""
         own: Any = self.step.columns
         return np.array([ends for _, ends in (*self.before, *own)])
 
     @property
     def width(self) -> int:
-        """Sums of each cell: of its combinations, or its records and their moments."""
+        """Number of sums of each cell: its combinations, or its records and their moments."""
         d = len(self.measured)
         return self.table if self.axes else 1 + d + d * (d + 1) // 2
 
     @property
     def cells(self) -> int:
-        """Combinations of the labels that it is given."""
+        """Number of combinations of the labels that the step is given."""
         return math.prod(axis.size for axis in self.given)
 
     @property
     def table(self) -> int:
-        """Combinations of its own labels."""
+        """Number of combinations of the step's own labels."""
         return math.prod(axis.size for axis in self.axes)
 
     def cell_of(self, columns: Mapping[str, NDArray[Any]], size: int) -> NDArray[np.int64]:
-        """Each record's cell, from the codes of the columns that it is given."""
+        """Find each record's cell, from the codes of the columns that the step is given."""
         return _combined(self.given, columns, size)
 
     def label_of(self, columns: Mapping[str, NDArray[Any]], size: int) -> NDArray[np.int64]:
-        """Each record's combination of the step's own labels."""
+        """Find each record's combination of the step's own labels."""
         return _combined(self.axes, columns, size)
 
     def codes(self, combination: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """The codes of the step's own columns, in each combination."""
+        """Codes of the step's own columns, in each combination."""
         return list(np.unravel_index(combination, [axis.size for axis in self.axes]))
 
 
@@ -101,7 +101,7 @@ def _combined(
 
 
 def check_steps(given: Any) -> tuple[Step, ...]:
-    """Steps that fit together, from themselves or as a manifest holds them, or InvalidInput."""
+    """Return steps that fit together, from themselves or from a manifest, or InvalidInput."""
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise InvalidInput(
             f"steps is {quoted(given)}; it must be a list of bdp.CategoricalColumns and "
@@ -160,7 +160,7 @@ def _step(given: Any) -> Step:
 
 
 def layouts_of(steps: Sequence[Step]) -> tuple[Layout, ...]:
-    """Each step with the columns that it is given."""
+    """Lay out each step with the columns that it is given."""
     labels: dict[str, Axis] = {}
     bounds: dict[str, tuple[float, float]] = {}
     found = []

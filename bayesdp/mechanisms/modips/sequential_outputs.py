@@ -20,7 +20,7 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 def columns_of(self: SequentialModipsMechanism) -> dict[str, Axis | tuple[float, float]]:
-    """By name, in the steps' order: the labels, or the bounds."""
+    """Columns by name, in the steps' order: the labels, or the bounds."""
     found: dict[str, Axis | tuple[float, float]] = {}
     for layout in self.layouts:
         if isinstance(layout.step, NumericColumns):
@@ -31,7 +31,7 @@ def columns_of(self: SequentialModipsMechanism) -> dict[str, Axis | tuple[float,
 
 
 def check_output(self: SequentialModipsMechanism, output: Any) -> Rows:
-    """Records as a sorted tuple of a tuple each: labels by their numbers, and numbers."""
+    """Return a copy as a sorted tuple of records: labels by their numbers, and numbers."""
     values, columns = np.asarray(output), columns_of(self)
     if values.shape != (self.size, len(columns)) or values.dtype.kind not in "iuf":
         raise InvalidInput(
@@ -50,7 +50,7 @@ def check_output(self: SequentialModipsMechanism, output: Any) -> Rows:
 
 
 def shown(self: SequentialModipsMechanism, values: Any) -> dict[str, NDArray[Any]]:
-    """Columns of labels and numbers, from rows of numbers."""
+    """Show rows of numbers as columns of labels and numbers."""
     found: dict[str, NDArray[Any]] = {}
     for (name, kind), x in zip(columns_of(self).items(), np.asarray(values).T, strict=True):
         found[name] = x if isinstance(kind, tuple) else kind.labels[x.astype(np.int64)]
@@ -58,7 +58,7 @@ def shown(self: SequentialModipsMechanism, values: Any) -> dict[str, NDArray[Any
 
 
 def records(self: SequentialModipsMechanism, output: Any) -> NDArray[Any]:
-    """A structured array with a field for each column, shape (size,)."""
+    """Synthetic records as a structured array with a field for each column, shape (size,)."""
     columns = shown(self, self.check_output(output))
     made = np.empty(self.size, dtype=[(name, x.dtype) for name, x in columns.items()])
     for name, x in columns.items():
@@ -67,13 +67,13 @@ def records(self: SequentialModipsMechanism, output: Any) -> NDArray[Any]:
 
 
 def encode(self: SequentialModipsMechanism, outputs: Sequence[Any]) -> dict[str, Any]:
-    """One row a record: its copy, its labels and its numbers."""
+    """Encode copies as columns, one row a record: its copy, its labels and its numbers."""
     flat = np.asarray(outputs, dtype=np.float64).reshape(len(outputs) * self.size, -1)
     return {"copy": np.repeat(np.arange(len(outputs)), self.size), **shown(self, flat)}
 
 
 def decode(self: SequentialModipsMechanism, columns: Mapping[str, Any]) -> list[Rows]:
-    """The copies that `encode` wrote, in their order."""
+    """Read the copies that `encode` wrote, in their order."""
     found = []
     for name, kind in columns_of(self).items():
         x = np.asarray(columns[name])
@@ -85,7 +85,7 @@ def decode(self: SequentialModipsMechanism, columns: Mapping[str, Any]) -> list[
 
 
 def pairs(self: SequentialModipsMechanism) -> list[tuple[Any, Any]]:
-    """A record of the last labels, at the numbers' upper ends, is added, or replaces another.
+    """Pairs where a record of the last labels and upper ends is added, or replaces another.
 
     The others, and the one replaced, have the first labels and numbers in the middle.
     """

@@ -1,4 +1,4 @@
-r"""What noisy statistics of a sequence of conditionals promise, and the noise for a promise.
+r"""Promise of noisy statistics of a sequence of conditionals, and the noise that keeps one.
 
 The joint statistic is T = (T_1, ..., T_J). Only T* = (T_1*, ..., T_J*) depends on the records;
 parameters and copies are post-processing of it. All its noises are independent, so what T* promises
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def cost(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> float:
-    """What step j of one copy costs with Laplace noise, rounded up."""
+    """Pure epsilon of step j of one copy with Laplace noise, rounded up."""
     layout, parts = made.layouts[j], made.parts(j)
     apart, public = total([part.epsilon() for part in parts]), public_of(layout, made.n)
     if layout.axes or public is None:
@@ -74,7 +74,7 @@ def cost(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> float
 
 
 def moves(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> list[float]:
-    """How many scales of its noise each number of step j moves by, where that is most in all."""
+    """Sensitivities of step j's numbers over the scales of their noise, where largest in all."""
     layout, parts = made.layouts[j], made.parts(j)
     apart = [part.moved() / float(part.noise.scale) for part in parts]
     if relation is Neighbours.ADD_REMOVE:
@@ -96,7 +96,7 @@ def moves(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> list
 def profile_of(
     made: SequentialModipsMechanism, copies: int, neighbours: Neighbours | None
 ) -> Profile:
-    """The profile of `copies` independent copies; the module's docstring has the proofs."""
+    """Privacy profile of `copies` independent copies; the module's docstring has the proofs."""
     copies, relation = check_at_least_one("copies", copies), relation_of(made, neighbours)
     steps = range(len(made.steps))
     if made.noise == "laplace":
@@ -117,7 +117,7 @@ def rho_of(made: SequentialModipsMechanism, copies: int, relation: Neighbours) -
 def guarantee(
     made: SequentialModipsMechanism, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """The promise of `copies` copies at `delta`; see `SequentialModipsMechanism.guarantee`."""
+    """Return the guarantee of `copies` copies; see `SequentialModipsMechanism.guarantee`."""
     relation = relation_of(made, neighbours)
     within = "All numbers are within their bounds: others are refused."
     listed = "All labels are among the listed ones: others are refused."
@@ -141,7 +141,7 @@ def calibrated(
     weights: Sequence[float] | None,
     **parameters: Any,
 ) -> SequentialModipsMechanism:
-    """The smallest noise that keeps a promise; see `SequentialModipsMechanism.calibrate`."""
+    """Find the smallest noise that keeps a promise; see `SequentialModipsMechanism.calibrate`."""
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     copies = check_at_least_one("copies", copies)
     steps = parameters["steps"] = check_steps(parameters["steps"])

@@ -1,4 +1,4 @@
-"""What a sequential model is declared by: groups of columns, each given earlier ones."""
+"""Declaration of a sequential model: groups of columns, each given earlier ones."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ Step = CategoricalColumns | NumericColumns
 
 
 def _pairs(given: Any) -> list[tuple[str, Any]]:
-    """Names of columns and what is said of each, or InvalidInput."""
+    """Return names of columns with what is declared of each, or raise InvalidInput."""
     try:
         pairs = list(given.items()) if isinstance(given, Mapping) else [(a, b) for a, b in given]
     except (TypeError, ValueError):

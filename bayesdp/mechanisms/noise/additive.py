@@ -1,4 +1,4 @@
-"""What the additive-noise mechanisms share: a statistic plus integer noise on a lattice.
+"""Base of the additive-noise mechanisms: a statistic plus integer noise on a lattice.
 
 Bounding (Liu 2019): `truncated` conditions the law of each component on the bounds, and its
 probability of lying there depends on the data, which costs privacy; `inflated` sets what lies
@@ -35,7 +35,7 @@ _OPEN = 2**62  # steps to a bound that isn't there
 
 
 class AdditiveNoise:
-    """Base of the mechanisms; a subclass declares the fields and the law of its noise."""
+    """Base of the additive-noise mechanisms; a subclass declares its fields and its noise's law."""
 
     __slots__ = ()
     if TYPE_CHECKING:
@@ -77,18 +77,18 @@ class AdditiveNoise:
 
     @property
     def whole(self) -> bool:
-        """Whether statistics and outputs are integers."""
+        """True if statistics and outputs are integers."""
         return "granularity" not in self.__dataclass_fields__
 
     @property
     def noise(self) -> Noise:
-        """The law of one component's noise, in steps of the lattice."""
+        """Law of one component's noise, in steps of the lattice."""
         made: Noise = self.law(Fraction(self.scale) / Fraction(self.step))
         return made
 
     @property
     def log_concave(self) -> bool:
-        """Whether the law is log-concave in an integer statistic, for every output.
+        """True if the law is log-concave in an integer statistic, for every output.
 
         The noise is, and so are its tails; dividing by the probability of the bounds, which
         varies with the statistic, can break it.
@@ -128,7 +128,7 @@ class AdditiveNoise:
         return self.neighbours if neighbours is None else check_neighbours(neighbours)
 
     def _spanned(self, relation: Neighbours) -> Fraction:
-        """How many times its sensitivity the statistic moves between neighbours under `relation`.
+        """Multiple of its sensitivity that the statistic moves by between neighbours at most.
 
         A replacement is a removal and an addition: twice.
         """
@@ -155,7 +155,7 @@ class AdditiveNoise:
         return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: the same as when one is added."""
+        """Guarantee for the removal of a record, the same as for its addition."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def guarantee(
@@ -182,7 +182,7 @@ class AdditiveNoise:
         )
 
     def moved(self, neighbours: Neighbours | None = None) -> float:
-        """How many steps of the lattice neighbours' rounded statistics differ by, at most."""
+        """Sensitivity in steps of the lattice, of the rounded statistic."""
         return moved_steps(
             self.norm,
             Fraction(self.sensitivity) * self._spanned(self._relation(neighbours)),
@@ -217,7 +217,7 @@ class AdditiveNoise:
 
     @property
     def cell(self) -> AdditiveNoise:
-        """The same noise on a single number."""
+        """The mechanism's noise on a single number."""
         if self.dimension is None:
             return self
         one: Any = self
@@ -285,7 +285,7 @@ class AdditiveNoise:
         return drawn if self.whole else drawn * self.step
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf where there is no such output.
+        """Log Pr[output | statistic], vectorised over both; -inf where there is no such output.
 
         With a dimension, the last axis of both is the vector, and the others broadcast.
         """

@@ -1,4 +1,4 @@
-"""The smallest scale of additive noise that keeps a promise."""
+"""Calibration: the smallest scale of additive noise that keeps a promise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ M = TypeVar("M", bound="AdditiveNoise")
 
 
 def calibrated(made: type[M], epsilon: float, delta: float, copies: int, **parameters: Any) -> M:
-    """The mechanism of that class with the smallest scale that keeps (epsilon, delta).
+    """Find the mechanism of that class with the smallest scale that keeps (epsilon, delta).
 
     On the safe side of the root: the mechanism returned does keep the promise, by its own
     guarantee, and its scale exceeds the smallest by about one part in 10^12.
@@ -82,7 +82,7 @@ def calibrated(made: type[M], epsilon: float, delta: float, copies: int, **param
 def _continuous_scale(
     norm: str, epsilon: float, delta: float, copies: int, sensitivity: float
 ) -> float:
-    """About the scale that continuous noise would need, to choose a lattice by."""
+    """Approximate scale of continuous noise, to choose a lattice by."""
     if norm == "L1" or delta == 0:
         return copies * sensitivity / epsilon
     length = sensitivity * math.sqrt(copies)

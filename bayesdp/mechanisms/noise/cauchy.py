@@ -57,30 +57,30 @@ ENOUGH = 2**60
 
 
 def cauchy_log_pmf(k: ArrayLike, scale: ArrayLike) -> NDArray[np.float64]:
-    """log Pr[noise = k] of integers k; scale is positive."""
+    """Log Pr[noise = k] of integers k; scale is positive."""
     k, c = np.asarray(k, dtype=np.float64), np.asarray(scale, dtype=np.float64)
     return np.asarray(np.log(np.arctan2(c, c * c + (k - 0.5) * (k + 0.5)) / math.pi))
 
 
 def cauchy_log_upper(k: ArrayLike, scale: ArrayLike) -> NDArray[np.float64]:
-    """log Pr[noise >= k] of integers k; scale is positive."""
+    """Log Pr[noise >= k] of integers k; scale is positive."""
     k, c = np.asarray(k, dtype=np.float64), np.asarray(scale, dtype=np.float64)
     return np.asarray(np.log(np.arctan2(c, k - 0.5) / math.pi))
 
 
 def largest_alpha(epsilon: float, beta: float) -> float:
-    """Sensitivity over scale that keeps epsilon, for a beta-smooth sensitivity, beta < epsilon."""
+    """The largest smooth sensitivity over scale that keeps epsilon, for beta < epsilon."""
     both = math.exp(beta) * math.sinh((epsilon + beta) / 2) * math.sinh((epsilon - beta) / 2)
     return 2 * min(math.sinh(epsilon / 2), math.sqrt(both))
 
 
 def suitable_beta(epsilon: float) -> float:
-    """log(2 cosh(epsilon) - 1), up to which it costs nothing, or epsilon / sqrt(2)."""
+    """Choose beta as log(2 cosh(epsilon) - 1), up to which it is free, or epsilon / sqrt(2)."""
     return max(epsilon / math.sqrt(2), math.log1p((2 * math.sinh(epsilon / 2)) ** 2))
 
 
 def cauchy_draw(scale: Fraction) -> int:
-    """One draw; those beyond `ENOUGH` are cut off there.
+    """Draw one noise value; those beyond `ENOUGH` are cut off there.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def cauchy_draw(scale: Fraction) -> int:
 
 
 def _one_point(scale: Fraction) -> int | None:
-    """scale * y / x, rounded, of a uniform point of the square; None if it is outside the disc."""
+    """Round scale * y / x of a uniform point of the square; None if it is outside the disc."""
     p, q = scale.as_integer_ratio()
     x = y = bits = 0
     while True:

@@ -23,7 +23,7 @@ _LEAST, _LARGEST = 2.0**-20, 2.0**45  # steps: outputs stay among the floats tha
 
 
 def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
-    """The mechanism's parameters, validated, in their standard form."""
+    """Validate the mechanism's parameters and return them in their standard form."""
     whole = mechanism.whole
     checked: dict[str, Any] = {
         "scale": check_positive("scale", mechanism.scale),
@@ -81,7 +81,7 @@ def check_each_positive(name: str, values: Sequence[Any]) -> tuple[float, ...]:
 
 
 def check_granularity(granularity: Any, scale: float, sensitivity: float) -> float:
-    """The lattice's step: as given, a power of two, or fine enough to cost next to nothing."""
+    """Return the lattice's step: as given, a power of two, or so fine that it costs little."""
     if granularity is None:
         finest = math.frexp(min(scale, sensitivity))[1] - 1 - _FINEST
         return 2.0 ** max(finest, math.frexp(scale / _LONGEST)[1])

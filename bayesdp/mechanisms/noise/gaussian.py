@@ -23,7 +23,7 @@ from bayesdp.privacy.profile import Profile
 def _profile(
     mechanism: AdditiveNoise, *, copies: int = 1, neighbours: Neighbours | None = None
 ) -> Profile:
-    """The privacy profile of `copies` independent copies: `gaussian_profile`."""
+    """Privacy profile of `copies` independent copies: `gaussian_profile`."""
     return gaussian_profile(
         GaussianNoise(mechanism.noise.scale),
         mechanism.moved(neighbours),

@@ -74,7 +74,7 @@ _PURE = "Gaussian noise has no pure epsilon: ask for a positive delta, such as 1
 def gaussian_profile(
     noise: GaussianNoise, length: float, dimension: int, copies: int, width: float | None
 ) -> Profile:
-    """The profile of `copies` copies, as good as the module's docstring proves it.
+    """Privacy profile of `copies` copies, as good as the module's docstring proves it.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def gaussian_profile(
 def divergence(
     noise: GaussianNoise, length: float, dimension: int, copies: int, epsilon: float
 ) -> float:
-    """delta at `epsilon` without truncation: the least of the bounds that apply, from 1e-290 up."""
+    """Delta at `epsilon` without truncation: the least of the bounds that apply, from 1e-290 up."""
     scale, components = float(noise.scale), dimension * copies
     if components == 1 and scale <= _EXACT:
         return max(scalar_divergence(noise, int(length), epsilon), _LEAST)
@@ -133,7 +133,7 @@ def scalar_divergence(noise: GaussianNoise, shift: int, epsilon: float) -> float
 
 
 def _smoothed(scale: float, a: float, shift: float, components: int, epsilon: float) -> float:
-    """The bound from the continuous Gaussian with a^2 less variance."""
+    """Bound on delta from the continuous Gaussian with a^2 less variance."""
     eta = 2.01 * math.exp(-2 * (math.pi * a) ** 2)  # the later terms are below 1e-20 of the first
     e = components * 2.01 * eta  # log((1 + eta) / (1 - eta)) < 2.01 eta
     rest = math.sqrt((scale - a) * (scale + a)) * (1 - 2.0**-50)
@@ -146,7 +146,7 @@ def _smoothed(scale: float, a: float, shift: float, components: int, epsilon: fl
 def _conditioning(
     noise: GaussianNoise, length: float, dimension: int, copies: int, width: float
 ) -> tuple[float, float]:
-    """What truncation adds to epsilon, and the log of what it multiplies delta by."""
+    """Bound what truncation adds to epsilon, and the log of what it multiplies delta by."""
     at_end = float(noise.log_mass(0, width))
     half = width / 2 if math.isinf(width) else math.ceil(width / 2)
 

@@ -43,27 +43,27 @@ class Noise(Protocol):
 
     @property
     def scale(self) -> Fraction:
-        """In steps of the lattice."""
+        """Scale of the noise, in steps of the lattice."""
 
     def log_pmf(self, k: ArrayLike) -> Floats:
-        """log Pr[k] of integers k."""
+        """Log Pr[k] of integers k."""
 
     def log_upper(self, m: ArrayLike) -> Floats:
-        """log Pr[noise >= m] of integers m, negative ones too."""
+        """Log Pr[noise >= m] of integers m, negative ones too."""
 
     def log_mass(self, below: ArrayLike, above: ArrayLike) -> Floats:
-        """log Pr[-below <= noise <= above] of integers >= 0, or inf."""
+        """Log Pr[-below <= noise <= above] of integers >= 0, or inf."""
 
     def draw(self, count: int) -> Integers:
-        """Independent exact draws."""
+        """Draw independently and exactly."""
 
     def draw_within(self, below: Integers, above: Integers) -> Integers:
-        """Exact draws of the noise given -below <= noise <= above, element by element."""
+        """Draw exactly from the noise given -below <= noise <= above, element by element."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise:
-    """Pr[k] = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale)."""
+    """Discrete Laplace noise: Pr[k] = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale)."""
 
     scale: Fraction
 
@@ -72,28 +72,28 @@ class LaplaceNoise:
         return float(1 / self.scale)
 
     def log_pmf(self, k: ArrayLike) -> Floats:
-        """-|k| / scale + log tanh(1 / (2 scale))."""
+        """Log Pr[k] = -|k| / scale + log tanh(1 / (2 scale))."""
         return np.asarray(-np.abs(_floats(k)) * self._rate + math.log(math.tanh(self._rate / 2)))
 
     def log_upper(self, m: ArrayLike) -> Floats:
-        """q^m / (1 + q) for m >= 0, and one minus that of 1 - m below."""
+        """Log Pr[noise >= m]: q^m / (1 + q) for m >= 0, and one minus that of 1 - m below."""
         x = _floats(m)
         inside = -np.where(x > 0, x, 1 - x) * self._rate - math.log1p(math.exp(-self._rate))
         return np.asarray(np.where(x > 0, inside, np.log1p(-np.exp(inside))))
 
     def log_mass(self, below: ArrayLike, above: ArrayLike) -> Floats:
-        """[(1 - q^(below + 1)) + q (1 - q^above)] / (1 + q)."""
+        """Log of [(1 - q^(below + 1)) + q (1 - q^above)] / (1 + q), an interval's probability."""
         rate = self._rate
         lower, upper = (_floats(below) + 1) * rate, _floats(above) * rate
         mass = -np.expm1(-lower) - math.exp(-rate) * np.expm1(-upper)
         return np.asarray(np.log(mass) - math.log1p(math.exp(-rate)))
 
     def draw(self, count: int) -> Integers:
-        """By `discrete_laplace`."""
+        """Draw by `discrete_laplace`."""
         return discrete_laplace(self.scale, count)
 
     def draw_within(self, below: Integers, above: Integers) -> Integers:
-        """At least 1 in 4 proposals is kept.
+        """Draw within an interval by rejection; at least 1 in 4 proposals is kept.
 
         Uniform ones on an interval of at most scale + 1 points, with an average above
         1 - exp(-1); else noise, which lies on an interval of w > scale steps from 0 with
@@ -112,7 +112,7 @@ class LaplaceNoise:
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Pr[k] = exp(-k^2 / (2 scale^2)) / theta, theta the sum over all integers."""
+    """Discrete Gaussian noise: Pr[k] = exp(-k^2 / (2 scale^2)) / theta, theta the sum of all."""
 
     scale: Fraction
 
@@ -130,18 +130,18 @@ class GaussianNoise:
         return math.log(math.sqrt(2 * math.pi) * sd) + math.log1p(dual)
 
     def log_pmf(self, k: ArrayLike) -> Floats:
-        """-k^2 / (2 scale^2) - log theta."""
+        """Log Pr[k] = -k^2 / (2 scale^2) - log theta."""
         return np.asarray(-((_floats(k) / self._sd) ** 2) / 2 - self._log_theta)
 
     def log_upper(self, m: ArrayLike) -> Floats:
-        """Log of f(m) times the sum of f(m + j) / f(m); one minus the other tail for m <= 0."""
+        """Log Pr[noise >= m]: f(m) times the sum of f(m + j) / f(m); one minus it for m <= 0."""
         x = _floats(m)
         far = np.where(x > 0, x, 1 - x)
         tail = self.log_pmf(far) + np.log(self._tail_ratio(far))
         return np.asarray(np.where(x > 0, tail, np.log1p(-np.exp(np.minimum(tail, 0.0)))))
 
     def log_mass(self, below: ArrayLike, above: ArrayLike) -> Floats:
-        """log((1 + sum_{j <= below} f(j) + sum_{j <= above} f(j)) / theta)."""
+        """Log of (1 + sum_{j <= below} f(j) + sum_{j <= above} f(j)) / theta, an interval's."""
         return np.asarray(np.log(1 + self.partial(below) + self.partial(above)) - self._log_theta)
 
     def partial(self, m: ArrayLike) -> Floats:
@@ -172,11 +172,11 @@ class GaussianNoise:
         return ratio
 
     def draw(self, count: int) -> Integers:
-        """By `discrete_gaussian`."""
+        """Draw by `discrete_gaussian`."""
         return discrete_gaussian(self.scale, count)
 
     def draw_within(self, below: Integers, above: Integers) -> Integers:
-        """At least 1 in 4 proposals is kept.
+        """Draw within an interval by rejection; at least 1 in 4 proposals is kept.
 
         Uniform ones on an interval of at most 2 scale + 1 points, with an average above 1/2;
         else noise, whose half is positive or 0, and most of that within 2 scale.
@@ -193,7 +193,7 @@ class GaussianNoise:
 
 
 def _corrections(u: Floats, h: float) -> Floats:
-    """(f'/12 - f'''/720 + f^(5)/30240) / f at u = x / sigma, with h = 1 / sigma."""
+    """Correction terms (f'/12 - f'''/720 + f^(5)/30240) / f at u = x / sigma, h = 1 / sigma."""
     first, third, fifth = -u * h, -(u**3 - 3 * u) * h**3, -(u**5 - 10 * u**3 + 15 * u) * h**5
     return np.asarray(first / 12 - third / 720 + fifth / 30240)
 
@@ -201,7 +201,7 @@ def _corrections(u: Floats, h: float) -> Floats:
 def _within(
     noise: Noise, flat: float, below: Integers, above: Integers, gamma: Any, exact: Any
 ) -> Integers:
-    """The noise given its interval: uniform proposals on narrow intervals, noise on wide ones."""
+    """Draw noise given its interval: uniform proposals on narrow ones, noise on wide ones."""
     values = np.empty(below.size, dtype=np.int64)
     narrow = below + above <= flat
     values[narrow] = uniform_within(below[narrow], above[narrow], gamma, exact)

@@ -20,7 +20,7 @@ _MOST = 100_000
 
 
 def all_outputs(mechanism: AdditiveNoise) -> NDArray[Any] | None:
-    """Every output, first axis, where the bounds leave at most 100,000; else None."""
+    """List every output, first axis, where the bounds leave at most 100,000; else None."""
     low, high = mechanism.ends
     d = mechanism.dimension
     if low is None or high is None or (d or 1) * math.log(high - low + 1) > math.log(_MOST):
@@ -30,7 +30,7 @@ def all_outputs(mechanism: AdditiveNoise) -> NDArray[Any] | None:
 
 
 def worst_pairs(mechanism: AdditiveNoise) -> list[tuple[Any, Any]]:
-    """Neighbouring statistics, as the lattice points that they are rounded to.
+    """Pairs of neighbouring statistics, as the lattice points that they are rounded to.
 
     At each bound, where the worst are, and in the middle; one component moves as far as it can,
     or, where truncation makes that worse, all move by about the same.
@@ -65,7 +65,7 @@ def _as_statistic(mechanism: AdditiveNoise, steps: NDArray[np.int64]) -> Any:
 
 
 def check_output(mechanism: AdditiveNoise, output: Any) -> Any:
-    """The output as a Python number, or a tuple of them, or InvalidInput."""
+    """Return the output as a Python number, or a tuple of them, or raise InvalidInput."""
     d = mechanism.dimension
     if d is None:
         return _checked_number(mechanism, output)
@@ -93,7 +93,7 @@ def _checked_number(mechanism: AdditiveNoise, value: Any) -> int | float:
 
 
 def encode(mechanism: AdditiveNoise, outputs: Sequence[Any]) -> dict[str, Any]:
-    """One row a component: columns copy, component, value."""
+    """Encode outputs as columns copy, component and value, one row a component."""
     d = mechanism.dimension or 1
     kind = np.int64 if mechanism.whole else np.float64
     return {
@@ -104,12 +104,12 @@ def encode(mechanism: AdditiveNoise, outputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def decode(mechanism: AdditiveNoise, columns: Mapping[str, Any]) -> list[Any]:
-    """The outputs, in the order of their copies; raises InvalidInput if a row is missing."""
+    """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
     return [check_output(mechanism, row) for row in rows_of(columns, mechanism.dimension)]
 
 
 def rows_of(columns: Mapping[str, Any], dimension: int | None) -> list[Any]:
-    """The values of columns copy, component, value: a list a copy, or a number of a scalar.
+    """Group the values of columns copy, component, value: a list a copy, or a scalar's number.
 
     Raises
     ------

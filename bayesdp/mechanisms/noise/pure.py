@@ -70,7 +70,7 @@ def spread(cost: Callable[[float], float], budget: int, dimension: int, width: f
 
 
 def truncated_laplace(noise: LaplaceNoise, budget: int, dimension: int, width: float) -> float:
-    """Epsilon of one copy, rounded up; the module's docstring has the proof."""
+    """Pure epsilon of one copy with truncated Laplace noise, rounded up; see the module."""
     rate = float(1 / noise.scale)
 
     def cost(j: float) -> float:
@@ -81,7 +81,7 @@ def truncated_laplace(noise: LaplaceNoise, budget: int, dimension: int, width: f
 
 
 def truncated_gaussian(noise: GaussianNoise, length: float, dimension: int, width: float) -> float:
-    """Epsilon of one copy, rounded up, for an L2 sensitivity of `length` steps."""
+    """Pure epsilon of one copy with truncated Gaussian noise, for an L2 sensitivity in steps."""
     if math.isinf(width):
         return math.inf
     twice = float(2 * noise.scale**2)
@@ -97,12 +97,12 @@ def truncated_gaussian(noise: GaussianNoise, length: float, dimension: int, widt
 
 
 def l1_budget(length: float, dimension: int) -> int:
-    """How many whole steps in L1 norm a vector of L2 norm at most `length` can take."""
+    """Number of whole steps in L1 norm that a vector of L2 norm at most `length` can take."""
     return math.floor(min(math.sqrt(dimension) * length, length * length) * _SAFE)
 
 
 def pure_profile(epsilon: float, copies: int, total: float) -> Profile:
-    """What follows for `copies` independent copies from a pure epsilon alone, for any mechanism.
+    """Privacy profile of `copies` independent copies of any epsilon-DP mechanism.
 
     Every epsilon-DP pair of laws is a randomisation of Bernoulli(p) and Bernoulli(1 - p) with
     p = exp(epsilon) / (1 + exp(epsilon)), so its copies have at most the profile of the copies of

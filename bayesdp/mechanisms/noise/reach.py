@@ -20,7 +20,7 @@ _SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise, whose laws
 
 
 def range_of(cell: AdditiveNoise) -> tuple[float, float]:
-    """The ends of a number's range, in its own unit; inf where there is none."""
+    """Ends of a number's range, in its own unit; inf where there is none."""
     low, high = (None if end is None else end * cell.step for end in cell.ends)
     return -math.inf if low is None else low, math.inf if high is None else high
 

@@ -49,13 +49,13 @@ _NEWTON = 60
 
 
 def longest(n: int, predictors: int, penalty: float) -> float:
-    """B, and more than what the solver may add to it, rounded up."""
+    """Bound B on the minimiser's length, and more than what the solver may add, rounded up."""
     step = math.sqrt(predictors + 1) / penalty
     return (min(math.sqrt(2 * n * math.log(2) / penalty), n * step) + step) * _UP
 
 
 def sensitivity(predictors: int, penalty: float) -> float:
-    """How far apart in L2 norm what neighbours release is, before noise; rounded up."""
+    """Sensitivity in L2 norm of the coefficients before noise; rounded up."""
     return 2 * math.sqrt(predictors + 1) / penalty * (1 + _SHARE) * _UP
 
 
@@ -78,13 +78,13 @@ def _limit(d: int, penalty: float) -> float:
 
 
 def _error(n: int, d: int, penalty: float, total: float, length: float) -> float:
-    """A bound on what floating point changes of the gradient's length; `total` is ||w||_1."""
+    """Bound what floating point changes of the gradient's length; `total` is ||w||_1."""
     each = n * (d * 2.0**-52 * total / 4 + 2.0**-45 + 2.0**-51)
     return (math.sqrt(d) * each + penalty * length * 2.0**-51) * _UP
 
 
 def certified(x: Floats, y: Floats, w: Floats, penalty: float) -> bool:
-    """Whether w is surely within the limit of the minimiser."""
+    """Return True if w is surely within the limit of the minimiser."""
     n, d = x.shape
     if not np.all(np.isfinite(w)):
         return False
@@ -95,7 +95,7 @@ def certified(x: Floats, y: Floats, w: Floats, penalty: float) -> bool:
 
 
 def minimiser(x: Floats, y: Floats, penalty: float) -> tuple[float, ...]:
-    """A w within the limit of the minimiser, certified.
+    """Find a w within the limit of the minimiser, certified.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def minimiser(x: Floats, y: Floats, penalty: float) -> tuple[float, ...]:
 
 
 def _newton(x: Floats, y: Floats, penalty: float) -> Floats | None:
-    """By Newton's method, with steps halved until J falls; None where that isn't certified."""
+    """Minimise by Newton's method, steps halved until J falls; None where not certified."""
     w = np.zeros(x.shape[1])
 
     def value(at: Floats) -> Any:
@@ -137,7 +137,7 @@ def _newton(x: Floats, y: Floats, penalty: float) -> Floats | None:
 
 
 def descended(x: Floats, y: Floats, penalty: float) -> Floats:
-    """By gradient descent from 0 to where it is certified, which it surely is some time."""
+    """Minimise by gradient descent from 0, until a certificate, which surely comes."""
     n, d = x.shape
     w, smooth = np.zeros(d), penalty + n * d / 4
     count = 0

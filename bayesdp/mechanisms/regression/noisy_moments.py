@@ -148,12 +148,12 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
 
     @property
     def family(self) -> LinearRegression:
-        """Whose statistic it is."""
+        """Family of models whose sufficient statistic the moments are."""
         return _family(self.bounds)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names, in order."""
+        """Names of the columns, in order."""
         return self.family.columns
 
     @property
@@ -168,12 +168,12 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """Of each number's noise: all the same."""
+        """Scale of each number's noise: all the same."""
         return (self.scale,) * len(self.family.numbers(self.n))
 
     @property
     def parts(self) -> tuple[AdditiveNoise, ...]:
-        """The noise of each number."""
+        """Noise of each number."""
         return _parts(self)
 
     # What is promised.
@@ -240,7 +240,7 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
         return np.stack(drawn, axis=-1).astype(np.float64)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf where there is no such output."""
+        """Log Pr[output | statistic], vectorised over both; -inf where there is no such output."""
         vector, z = self.family.vector(statistic, self.n), np.asarray(output, dtype=np.float64)
         if z.shape[-1:] != (len(self.parts),):
             raise InvalidInput(f"output has shape {z.shape}; its last axis must be {self.numbers}")
@@ -254,15 +254,15 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
         return self.family.pairs(self.n)
 
     def outputs(self) -> None:
-        """None: there is no end to them."""
+        """Return None: there is no end to the outputs."""
 
     def check_output(self, output: Any) -> tuple[float, ...]:
-        """The output as a tuple of floats, or InvalidInput."""
+        """Return the output as a tuple of floats, or raise InvalidInput."""
         steps = [part.step for part in self.parts]
         return tuple(map(float, check_multiples(self.numbers, steps, output)))
 
     def records(self, output: Any) -> NDArray[Any]:
-        """The released numbers with their names: a structured array."""
+        """Released numbers with their names: a structured array."""
         return with_names("number", self.numbers, output)
 
 

@@ -152,12 +152,12 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
 
     @property
     def family(self) -> LinearRegression:
-        """Whose sums the coefficients are of."""
+        """Family of models whose sums the coefficients are computed from."""
         return _family(self.bounds, self.response)
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The other columns, in order."""
+        """Names of the other columns, in order."""
         return tuple(name for name, _ in self.bounds if name != self.response)
 
     @property
@@ -167,18 +167,18 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
 
     @property
     def sensitivity(self) -> float:
-        """Of the coefficients of rescaled columns, in L2 norm, when a record is replaced."""
+        """L2 sensitivity of the rescaled columns' coefficients to a replaced record."""
         if self.loss == "logistic":
             return logistic.sensitivity(len(self.predictors), self.penalty)
         return ridge.sensitivity(self.n, len(self.bounds) - 1, self.penalty)
 
     @property
     def part(self) -> GaussianMechanism:
-        """The noise."""
+        """Noise of the coefficients."""
         return _part(self)
 
     def statistic(self, found: Sums | Signed) -> tuple[float, ...]:
-        """The coefficients of records, of what `gathered` made of them. Confidential."""
+        """Compute the coefficients of records, from the result of `gathered`. Confidential."""
         if found.n != self.n or isinstance(found, Sums) != (self.loss == "linear"):
             raise InvalidInput(
                 f"the statistic is of {self.loss} loss and n = {self.n} records; it was given "
@@ -219,7 +219,7 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         return dataclasses.replace(promised, assumptions=(*notes, *kept), source=PROOFS[self.loss])
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """There is none: n is public. Raises InvalidInput."""
+        """Raise InvalidInput: n is public, so no record can be removed."""
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def _check_relation(self, neighbours: Neighbours | None) -> None:
@@ -240,25 +240,25 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         return self.part.release(statistic, copies)
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf where there is no such output."""
+        """Log Pr[output | statistic], vectorised over both; -inf where there is no such output."""
         return self.part.logp(output, statistic)
 
     # What is written down, and what an audit tries.
 
     def pairs(self) -> list[tuple[Any, Any]]:
-        """Statistics as far apart as neighbours' may be."""
+        """Pairs of statistics as far apart as neighbours' may be."""
         return self.part.pairs()
 
     def outputs(self) -> None:
-        """None: there is no end to them."""
+        """Return None: there is no end to the outputs."""
 
     def check_output(self, output: Any) -> tuple[float, ...]:
-        """The output as a tuple of floats, or InvalidInput."""
+        """Return the output as a tuple of floats, or raise InvalidInput."""
         checked: tuple[float, ...] = self.part.check_output(output)
         return checked
 
     def records(self, output: Any) -> NDArray[Any]:
-        """The released coefficients with their names: a structured array."""
+        """Released coefficients with their names: a structured array."""
         return with_names("coefficient", self.numbers, output)
 
 

@@ -1,4 +1,4 @@
-"""What perturbed coefficients are computed from: sums of records, or the records themselves."""
+"""Inputs of perturbed coefficients: sums of records, or the records themselves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Signed:
 
 
 def gathered(family: LinearRegression, loss: str, data: Any, *, clip: bool) -> Sums | Signed:
-    """What the coefficients of these confidential records are computed from.
+    """Gather from confidential records what their coefficients are computed from.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def gathered(family: LinearRegression, loss: str, data: Any, *, clip: bool) -> S
 
 
 def coefficients(found: Sums | Signed, family: LinearRegression, penalty: float) -> Any:
-    """The intercept and the coefficients, a tuple of floats; see `ridge`, `logistic_minimiser`."""
+    """Compute the intercept and the coefficients; see `ridge`, `logistic_minimiser`."""
     if isinstance(found, Signed):
         return logistic_minimiser.minimiser(found.x, found.y, penalty)
     return ridge.minimiser(found.totals, found.n, len(family.bounds), family.place, penalty)

@@ -45,12 +45,12 @@ _UP = 1 + 2.0**-40  # more than what a handful of floating-point operations roun
 
 
 def longest(n: int, penalty: float) -> float:
-    """B(n), rounded up: no minimiser is longer."""
+    """Bound B(n) on the length of any minimiser, rounded up."""
     return math.sqrt(n) / (2 * math.sqrt(penalty)) * _UP
 
 
 def sensitivity(n: int, predictors: int, penalty: float) -> float:
-    """How far apart in L2 norm neighbours' minimisers are, as floats; rounded up."""
+    """L2 sensitivity of the minimiser, as floats; rounded up."""
     radius = math.sqrt(predictors + 1)
     pull = 1 / (2 * math.sqrt(penalty))
     if penalty >= radius * radius:
@@ -63,7 +63,7 @@ def sensitivity(n: int, predictors: int, penalty: float) -> float:
 def minimiser(
     totals: Sequence[int], n: int, columns: int, place: int, penalty: float
 ) -> tuple[float, ...]:
-    """The intercept and the coefficients, in the columns' order, each rounded once.
+    """Compute the intercept and the coefficients, in the columns' order, each rounded once.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def minimiser(
 
 
 def _solved(rows: list[list[Fraction]]) -> list[Fraction]:
-    """The exact solution, of rows of a positive definite matrix with the right-hand side last."""
+    """Solve exactly a positive definite system, given by rows with the right-hand side last."""
     size = len(rows)
     for i in range(size):
         pivot = rows[i][i]

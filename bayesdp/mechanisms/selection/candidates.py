@@ -1,4 +1,4 @@
-"""What mechanisms that choose one of finitely many candidates share.
+"""Base of the mechanisms that choose one of finitely many candidates.
 
 A candidate i has a utility u_i(x), a function of the confidential data x, and the law depends
 on the utilities alone, through gamma_i = rate * (max_j u_j - u_i) >= 0. The sensitivity s is the
@@ -55,7 +55,7 @@ Pair = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The fields, the promise and the form of what is released; a family adds its law.
+    """Base of mechanisms that choose a candidate; a subclass adds its law.
 
     The fields are described, and what they raise, with `ExponentialMechanism`.
     """
@@ -104,7 +104,7 @@ class Selection:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The candidates' labels; 0, 1, ... where only their number was given."""
+        """Labels of the candidates; 0, 1, ... where only their number was given."""
         return self.candidates if isinstance(self.candidates, tuple) else tuple(range(self.k))
 
     @property
@@ -114,7 +114,7 @@ class Selection:
 
     @property
     def rate(self) -> Fraction:
-        """The exact factor from a gap of utilities to an exponent."""
+        """Exact factor from a gap of utilities to an exponent."""
         return Fraction(self.epsilon) / Fraction(self.sensitivity) / (1 if self.monotone else 2)
 
     def guarantee(
@@ -156,14 +156,14 @@ class Selection:
         )
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """What holds when a record is removed: no less than when one is added.
+        """Guarantee for the removal of a record, which costs no less than an addition.
 
         The bound (*) of the module is symmetric, and so are the pairs that attain it.
         """
         return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
-        """Utilities near the pair's first, and neighbours of them, for an audit's search."""
+        """Draw utilities near the pair's first, and neighbours of them, for an audit's search."""
         s = self.sensitivity
         one = np.array(pair[0], dtype=np.float64)
         one += s * generator.integers(-1, 2, self.k) * 2.0 ** generator.integers(-1, 5)
@@ -179,7 +179,7 @@ class Selection:
         return utilities
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[np.int64]:
-        """Choose, exactly, from the secure generator.
+        """Choose a candidate, exactly, from the secure generator.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Selection:
         return self._choose(rows, gamma, copies).reshape(copies, *utilities.shape[:-1])
 
     def logp(self, output: Any, statistic: Any) -> NDArray[np.float64]:
-        """log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
+        """Log Pr[output | statistic], vectorised over both; -inf outside 0..k-1.
 
         Parameters
         ----------
@@ -215,15 +215,15 @@ class Selection:
     def _choose(
         self, rows: NDArray[Any], gamma: NDArray[np.float64], copies: int
     ) -> NDArray[np.int64]:
-        """Positions, all rows once, then all again; rows and gamma have shape (rows, k)."""
+        """Choose positions, all rows once, then all again; rows and gamma have shape (rows, k)."""
         raise NotImplementedError
 
     def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The log probability of each candidate, from gamma = rate * what it lacks to the best."""
+        """Log-probability of each candidate, from gamma = rate * what it lacks to the best."""
         raise NotImplementedError
 
     def outputs(self) -> NDArray[np.int64] | None:
-        """All outputs: the candidates' positions."""
+        """List all outputs: the candidates' positions."""
         return np.arange(self.k)
 
     def check_output(self, output: Any) -> int:
@@ -237,21 +237,21 @@ class Selection:
         return int(value)
 
     def records(self, output: int) -> NDArray[Any]:
-        """The label of the chosen candidate; shape (1,)."""
+        """Label of the chosen candidate; shape (1,)."""
         return np.array([self.labels[output]])
 
     def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """One row a copy: the chosen candidate's position."""
+        """Encode choices as columns, one row a copy: the chosen candidate's position."""
         chosen = np.asarray(outputs, dtype=np.int64)
         return {"copy": np.arange(len(outputs)), "chosen": chosen}
 
     def decode(self, columns: Mapping[str, Any]) -> list[int]:
-        """The positions, in the order of their copies."""
+        """Decode the positions, in the order of their copies."""
         order = np.argsort(columns["copy"], kind="stable")
         return [self.check_output(z) for z in np.asarray(columns["chosen"])[order]]
 
     def far_pair(self, gap: float) -> Pair:
-        """Utilities at which the first candidate trails by `gap`, and the worst change to them."""
+        """Pair of utilities at which the first candidate trails by `gap`, and the worst change."""
         s = self.sensitivity
         one, other = np.zeros(self.k), np.full(self.k, 0.0 if self.monotone else -s)
         one[0], other[0] = -gap, _moved(-gap, s)
@@ -273,7 +273,7 @@ def _check_candidates(candidates: Any) -> int | tuple[Any, ...]:
 
 
 def _moved(value: float, change: float) -> float:
-    """value + change, rounded so that the exact difference is no larger than `change`."""
+    """Round value + change so that the exact difference is no larger than `change`."""
     moved = value + change
     if abs(Fraction(moved) - Fraction(value)) > abs(Fraction(change)):
         moved = math.nextafter(moved, value)

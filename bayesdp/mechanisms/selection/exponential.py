@@ -109,7 +109,7 @@ class ExponentialMechanism(Selection):
         return np.asarray(-gamma - special.logsumexp(-gamma, axis=-1, keepdims=True))
 
     def pairs(self) -> list[Pair]:
-        """Utilities and changes of them: one where draws show it, and one near the supremum.
+        """Pairs of utilities and changes: one where draws show it, and one near the supremum.
 
         At the second, the log ratio is within one part in 10^10 of epsilon, but the candidate
         trails so far that it is never drawn.

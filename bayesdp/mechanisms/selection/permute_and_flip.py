@@ -128,5 +128,5 @@ class PermuteAndFlip(Selection):
         return np.asarray(np.log(end * integral) - gamma)
 
     def pairs(self) -> list[Pair]:
-        """Utilities and a change of them at which the log ratio is epsilon: attained exactly."""
+        """Pair of utilities and a change at which the log ratio is epsilon: attained exactly."""
         return [self.far_pair(self.sensitivity * (1 if self.monotone else 2))]

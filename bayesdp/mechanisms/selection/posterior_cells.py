@@ -1,4 +1,4 @@
-r"""A parameter's public cells, of which one is chosen privately: what all such mechanisms share.
+r"""Private choice of one of a parameter's public cells, as all such mechanisms share it.
 
 A posterior is cut into B public cells. Given data x, cell i has the weight exp(u_i(x)).
 
@@ -41,12 +41,12 @@ Integers = NDArray[np.int64]
 
 
 def noisy_counts(counts: Integers, draws: int, epsilon: float) -> Integers:
-    """A histogram of `draws` draws, each count with noise of scale 2 draws / epsilon."""
+    """Draw a histogram of `draws` draws, each count with noise of scale 2 draws / epsilon."""
     return counts + discrete_laplace(2 * draws / Fraction(epsilon), counts.size)
 
 
 def perturbed_cells(log_weights: Floats, draws: int, epsilon: float, times: int) -> Integers:
-    """`times` cells by SPHC, each from its own histogram of `draws` draws."""
+    """Choose `times` cells by SPHC, each from its own histogram of `draws` draws."""
     weights = np.exp(log_weights - log_weights.max())
     random = generator()
 
@@ -58,14 +58,14 @@ def perturbed_cells(log_weights: Floats, draws: int, epsilon: float, times: int)
 
 
 def cell_of(weights: Integers | Floats) -> int:
-    """A cell in proportion to its weight; negative ones count as 0, and if all do, any cell."""
+    """Choose a cell in proportion to weights; negative ones are 0, and if all are, any cell."""
     kept = np.maximum(weights, 0).astype(np.float64)
     kept = kept if kept.any() else np.ones(kept.size)
     return int(generator().choice(kept.size, p=kept / kept.sum()))
 
 
 def published_cell(counts: Integers, draws: int, scale: float, *, logarithms: bool) -> int:
-    """A cell from a histogram with Laplace noise on the counts, or on log(N_i / N), as published.
+    """Choose a cell from a histogram with Laplace noise on counts, or on log(N_i / N).
 
     Its privacy is not what is claimed; see `bayesdp.mechanisms.graphs.dp_ergm_published`.
     """
@@ -79,7 +79,7 @@ def published_cell(counts: Integers, draws: int, scale: float, *, logarithms: bo
 
 
 def uniform_in(cells: Integers, bins: int, centre: Floats, width: Floats) -> Floats:
-    """Uniform points of cells of a grid, from their places in it; shape (len(cells), terms).
+    """Draw uniform points of cells of a grid, by their places; shape (len(cells), terms).
 
     Along each axis there are `bins` cells of half-width `width` around `centre`.
     """

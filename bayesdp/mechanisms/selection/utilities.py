@@ -29,7 +29,7 @@ def check_utilities(utilities: Any, k: int) -> NDArray[Any]:
 
 
 def exponents(utilities: NDArray[Any], rate: Fraction) -> NDArray[np.float64]:
-    """rate * (largest utility - utility), to a few units of the last digit; shape (..., k).
+    """Exponents rate * (largest utility - utility), nearly to the last digit; shape (..., k).
 
     Above 1e300 it is 1e300: exp(-gamma) is 0 there.
     """
@@ -44,13 +44,13 @@ def exponents(utilities: NDArray[Any], rate: Fraction) -> NDArray[np.float64]:
 
 
 def exact_exponent(utilities: NDArray[Any], candidate: int, rate: Fraction) -> Fraction:
-    """The same for one candidate, exactly; utilities of shape (k,)."""
+    """Exponent of one candidate, rate * (largest utility - its own), exactly."""
     gap = Fraction(utilities.max().item()) - Fraction(utilities[candidate].item())
     return rate * gap
 
 
 def chosen_law(output: Any, law: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The elements of log probabilities, shape (..., k), that outputs point to; -inf elsewhere."""
+    """Select log-probabilities, shape (..., k), that outputs point to; -inf elsewhere."""
     z = np.asarray(output)
     k = law.shape[-1]
     inside = (z >= 0) & (z < k) & (z == np.floor(z))

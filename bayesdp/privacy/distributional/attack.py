@@ -1,4 +1,4 @@
-r"""An adversary as in Definition 5.2, simulated: what they believe of a record, in both worlds.
+r"""Simulated adversary of Definition 5.2: beliefs about a record in the real and simulated worlds.
 
 For each value of the record, releases are drawn from the real world and from the simulator's, under
 one law of the class. The adversary knows the law and so the probability of every release given the
@@ -35,7 +35,7 @@ _BINS = 64
 
 @dataclass(frozen=True)
 class Attack:
-    """What the adversary saw and believed.
+    """Result of a simulated attack: the adversary's beliefs, and a lower bound on delta.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class Attack:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is false of this simulator."""
+        """True if the draws refute the claim for this simulator."""
         return self.delta_lower > self.claim.delta
 
     @property
     def shift(self) -> float:
-        """How far the two worlds' posteriors are apart, on average over the real releases."""
+        """Mean total variation distance of the two worlds' posteriors over the real releases."""
         real = self.probability[0].mean(axis=0)
         apart = np.abs(self.posterior[0] - self.posterior[1]).sum(axis=0) / 2
         seen = np.isfinite(apart) & (real > 0)
@@ -151,7 +151,7 @@ def attack(
 
 
 def _cells(drawn: NDArray[Any], half: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The outputs, or intervals of them with edges from the first halves, and each draw's."""
+    """Group the outputs into values or intervals, with edges from the first halves of the draws."""
     labels, numbers = np.unique(drawn, return_inverse=True)
     if labels.size <= _BINS or drawn.dtype.kind not in "iuf":
         return labels, numbers.reshape(drawn.shape)
@@ -162,7 +162,7 @@ def _cells(drawn: NDArray[Any], half: int) -> tuple[NDArray[Any], NDArray[np.int
 def _lower_bound(
     one: NDArray[np.int64], other: NDArray[np.int64], epsilon: float, level: float
 ) -> float:
-    """A lower bound on delta, from counts of both halves, shape (2, outputs)."""
+    """A lower bound on delta of Definition 5.2, from counts of both halves, shape (2, outputs)."""
     from scipy import stats
 
     bound = math.exp(min(epsilon, 700.0))

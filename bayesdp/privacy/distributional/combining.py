@@ -1,4 +1,4 @@
-"""What distributional promises say of other classes of laws, and of several releases together."""
+"""Combine distributional guarantees: mixtures of laws, fewer known records, several releases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIMULATED = "what the second release's simulator says"
 
 
 def convex_hull(guarantee: DistributionalGuarantee) -> DistributionalGuarantee:
-    """The same promise about all mixtures of laws of its class (Groce 2014, Theorem 5.4).
+    """Extend a guarantee to all mixtures of laws of its class (Groce 2014, Theorem 5.4).
 
     An adversary, or the world, may be unsure which law of the class holds, in any proportions.
 
@@ -53,7 +53,7 @@ def convex_hull(guarantee: DistributionalGuarantee) -> DistributionalGuarantee:
 
 
 def less_known(guarantee: DistributionalGuarantee, known_records: int) -> DistributionalGuarantee:
-    """The same promise against an adversary who knows fewer records (Groce 2014, Theorem 5.5).
+    """Restrict a guarantee to an adversary who knows fewer records (Groce 2014, Theorem 5.5).
 
     What they know is then a function of what they might have known. The same holds for every other
     function of it, random or not, such as a noisy sum of the known records.
@@ -86,7 +86,7 @@ def less_known(guarantee: DistributionalGuarantee, known_records: int) -> Distri
 def compose(
     first: DistributionalGuarantee, second: DistributionalGuarantee, *, base: LawClass
 ) -> DistributionalGuarantee:
-    """What two releases about the same records promise together (Groce 2014, Theorem 5.6).
+    """Return the joint guarantee of two releases about the same records (Groce 2014, Theorem 5.6).
 
     They don't add up by themselves: two sums that differ by one record show it. They do where each
     promise holds against an adversary who has seen more: the second one's against an adversary who
@@ -158,7 +158,7 @@ def split_samples(
     first_rows: Iterable[int],
     second_rows: Iterable[int],
 ) -> DistributionalGuarantee:
-    """What releases from two disjoint parts of the records promise together (Theorem 6.8).
+    """Return the joint guarantee of releases from disjoint parts of the records (Theorem 6.8).
 
     The larger epsilon and the larger delta: a record is in one part, and the other part's release
     is independent of it and of its simulator.

@@ -1,4 +1,4 @@
-r"""What a distributional promise says of posteriors, and differential privacy of semantic privacy.
+r"""Conversions of distributional guarantees to posteriors, and of DP to semantic privacy.
 
 F is the mechanism and S its simulator; f_v and s_v are the laws of F(X) and of S(alt(X)) given
 priv(X) = v and Z = z, so f_v and s_v are within (epsilon, delta) of each other. Results are rounded
@@ -64,7 +64,7 @@ _UP = 1 + 2.0**-46  # above the rounding of a dozen operations
 def to_inference(
     guarantee: DistributionalGuarantee, pairs: int, *, epsilon: float | None = None
 ) -> DistributionalGuarantee:
-    """What it says of posteriors: (3 epsilon, delta') (Groce 2014, Theorem 5.2, corrected).
+    """Convert a guarantee to posteriors: (3 epsilon, delta') (Groce 2014, Theorem 5.2, corrected).
 
     With probability at least 1 - delta' over what is released and what the adversary knows, for
     every secret the posteriors of what is private, in the real world and in the simulator's, are
@@ -118,7 +118,7 @@ def to_inference(
 
 @dataclass(frozen=True, slots=True)
 class SemanticPrivacy:
-    """How far a posterior is from that of a world without a record (Groce 2014, Definition 3.4).
+    """Distance of a posterior from that of a world without a record (Groce 2014, Definition 3.4).
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class SemanticPrivacy:
 def semantic_privacy(
     guarantee: Guarantee, *, delta: float = 0.0, records: int = 1
 ) -> SemanticPrivacy:
-    """What differential privacy says of any adversary's posterior (Theorem 3.1, without O(.)).
+    """Return the semantic privacy that differential privacy implies (Theorem 3.1, without O(.)).
 
     Whatever the prior of the data, but for a probability `delta` over data and output, the
     posterior given F(x) and the one given the release without record i, or with a default value in
@@ -186,6 +186,6 @@ def semantic_privacy(
 
 
 def _ratio_cost(epsilon: float, eta: float) -> float:
-    """1 + 1 / (1 - exp(epsilon - eta)) + 1 / (exp(eta) - exp(epsilon))."""
+    """Compute 1 + 1 / (1 - exp(epsilon - eta)) + 1 / (exp(eta) - exp(epsilon))."""
     gap = eta - epsilon
     return 1 - 1 / math.expm1(-gap) + math.exp(-epsilon) / math.expm1(gap)

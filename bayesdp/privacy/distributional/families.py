@@ -23,7 +23,7 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True)
 class Family:
-    """What is needed of k laws with one common support.
+    """A family of k laws on one common support: density ratios, and nodes to integrate them by.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Family:
         return len(self.names)
 
     def log_moment(self, exponents: Floats) -> Floats:
-        """log of E_j[(f_b / f_j)^s], rounded up; shape (exponents, k, k), indexed [s, b, j]."""
+        """Log of E_j[(f_b / f_j)^s], rounded up; shape (exponents, k, k), indexed [s, b, j]."""
         from scipy import special
 
         found = np.zeros((exponents.size, self.k, self.k))
@@ -68,7 +68,7 @@ class Family:
 
 
 def family_of(laws: Sequence[Any], ratio: float | None = None) -> Family:
-    """A family of frozen scipy distributions, or of PyMC ones.
+    """Make a family of frozen scipy distributions, or of PyMC ones.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from bayesdp.privacy.guarantee import Strength, shown_up
 
 
 class Definition(StrEnum):
-    """Which two worlds are compared, and how (Groce 2014, chapter 5)."""
+    """Definition of privacy: which two worlds are compared, and how (Groce 2014, chapter 5)."""
 
     COUPLED_WORLDS = "coupled_worlds"
     """Definition 5.5: the release, given what is private and what the adversary knows, against a
@@ -39,7 +39,7 @@ class Definition(StrEnum):
 
 
 class Level(StrEnum):
-    """Whose part of the data is protected (Groce 2014, section 5.3)."""
+    """Level of protection: whose part of the data is protected (Groce 2014, section 5.3)."""
 
     RECORD = "record"
     """One record."""
@@ -89,15 +89,15 @@ class LawClass:
 
     @classmethod
     def of(cls, name: str, **parameters: Any) -> Self:
-        """The class of that name with those parameters."""
+        """Make the class of laws of that name with those parameters."""
         return cls(name, tuple(parameters.items()))
 
     def knowing(self, what: str) -> LawClass:
-        """The same laws of the data, against an adversary who has also seen `what`."""
+        """The class of the same laws of the data, against an adversary who has also seen `what`."""
         return LawClass(self.name, (*self.parameters, (f"knowing {what}", True)))
 
     def __getitem__(self, name: str) -> Any:
-        """A parameter."""
+        """Return a parameter of the class by its name."""
         return dict(self.parameters)[name]
 
 
@@ -212,7 +212,7 @@ def refuse_distributional(promise: Any, what: str) -> None:
 
 
 def check_coupled(guarantee: Any, what: str) -> None:
-    """Raise InvalidInput unless it is a promise with a simulator."""
+    """Raise InvalidInput unless `guarantee` is a promise with a simulator."""
     if not isinstance(guarantee, DistributionalGuarantee):
         raise InvalidInput(
             f"{what} is given a {type(guarantee).__name__}; it takes a DistributionalGuarantee "

@@ -143,7 +143,7 @@ class TruncatedHistogram:
         return min(1.0, found)
 
     def guarantee(self, epsilon: float, *, known_records: int = 0) -> DistributionalGuarantee:
-        """The promise at `epsilon`, with the smallest delta.
+        """Return the promise at `epsilon`, with the smallest delta.
 
         Notes
         -----
@@ -169,7 +169,7 @@ class TruncatedHistogram:
         )
 
     def counts(self, histogram: Any) -> NDArray[np.int64]:
-        """The counts as they are shown: those below the threshold as 0."""
+        """Replace the counts below the threshold by 0, as they are shown."""
         counts = np.asarray(histogram)
         if counts.dtype.kind not in "iu" or np.any(counts < 0):
             raise InvalidInput("histogram must be made of whole numbers from 0; it isn't shown")
@@ -200,12 +200,12 @@ def _poisson(k: int, mean: float, epsilon: float) -> float:
 
 
 def _at_least(t: NDArray[np.float64], m: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pr[Po(m) >= t]."""
+    """Probability that Po(m) is at least t."""
     return np.where(t <= 0, 1.0, special.pdtrc(np.maximum(t - 1, 0), m))
 
 
 def _binomial(k: int, others: int, p: float, epsilon: float) -> float:
-    """The same of M ~ Bin(K, p) over K in 0..others."""
+    """The largest delta of M + 1 against M, M ~ Bin(K, p), over K in 0..others."""
     e, worst = math.exp(epsilon), 0.0
     a = e * p / (1 - p + e * p)  # the last ratio at most e is that of t = a (K + 1), upwards
     b = p / (p + e * (1 - p))  # and downwards

@@ -88,7 +88,7 @@ def density(y: ArrayLike, n: int) -> NDArray[np.float64]:
 
 
 def log_distribution(y: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Log probability that the sum of n uniform numbers is at most y; see `log_density`."""
+    """Log of the probability that the sum of n uniform numbers is at most y; see `log_density`."""
     return _each(y, n, lambda value: _log_distribution(value, n))
 
 
@@ -98,7 +98,7 @@ def distribution(y: ArrayLike, n: int) -> NDArray[np.float64]:
 
 
 def log_ratio(y: float, shift: float, n: int) -> float:
-    """log(density(y) / density(y - shift)), which decreases in y where shift > 0.
+    """Log of density(y) / density(y - shift), which decreases in y where shift > 0.
 
     The large parts of the two logs are subtracted with 40 digits.
 
@@ -120,12 +120,12 @@ def error(n: int) -> float:
 
 
 def further(x: float, shift: float) -> float:
-    """x + shift, rounded up: a shift that is a little larger hides less well."""
+    """Round x + shift up: a shift that is a little larger hides less well."""
     return math.nextafter(x + shift, math.inf)
 
 
 def centred_log_ratio(x: float, other: float, n: int) -> float:
-    """log(density(n/2 - x) / density(n/2 - other))."""
+    """Log of density(n/2 - x) / density(n/2 - other)."""
     near, far = abs(x), abs(other)
     if 2 * near >= n or 2 * far >= n:
         if 2 * near >= n and 2 * far >= n:
@@ -136,7 +136,7 @@ def centred_log_ratio(x: float, other: float, n: int) -> float:
 
 
 def centred_distribution(x: float, n: int) -> float:
-    """Pr[sum <= n/2 - x]."""
+    """Probability that the sum of n uniform numbers is at most n/2 - x."""
     if 2 * abs(x) >= n:
         return 0.0 if x > 0 else 1.0
     tail = math.exp(float(_tail(abs(x), n)))
@@ -191,14 +191,14 @@ def _parts_at(y: float, n: int) -> tuple[Any, Any, Any]:
 
 @lru_cache(maxsize=4096)
 def _parts(x: float, n: int) -> tuple[Any, Any, Any]:
-    """Of the place n/2 - x, x >= 0: a log (40 digits), and the factors that both results lack."""
+    """A log (40 digits) at the place n/2 - x, x >= 0, and the factors that both results lack."""
     if n <= EXACT_TO:
         return _integers(Fraction(n, 2) - Fraction(x), n)
     return _contour(x, n / 2 - x, n)
 
 
 def _integers(y: Fraction, n: int) -> tuple[Any, Any, Any]:
-    """Both alternating sums, exact."""
+    """Alternating sums of the density and the distribution at a place, exact."""
     place, unit = y.numerator, y.denominator
     first = second = 0
     for k in range(math.floor(y) + 1):
@@ -210,7 +210,7 @@ def _integers(y: Fraction, n: int) -> tuple[Any, Any, Any]:
 
 
 def _contour(x: float, y: float, n: int) -> tuple[Any, float, float]:
-    """The integrals for x >= 0 and y = n/2 - x > 0, both as exact as they are known."""
+    """Contour integrals for x >= 0 and y = n/2 - x > 0, both as exact as they are known."""
     a = _saddle(x, y, n)
     width = math.sqrt(n * _curvature(a)) / 2  # standard deviation of the tilted law
     if a < 1 / width:  # a tail's integrand has a pole at 0
@@ -235,7 +235,7 @@ def _contour(x: float, y: float, n: int) -> tuple[Any, float, float]:
 def _log_terms(
     w: NDArray[np.complex128], a: float, x: float, y: float, n: int
 ) -> NDArray[np.complex128]:
-    """n (k(w) - k(a)) - 2ivx along the line."""
+    """Log integrand n (k(w) - k(a)) - 2ivx along the line of integration."""
     v = w.imag
     if a >= 1:  # k is a + iv plus what is small, and n a - 2 a x = 2 a y
         e = math.exp(-2 * a)
@@ -258,7 +258,7 @@ def _log_terms(
 
 
 def _saddle(x: float, y: float, n: int) -> float:
-    """Where coth(a) - 1/a = 2x/n, nearly: any a will do, this is the best."""
+    """Saddle point a, where coth(a) - 1/a = 2x/n, nearly: any a will do, this is the best."""
     z, rest = 2 * x / n, 2 * y / n  # rest = 1 - z
     a = z * (3 - z * z) / (rest * (1 + z))
     for _ in range(3):

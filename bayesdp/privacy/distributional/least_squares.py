@@ -1,4 +1,4 @@
-r"""Least squares from exact sums: what they promise, and the coefficients they give.
+r"""Least squares from exact sums: the sums' promise, and the coefficients they give.
 
 Through the origin, h = slope g + error, the slope is (sum gh) / (sum g^2): two sums of records of
 two numbers, so that (g^2, gh) may have a density and `sums_profile` applies, in two coordinates.
@@ -29,7 +29,7 @@ from bayesdp.privacy.distributional.uniform_part import UniformPart
 
 @dataclass(frozen=True, slots=True)
 class UniformProducts:
-    """(g^2, gh) where g and h are independent, uniform on [-a, a] and [-b, b].
+    """Law of (g^2, gh) where g and h are independent, uniform on [-a, a] and [-b, b].
 
     Its density is 1 / (4 a b j) at (j, k), |k| <= b sqrt(j), j <= a^2.
 
@@ -58,7 +58,7 @@ class UniformProducts:
 
     @property
     def support(self) -> tuple[tuple[float, float], ...]:
-        """[0, a^2] and [-a b, a b]."""
+        """Bounds of the two coordinates, [0, a^2] and [-a b, a b]."""
         product = self.g_bound * self.h_bound
         return ((0.0, self.g_bound**2), (-product, product))
 
@@ -80,7 +80,7 @@ class UniformProducts:
         ]
 
     def steps(self, cells: int) -> None:
-        """None: there are two coordinates."""
+        """Return None: there are two coordinates."""
         return
 
     def as_class(self, cells: int | None = None) -> LawClass:

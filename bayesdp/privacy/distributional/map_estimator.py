@@ -136,7 +136,7 @@ class MAPEstimator:
     def guarantee(
         self, n: int, *, known_records: int = 0, least_probability: float | None = None
     ) -> DistributionalGuarantee:
-        """What the estimate of n records promises; the module has the proof.
+        """Return the guarantee of the estimate from n records; the module has the proof.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class MAPEstimator:
         )
 
     def _wrong(self, n: int, known: int, touched: int) -> NDArray[np.float64]:
-        """w_bj(touched), shape (b, j), 0 on the diagonal; rounded up."""
+        """Bound w_bj(touched) of the module, shape (b, j), 0 on the diagonal; rounded up."""
         ratio, moment = self.family.log_ratio, self.family.log_moment(_EXPONENTS)
         prior = self._log_weights[:, None] - self._log_weights
         s = _EXPONENTS[:, None, None]

@@ -14,7 +14,7 @@ _LAST = 100_000  # of a search for the end of a discrete support, from 0
 
 
 class PyMCLaw:
-    """One distribution, as ``pm.Bernoulli.dist(0.2)``; scalar, its parameters numbers.
+    """PyMC distribution as a law, as ``pm.Bernoulli.dist(0.2)``; scalar, parameters numbers.
 
     Raises
     ------
@@ -44,28 +44,28 @@ class PyMCLaw:
         self.name = f"{law.owner.op.name}({', '.join(str(p.eval()) for p in parameters)})"
 
     def logpdf(self, records: Any) -> NDArray[np.float64]:
-        """log density, vectorised."""
+        """Log-density, vectorised."""
         x = np.asarray(records)
         with np.errstate(all="ignore"):
             found = self._logp(x.ravel().astype(np.int64 if self.discrete else np.float64))
         return np.asarray(found, dtype=np.float64).reshape(x.shape)
 
     def logpmf(self, records: Any) -> NDArray[np.float64]:
-        """log probability, vectorised; -inf of what isn't whole."""
+        """Log-probability, vectorised; -inf where the value isn't whole."""
         x = np.asarray(records, dtype=np.float64)
         return np.where(x == np.floor(x), self.logpdf(np.floor(x)), -np.inf)
 
     def ppf(self, probability: Any) -> NDArray[np.float64]:
-        """Quantiles."""
+        """Quantiles of the law."""
         p = np.asarray(probability, dtype=np.float64)
         return np.asarray(self._icdf(p.ravel()), dtype=np.float64).reshape(p.shape)
 
     def isf(self, probability: Any) -> NDArray[np.float64]:
-        """Quantiles from above."""
+        """Quantiles of the law from above."""
         return self.ppf(1 - np.asarray(probability))
 
     def support(self) -> tuple[float, float]:
-        """Its ends; infinite where a discrete law has values beyond 100,000."""
+        """Ends of the support; infinite where a discrete law has values beyond 100,000."""
         if not self.discrete:
             low, high = self.ppf(np.array([0.0, 1.0])).tolist()
             return low, high

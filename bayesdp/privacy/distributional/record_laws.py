@@ -1,4 +1,4 @@
-"""Laws of one record whose exact sums can be bounded: what is known of them, and no more.
+"""Laws of one record whose exact sums can be bounded, by what is known of them and no more.
 
 Each law has bounds on every record and parts that are uniform on a box; in one coordinate it may
 have log-concave steps below its density. A bound on a sum uses these alone, so that its promise is
@@ -26,7 +26,7 @@ _DOWN = 1 - 1e-12  # so that a step computed from a density is below it
 
 
 class RecordLaw(Protocol):
-    """What the bounds on sums ask of a law."""
+    """Protocol of a record's law, as the bounds on exact sums use it."""
 
     @property
     def support(self) -> tuple[tuple[float, float], ...]:
@@ -37,13 +37,13 @@ class RecordLaw(Protocol):
         """The law, for the reader of a report: "records are ..."."""
 
     def parts(self) -> Sequence[UniformPart]:
-        """Boxes on which the law is at least a height, the promising ones."""
+        """Boxes on which the density is at least a height, the promising ones."""
 
     def steps(self, cells: int) -> tuple[float, ...] | None:
         """Shares below the law on equal cells of its support, log-concave; or None."""
 
     def as_class(self, cells: int | None = None) -> LawClass:
-        """What is used of the law, as data: with its steps on so many cells, or its boxes."""
+        """The law as data: with its steps on so many cells where those are used, else its boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class Uniform:
         return (UniformPart(self.support, 1 / volume, self.support),)
 
     def steps(self, cells: int) -> None:
-        """None: the sum of uniform numbers is known exactly."""
+        """Return None: the sum of uniform numbers is known exactly."""
         return
 
     def as_class(self, cells: int | None = None) -> LawClass:
-        """What is used of the law, as data."""
+        """The law as data: its support."""
         return LawClass.of("uniform_records", support=self.support)
 
 
@@ -156,7 +156,7 @@ class TopCodedNormal:
         return _steps(self._density, self.support[0], cells)
 
     def as_class(self, cells: int | None = None) -> LawClass:
-        """What is used of the law, as data."""
+        """The law as data: mean, standard deviation and bounds."""
         return LawClass.of(
             "top_coded_normal_records",
             mean=self.mean,
@@ -239,7 +239,7 @@ class BoundedLaw:
         return _steps(self.density, self.support[0], cells)
 
     def as_class(self, cells: int | None = None) -> LawClass:
-        """What is used of the law, as data."""
+        """The law as data: support, box and height, and its steps where they are used."""
         fields = {"support": self.support, "box": self.box, "height": self.height}
         if cells is not None:
             return LawClass.of("log_concave_records", **fields, steps=self.steps(cells))
@@ -268,7 +268,7 @@ class BoundedLaw:
 def _steps(
     density: Callable[[NDArray[np.float64]], ArrayLike], interval: tuple[float, float], cells: int
 ) -> tuple[float, ...]:
-    """Cells' shares from the smaller of the density's values at their ends."""
+    """Lower bounds on cells' shares, from the smaller of the density's values at their ends."""
     ends = np.linspace(*interval, cells + 1)
     values = np.asarray(density(ends), dtype=float)
     if values.shape != ends.shape or not np.all((values >= 0) & np.isfinite(values)):

@@ -1,4 +1,4 @@
-r"""How a sample came about, as far as an adversary knows: its size is uncertain.
+r"""Laws of a sample's size, as far as an adversary knows how the sample came about.
 
 Records that are discarded from a sample of n: D = max(0, ceil(Laplace(1 / epsilon) + log(1 / delta)
 / epsilon)) of them, at random (Groce 2014, section 6.2). The release is the histogram of what is
@@ -35,7 +35,7 @@ _LEFT_OUT = 1e-25
 
 @dataclass(frozen=True, slots=True)
 class BinomialSize:
-    """Each of a population's individuals is in the sample with probability `rate`, independently.
+    """Sample that holds each of a population's individuals independently, with probability `rate`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class BinomialSize:
 
     @property
     def in_words(self) -> str:
-        """For the reader of a report."""
+        """Describe the sampling in words, for the reader of a report."""
         return (
             f"a sample of a population of {self.population}, each in it independently with "
             f"probability {self.rate}"
@@ -67,7 +67,7 @@ class BinomialSize:
 
     @property
     def as_data(self) -> dict[str, Any]:
-        """Public parameters."""
+        """Public parameters of the sampling, as data."""
         return {"size": "binomial", "population": self.population, "rate": self.rate}
 
     @property
@@ -95,12 +95,12 @@ class PoissonSize:
 
     @property
     def in_words(self) -> str:
-        """For the reader of a report."""
+        """Describe the sampling in words, for the reader of a report."""
         return f"independent records, whose number is Poisson with mean {self.mean}"
 
     @property
     def as_data(self) -> dict[str, Any]:
-        """Public parameters."""
+        """Public parameters of the sampling, as data."""
         return {"size": "poisson", "mean": self.mean}
 
     @property
@@ -136,7 +136,7 @@ class FixedMinusLaplace:
 
     @property
     def in_words(self) -> str:
-        """For the reader of a report."""
+        """Describe the sampling in words, for the reader of a report."""
         return (
             f"{self.n} independent records, of which max(0, ceil(Laplace(1 / {self.epsilon}) + "
             f"log(1 / {self.discard_delta}) / {self.epsilon})) are discarded at random"
@@ -144,7 +144,7 @@ class FixedMinusLaplace:
 
     @property
     def as_data(self) -> dict[str, Any]:
-        """Public parameters."""
+        """Public parameters of the sampling, as data."""
         return {
             "size": "fixed_minus_laplace",
             "n": self.n,
@@ -158,7 +158,7 @@ class FixedMinusLaplace:
         return self.n
 
     def discarded(self) -> Floats:
-        """Pr[D = d] for d = 0, 1, ..., shape (at most n + 1,); all but 1e-19 of it."""
+        """Law of the number D of discarded records, from d = 0 on; all but 1e-19 of it."""
         shift = -math.log(self.discard_delta) / self.epsilon
         last = min(self.n, math.ceil(shift + 45 / self.epsilon))
         x = np.arange(last + 1) - shift

@@ -1,4 +1,4 @@
-"""What is private in data, and what is left of it where its owner took no part; see `worlds`."""
+"""Secrets: private parts of data, and the data left without their owner's part; see `worlds`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesdp.errors import InvalidInput, kind_of
 
 @dataclass(frozen=True)
 class Secret:
-    """What is private in the data, and what is left of it where its owner took no part.
+    """A secret: what is private in the data, and what is left where its owner took no part.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Secret:
 
 
 def records(n: int) -> list[Secret]:
-    """Each of n records: private, and scrubbed (None in its place). Distributional privacy.
+    """Secrets of distributional privacy: each of n records, with None in its place.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def records(n: int) -> list[Secret]:
 
 
 def attributes(n: int, private: Sequence[int]) -> list[Secret]:
-    """The private attributes of each of n records, those with these positions in it.
+    """Secrets: the private attributes of each of n records, those with these positions in it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def attributes(n: int, private: Sequence[int]) -> list[Secret]:
 
 
 def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
-    """Each record of each group, in a world without its whole group; positions of records.
+    """Secrets: each record of each group, in a world without its whole group; positions of records.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def groups(members: Sequence[Sequence[int]]) -> list[Secret]:
 
 
 def nodes(n: int) -> list[Secret]:
-    """Each of n nodes with its ties; data are symmetric adjacency matrices, tuples of tuples.
+    """Secrets: each of n nodes with its ties; data are symmetric adjacency matrices as tuples.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _attributes_of(i: int, private: Sequence[int]) -> Callable[[Any], Hashable]:
 
 
 def _position(name: str, value: Any) -> int:
-    """One of several positions, which no message shows: it may be a record given by mistake."""
+    """Return one of several positions, which no message shows: it may be a record by mistake."""
     try:
         return check_at_least(name, value, 0)
     except InvalidInput:

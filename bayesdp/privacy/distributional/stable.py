@@ -51,7 +51,7 @@ _MOST = 300_000
 
 @dataclass(frozen=True)
 class StableFunction:
-    """What is known of a symmetric function with a record and without; see `stable_function`.
+    """Stability of a symmetric function: how seldom a record changes it; see `stable_function`.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class StableFunction:
 
     @property
     def least(self) -> float:
-        """c, the smallest probability of an output in any context; 0 where it isn't computed."""
+        """Smallest probability c of an output in any context; 0 where it isn't computed."""
         return 0.0 if self.real is None else float(self.real.min()) / _UP
 
     def delta(self, epsilon: float = 0.0) -> float:
@@ -149,7 +149,7 @@ def stable_function(
     draws: int | None = None,
     alpha: float = 1e-9,
 ) -> StableFunction:
-    """How much one of n records changes a symmetric function of them, under a few laws.
+    """Compute how seldom one of n records changes a symmetric function of them, under a few laws.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _number(total: int, k: int) -> int:
 
 
 def _all_counts(total: int, k: int) -> Iterator[tuple[int, ...]]:
-    """All vectors of k counts with that sum."""
+    """List all vectors of k counts with that sum."""
     if k == 1:
         yield (total,)
         return
@@ -255,7 +255,7 @@ def _drawn(
     draws: int,
     alpha: float,
 ) -> float:
-    """The largest of Clopper and Pearson's upper bounds, each at level alpha."""
+    """The largest of Clopper and Pearson's upper bounds over contexts, each at level alpha."""
     from scipy import stats
 
     generator, worst, k = np.random.default_rng(), 0.0, logs.shape[1]

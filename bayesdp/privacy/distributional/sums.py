@@ -1,4 +1,4 @@
-"""What an exact sum promises: the profile's epsilon at a delta, as a guarantee."""
+"""Guarantee of an exact sum: the smallest epsilon of its privacy profile at a delta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""The a, r and box of Groce's bounds on exact sums that are best for a target.
+r"""Choose a, r and the box of Groce's bounds on exact sums that are best for a target.
 
 Any choice is a valid bound. The search takes normal tails for the sum's and looks at 60 values of r
 and every box that the law proposes; the best of them is then computed exactly, with r refined and
@@ -37,7 +37,7 @@ class _Search:
     as_published: bool
 
     def few(self, part: UniformPart, r: float) -> float:
-        """About what the records too few cost: without 1 + exp(epsilon)."""
+        """Approximate delta of too few hiding records, without the factor 1 + exp(epsilon)."""
         if part.volume >= 1 and (len(part.widths) == 1 or not self.as_published):
             return 0.0
         if self.as_published:
@@ -49,7 +49,7 @@ class _Search:
         return float(special.betainc(self.rest - hidden + 1, hidden - 1, 1 - part.volume))
 
     def bound(self, part: UniformPart, cut: float, r: float) -> SumBound:
-        """The bound whose cuts are `cut` standard deviations beyond the wider tails."""
+        """The bound on an exact sum with cuts `cut` standard deviations beyond the wider tails."""
         count = math.ceil(r * part.volume * self.rest) - 1
         sd = math.sqrt(count / 12)
         if part.volume >= 1 and len(part.widths) == 1:
@@ -59,7 +59,7 @@ class _Search:
         return (published if self.as_published else tight)(self.rest, part, a, r)
 
     def at_delta(self, part: UniformPart, r: float, delta: float) -> SumBound | None:
-        """With the smallest epsilon at this delta, or None where there is none."""
+        """The bound with the smallest epsilon at this delta, or None where there is none."""
         count = math.ceil(r * part.volume * self.rest) - 1
         if count < 2 or self.few(part, r) >= delta:
             return None
@@ -89,7 +89,7 @@ class _Search:
 def best_bound(
     n: int, law: RecordLaw, *, delta: float, known_records: int = 0, as_published: bool = False
 ) -> SumBound:
-    """The bound with the smallest epsilon at a delta.
+    """Return the bound on an exact sum with the smallest epsilon at a delta.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def best_bound(
 def best_bound_at_epsilon(
     n: int, law: RecordLaw, *, epsilon: float, known_records: int = 0, as_published: bool = False
 ) -> SumBound:
-    """The bound with the smallest delta at an epsilon.
+    """Return the bound on an exact sum with the smallest delta at an epsilon.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def best_bound_at_epsilon(
 def _roughly(
     search: _Search, parts: Sequence[UniformPart], delta: float
 ) -> tuple[UniformPart, float]:
-    """The best part and r with normal tails."""
+    """Choose the best part and r as if the tails were normal."""
     best, chosen = math.inf, (parts[0], 1.0)
     for part in parts:
         for r in (
@@ -210,5 +210,5 @@ def _roughly(
 
 
 def _cut(delta: float, coordinates: int) -> float:
-    """How many standard deviations out the normal tails of all coordinates hold delta."""
+    """Number of standard deviations beyond which normal tails of all coordinates hold delta."""
     return max(0.0, -float(special.ndtri(min(0.5, delta / (2 * coordinates)))))

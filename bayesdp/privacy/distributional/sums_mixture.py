@@ -26,7 +26,7 @@ BINOMIAL_ERROR = 1e-9
 def mixture_delta(
     divergence: Callable[[int], float], records: int, share: float, blocks: int
 ) -> float:
-    """The upper sum above.
+    """The module's upper sum of a divergence over a binomial number of records that hide.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def cuts_of(records: int, share: float, blocks: int) -> list[int]:
 
 
 def below(m: int, records: int, share: float) -> float:
-    """Pr[Binomial(records, share) < m], rounded up."""
+    """Probability that Binomial(records, share) < m, rounded up."""
     return min(1.0, float(stats.binom.cdf(m - 1, records, share)) * (1 + BINOMIAL_ERROR))
 
 

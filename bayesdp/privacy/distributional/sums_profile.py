@@ -55,7 +55,7 @@ _FRACTION = {Definition.DISTRIBUTIONAL: 0.5, Definition.NOISELESS: 1.0}
 
 @dataclass(frozen=True, slots=True)
 class SumProfile:
-    """delta(epsilon) of an exact sum, rounded up.
+    """Privacy profile delta(epsilon) of an exact sum, rounded up.
 
     Parameters
     ----------
@@ -98,19 +98,19 @@ class SumProfile:
 
     @property
     def others(self) -> int:
-        """N: how many unknown records hide one."""
+        """N, the number of unknown records that hide one."""
         return self.n - self.known_records - 1
 
     @property
     def cells(self) -> int | None:
-        """Into how many the support is cut, where the law has log-concave steps."""
+        """Number of cells that the support is cut into, where the law has log-concave steps."""
         for most, cells in _CELLS:
             if self.others <= most:
                 return cells if self.law.steps(cells) is not None else None
         return None
 
     def delta(self, epsilon: float) -> float:
-        """delta at epsilon >= 0."""
+        """The smallest delta found at epsilon >= 0, rounded up."""
         epsilon = check_profile_epsilon(epsilon)
         if self.others == 0:
             return 1.0
@@ -177,7 +177,7 @@ class SumProfile:
         )
 
     def _guess(self, delta: float) -> float:
-        """Near the epsilon of a delta, from a normal law of nearly the same variance."""
+        """Approximate epsilon of a delta, from a normal law of nearly the same variance."""
         if self.cells is not None:
             q = np.array(self.law.steps(self.cells))
             j = np.arange(len(q)) - q @ np.arange(len(q)) / q.sum()

@@ -1,4 +1,4 @@
-r"""(epsilon, delta) of an exact sum as Groce (2014) states it, and the same argument done tightly.
+r"""Bounds (epsilon, delta) on an exact sum as Groce (2014) states them, and argued more tightly.
 
 Theorems 6.6 and 6.7 and Corollary 6.2: n independent records of d coordinates from a law that is
 at least a height on a box; v is the law's uniform share there, w_j the support's widths where the
@@ -60,7 +60,7 @@ from bayesdp.privacy.distributional.uniform_part import UniformPart
 
 @dataclass(frozen=True, slots=True)
 class SumBound:
-    """(epsilon, delta) of an exact sum by one choice of a and r.
+    """An (epsilon, delta) bound on an exact sum, by one choice of a and r.
 
     Attributes
     ----------
@@ -142,14 +142,14 @@ def published(
 def tight(
     n: int, part: UniformPart, a: float | Sequence[float], r: float, *, known_records: int = 0
 ) -> SumBound:
-    """The same cut of the same tails, with what the proof needs of delta and no more."""
+    """Corollaries 6.2 and 6.3 from the same tails, with no more delta than their proof needs."""
     rest, hidden, cuts = _checked(n, part, a, r, known_records)
     epsilon, tails = _cut(hidden - 1, cuts, part.widths, -1.0)
     return SumBound(epsilon, tails + too_few(rest, part.volume, hidden), cuts, hidden, part)
 
 
 def too_few(n: int, share: float, hidden: int) -> float:
-    """Pr[Binomial(n - 1, share) < hidden - 1], rounded up."""
+    """Probability that Binomial(n - 1, share) < hidden - 1, rounded up."""
     return below(hidden - 1, n - 1, share)
 
 
@@ -169,7 +169,7 @@ def _uniform(n: int, a: float, lower: float) -> SumBound:
 def _cut(
     count: int, cuts: Sequence[float], widths: Sequence[float], sign: float
 ) -> tuple[float, float]:
-    """epsilon, and the sum of F(a + w/2) + F(a + sign w/2)."""
+    """Epsilon of a cut, and the sum of its tails, F(a + w/2) + F(a + sign w/2)."""
     epsilon, tails = 0.0, 0.0
     for a, width in zip(cuts, widths, strict=True):
         x = count / 2 - a

@@ -1,4 +1,4 @@
-r"""How well a sum of uniform numbers hides a shift: exact privacy profiles.
+r"""Exact privacy profiles of a sum of uniform numbers against itself shifted.
 
 P is the law of a sum of k uniform numbers, with density f and distribution F, and Q that of the
 same moved by s > 0. log f(y) / f(y - s) decreases, as f is log-concave, so that the set S that
@@ -37,7 +37,7 @@ _NEGLIGIBLE = 1e-22
 
 
 def shift_delta(epsilon: float, shift: float, count: int) -> float:
-    """sup_S P(S) - exp(epsilon) Q(S) for a sum of `count` uniform numbers, rounded up.
+    """Delta at epsilon of a sum of `count` uniform numbers against itself shifted, rounded up.
 
     At a t where the log ratio is epsilon or a little less, the result is that of this smaller
     epsilon, which is more.
@@ -71,7 +71,7 @@ def shift_delta(epsilon: float, shift: float, count: int) -> float:
 
 
 def _crossing(epsilon: float, shift: float, count: int, low: float, end: float) -> float:
-    """Where the log ratio, which increases in x from 0 at `low` to inf at `end`, is epsilon."""
+    """Find the x where the log ratio, increasing from 0 at `low` to inf at `end`, is epsilon."""
     if epsilon == 0:
         return low
 
@@ -106,7 +106,7 @@ class _Curve:
     deltas: NDArray[np.float64]
 
     def delta(self, epsilon: float) -> float:
-        """On the chord between points, which is above as delta is convex in exp(epsilon)."""
+        """Delta on the chord between points, an upper bound as delta is convex in exp(epsilon)."""
         return float(np.interp(math.exp(min(epsilon, 700.0)), self.factors, self.deltas))
 
 
@@ -138,7 +138,7 @@ def _loss(shift: float, count: int, interval: float) -> Any:
 
 
 def shifts_delta(epsilon: float, shifts: tuple[float, ...], count: int) -> float:
-    """The same for independent coordinates, each moved by its own shift.
+    """Bound the delta of independent sums of uniform numbers, each coordinate shifted by its own.
 
     In several coordinates each one's profile is rounded up between its points, and their loss
     distributions are convolved on a grid, rounded up too.
@@ -156,5 +156,5 @@ def shifts_delta(epsilon: float, shifts: tuple[float, ...], count: int) -> float
 
 
 def gaussian_guess(epsilon: float, shifts: tuple[float, ...], count: float) -> float:
-    """What a normal law of the same variance gives: no bound, but near."""
+    """Delta of a normal law of the same variance as the sum: no bound, but near."""
     return gaussian_divergence(math.hypot(*shifts) / math.sqrt(count / 12), epsilon)

@@ -1,4 +1,4 @@
-r"""How well a sum of records from a log-concave density hides a shift, by exact convolution.
+r"""Privacy profiles of a sum from a log-concave density against itself shifted, by convolution.
 
 A density that is at least q_j / h on the j-th of C cells of width h, in one coordinate, is
 sum_j q_j parts a record h (J + U), J = j with probability in proportion to q_j and U uniform, and
@@ -75,7 +75,7 @@ class _Tilted:
 
 
 def steps_delta(epsilon: float, steps: tuple[float, ...], cells: int, count: int) -> float:
-    """sup_S P(S) - exp(epsilon) Q(S), the larger of both directions, rounded up.
+    """Delta at epsilon of a sum of steps against itself shifted, the larger of both directions.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def steps_delta(epsilon: float, steps: tuple[float, ...], cells: int, count: int
 
 
 def _directly(epsilon: float, steps: tuple[float, ...], cells: int, count: int) -> float:
-    """By adding products, all positive, so that every element keeps its digits."""
+    """Convolve by adding products, all positive, so that every element keeps its digits."""
     law, q = np.ones(1), np.array(steps) / math.fsum(steps)
     for _ in range(count):
         law = np.convolve(law, q)
@@ -114,7 +114,7 @@ def _directly(epsilon: float, steps: tuple[float, ...], cells: int, count: int) 
 
 
 def _left(epsilon: float, steps: tuple[float, ...], cells: int, count: int) -> float:
-    """Pr[sum <= t] - exp(epsilon) Pr[sum + cells <= t] at the best t."""
+    """Largest Pr[sum <= t] - exp(epsilon) Pr[sum + cells <= t], at the best t."""
     place = _gaussian_place(epsilon, steps, cells, count)
     least = math.ceil(_LEAST * count * (len(steps) - 1))
     for _ in range(100):
@@ -129,7 +129,7 @@ def _left(epsilon: float, steps: tuple[float, ...], cells: int, count: int) -> f
 
 
 def _gaussian_place(epsilon: float, steps: tuple[float, ...], cells: int, count: int) -> int:
-    """Where a normal law's ratio would be epsilon, on a grid of deviations."""
+    """Find the place where a normal law's ratio would be epsilon, on a grid of deviations."""
     mean, sd = _moments(np.array(steps))
     sd *= math.sqrt(count)
     z = epsilon * sd / cells - cells / (2 * sd)

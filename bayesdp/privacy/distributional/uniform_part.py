@@ -1,4 +1,4 @@
-"""How much of a law is uniform on a box: what hides a record in an exact sum.
+"""Uniform part of a law on a box, which hides a record in an exact sum.
 
 A law that is at least h everywhere on a box is volume = h |box| parts a uniform record and
 1 - volume parts anything. All that the bounds on sums use of it is that volume, and how wide the
@@ -67,7 +67,7 @@ class UniformPart:
 
     @property
     def volume(self) -> float:
-        """The share of the records that is uniform on the box, in (0, 1]."""
+        """Share of the records that is uniform on the box, in (0, 1]."""
         return min(1.0, self._raw_volume())
 
     @property

@@ -1,4 +1,4 @@
-r"""The definitions over finite spaces, by brute force: the oracle that every theorem is tested by.
+r"""Definitions over finite spaces by brute force: the oracle that every theorem is tested by.
 
 A class of laws is a list of finite laws of (X, Z), the data and what the adversary knows. A secret
 is a pair (alt, priv) of functions of the data: what is scrubbed of it, and what is private. A
@@ -59,7 +59,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Contexts:
-    """All contexts of a class, row by row.
+    """Contexts of a class of laws, row by row.
 
     Attributes
     ----------
