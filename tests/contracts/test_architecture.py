@@ -41,7 +41,7 @@ MAY_IMPORT = {
 }
 TOP = {
     *("checks", "errors", "kernel_cache", "private_folder", "progress", "resources", "storage"),
-    *("_version", "registry"),
+    *("_version", "optional", "registry"),
 }
 ROOM_OF = dict.fromkeys(
     ("manifest", "manifest_text", "release_folder", "release_frames", "release_table"), "release"
