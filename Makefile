@@ -42,7 +42,7 @@ lint: .venv/.test
 	touch $@
 
 .venv/.test: .venv/.demo
-	$(BIN)/pip install --quiet --editable ".[postgres,stan,test]"
+	$(BIN)/pip install --quiet --editable ".[all,test]"
 	touch $@
 
 clean:

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesdp.errors import InvalidInput, InvalidRelease, quoted
 from bayesdp.manifest_text import SEAL, check_seal, read_json, sealed
-from bayesdp.mechanisms.base import Mechanism, mechanism_named
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.registry import mechanism_named
 
 FORMAT: Final = "bayesdp-release"
 VERSION: Final = 2

@@ -149,9 +149,25 @@ def _may_be_missing(kind: Any) -> bool:
 
 
 def _values(column: Any) -> NDArray[Any]:
+    """An Arrow array as NumPy's, where a missing value is None.
+
+    Not by Arrow's own `to_numpy`, which imports pandas, as its `fill_null` does.
+    """
+    import pyarrow as pa
     import pyarrow.types as types
 
-    if not types.is_dictionary(column.type):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    distinct = np.array([*column.dictionary.to_pylist(), None], dtype=object)
-    return np.asarray(distinct[column.indices.fill_null(len(distinct) - 1).to_numpy()])
+    if types.is_dictionary(column.type):
+        distinct = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+        indices = column.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(distinct) - 1)
+        return np.asarray(distinct[_numbers(indices)])
+    if _is_text(column.type) or (types.is_boolean(column.type) and column.null_count):
+        return np.array(column.to_pylist(), dtype=object)
+    if types.is_boolean(column.type):
+        return _numbers(column.cast(pa.uint8())).astype(bool)
+    return _numbers(column)
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    return np.from_dlpack(column)

@@ -8,7 +8,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.inference import readers
-from bayesdp.mechanisms.base import REGISTRY
+from bayesdp.mechanisms.registry import REGISTRY
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "mechanisms"
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}

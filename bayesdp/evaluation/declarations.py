@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
+from bayesdp.registry import Registry
 
-SYNTHESIZERS = {
-    "beta_binomial": "beta_binomial.BetaBinomialSynthesizer",
-    "dirichlet_multinomial": "dirichlet_multinomial.DirichletMultinomialSynthesizer",
-    "log_linear": "log_linear.LogLinearSynthesizer",
-    "modips": "modips.Modips",
-    "noisy_moments": "noisy_moments.NoisyMoments",
-    "perturbed_coefficients": "perturbed_coefficients.PerturbedCoefficients",
-    "perturbed_histogram": "histogram.PerturbedHistogramSynthesizer",
-    "poisson_gamma": "poisson_gamma.PoissonGammaSynthesizer",
-}
-"""Those of tables, by their names."""
+SYNTHESIZERS = Registry(
+    "bayesdp.synthesizers",
+    "bayesdp.synthesis",
+    {
+        "beta_binomial": "beta_binomial:BetaBinomialSynthesizer",
+        "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
+        "log_linear": "log_linear:LogLinearSynthesizer",
+        "modips": "modips:Modips",
+        "noisy_moments": "noisy_moments:NoisyMoments",
+        "perturbed_coefficients": "perturbed_coefficients:PerturbedCoefficients",
+        "perturbed_histogram": "histogram:PerturbedHistogramSynthesizer",
+        "poisson_gamma": "poisson_gamma:PoissonGammaSynthesizer",
+    },
+)
+"""Those of tables, by their names; another package's are entry points of this group."""
 
 
 def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
@@ -29,7 +33,7 @@ def synthesizer_of(name: str, parameters: Mapping[str, Any]) -> Any:
     Parameters
     ----------
     name : str
-        One of `SYNTHESIZERS`.
+        One of `SYNTHESIZERS`, or another installed package's.
     parameters : mapping
         The class's own, by their names; a `family` of modips as a table with its `kind`.
 
@@ -51,7 +55,7 @@ def synthesizer_class(name: str, parameters: Mapping[str, Any]) -> tuple[Any, di
         If there is none of that name, or it has no such parameters.
     """
     made = {key: _frozen(value) for key, value in parameters.items()}
-    cls = _found("synthesizer.name", name, "synthesis", SYNTHESIZERS)
+    cls = _found("synthesizer.name", name, SYNTHESIZERS)
     _check_known("synthesizer", cls, made)
     if isinstance(made.get("family"), Mapping):
         from bayesdp.mechanisms.families import check_family
@@ -66,7 +70,7 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
     Parameters
     ----------
     family : str
-        One of `MODELS`.
+        One of `MODELS`, or another installed package's.
     parameters : mapping
         The class's own, by their names; `n_range = [smallest, largest]` for n; a normal prior
         of graph models as a table with mean and sd.
@@ -90,16 +94,16 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
         from bayesdp.networks.prior import Normal
 
         made["prior"] = _made("model.prior", Normal, made["prior"])
-    return _made("model", _found("model.family", family, "inference", MODELS), made)
+    return _made("model", _found("model.family", family, MODELS), made)
 
 
-def _found(what: str, name: str, room: str, registry: Mapping[str, str]) -> Any:
-    if name not in registry:
+def _found(what: str, name: str, registry: Registry) -> Any:
+    found = registry.find(name, InvalidInput)
+    if found is None:
         raise InvalidInput(
-            f"{what} is {quoted(name)}; it must be one of {', '.join(sorted(registry))}"
+            f"{what} is {quoted(name)}; it must be one of {', '.join(registry.names())}"
         )
-    module, _, attribute = registry[name].rpartition(".")
-    return getattr(import_module(f"bayesdp.{room}.{module}"), attribute)
+    return found
 
 
 def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:

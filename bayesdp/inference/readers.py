@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-MODELS = {
-    "beta_model": "graphs.beta_model.BetaModel",
-    "binomial": "counts.binomial.BinomialModel",
-    "ergm": "graphs.ergm.ErgmModel",
-    "gaussian": "gaussian.model.GaussianModel",
-    "hierarchical_binomial": "counts.hierarchical_binomial.HierarchicalBinomialModel",
-    "hierarchical_gaussian": "gaussian.hierarchical.HierarchicalGaussianModel",
-    "linear_regression": "regression.linear.LinearRegression",
-    "log_linear": "log_linear.model.LogLinearModel",
-    "logistic_regression": "regression.logistic.LogisticRegression",
-    "multinomial": "counts.multinomial.MultinomialModel",
-    "poisson": "counts.poisson.PoissonModel",
-}
-"""Modules and classes of models, by their families."""
+from bayesdp.registry import Registry
+
+MODELS = Registry(
+    "bayesdp.models",
+    "bayesdp.inference",
+    {
+        "beta_model": "graphs.beta_model:BetaModel",
+        "binomial": "counts.binomial:BinomialModel",
+        "ergm": "graphs.ergm:ErgmModel",
+        "gaussian": "gaussian.model:GaussianModel",
+        "hierarchical_binomial": "counts.hierarchical_binomial:HierarchicalBinomialModel",
+        "hierarchical_gaussian": "gaussian.hierarchical:HierarchicalGaussianModel",
+        "linear_regression": "regression.linear:LinearRegression",
+        "log_linear": "log_linear.model:LogLinearModel",
+        "logistic_regression": "regression.logistic:LogisticRegression",
+        "multinomial": "counts.multinomial:MultinomialModel",
+        "poisson": "counts.poisson:PoissonModel",
+    },
+)
+"""By their families; another package's are entry points of this group."""
 
 
 def models_of(mechanism: Any) -> tuple[str, ...]:
@@ -27,12 +32,7 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     Each model says it by `reads`. Whether it can may depend on more: a public number of records,
     say. A user's own model reads more by `bdp.observe` and `bdp.RecordModel`.
     """
-    found = []
-    for where in MODELS.values():
-        module, name = where.rsplit(".", 1)
-        if getattr(import_module(f"bayesdp.inference.{module}"), name).reads(mechanism):
-            found.append(name)
-    return tuple(found)
+    return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 
 
 def instead(mechanism: Any) -> str:

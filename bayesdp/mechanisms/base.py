@@ -1,4 +1,4 @@
-"""Contract of mechanisms, and the registry that finds one by its name."""
+"""Contract of mechanisms, and the joint promise of releases from disjoint groups."""
 
 from __future__ import annotations
 
@@ -7,34 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from bayesdp.core.views import View
-from bayesdp.errors import InvalidInput, InvalidRelease, quoted
-from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
-from bayesdp.mechanisms.censored.posterior import CensoredPosterior
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
-from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
-from bayesdp.mechanisms.graphs.edge_flip import EdgeFlipMechanism
-from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
-from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
-from bayesdp.mechanisms.graphs.noisy_triangles import NoisyTrianglesMechanism
-from bayesdp.mechanisms.graphs.truncated_statistics import TruncatedStatisticsMechanism
-from bayesdp.mechanisms.modips.grid import ModipsGrid
-from bayesdp.mechanisms.modips.nested import NestedModips
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
-from bayesdp.mechanisms.modips.selected import SelectedModips
-from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
-from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
-from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
-from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
-from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
-from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from bayesdp.errors import InvalidInput
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, refuse_distributional
@@ -190,55 +163,3 @@ def joint_guarantee(mechanisms: Sequence[Mechanism], copies: int, delta: float =
             *together.assumptions,
         ),
     )
-
-
-REGISTRY: dict[str, type[Any]] = {
-    mechanism.name: mechanism
-    for mechanism in (
-        BetaBinomialMechanism,
-        LaplaceMechanism,
-        DiscreteLaplaceMechanism,
-        GaussianMechanism,
-        DiscreteGaussianMechanism,
-        PerturbedHistogram,
-        ExponentialMechanism,
-        PermuteAndFlip,
-        RandomizedResponse,
-        ConjugateRelease,
-        DirichletMultinomialMechanism,
-        PoissonGammaMechanism,
-        NoisyMarginals,
-        NoisyMomentsMechanism,
-        PerturbedCoefficientsMechanism,
-        CensoredBetaMechanism,
-        CensoredPosterior,
-        NoisyDegreesMechanism,
-        NoisyTrianglesMechanism,
-        TruncatedStatisticsMechanism,
-        DPERGMMechanism,
-        EdgeFlipMechanism,
-        NoisyStatisticsMechanism,
-        ModipsSBS,
-        ModipsGrid,
-        NestedModips,
-        SequentialModipsMechanism,
-        SelectedModips,
-        ExactStatistic,
-    )
-}
-
-
-def mechanism_named(name: str) -> type[Any]:
-    """The mechanism class of that name.
-
-    Raises
-    ------
-    InvalidRelease
-        If there is none; the message lists those there are.
-    """
-    if name not in REGISTRY:
-        raise InvalidRelease(
-            f"mechanism is {quoted(name)}, which this version of bayesdp doesn't know; "
-            f"it knows {', '.join(sorted(REGISTRY))}"
-        )
-    return REGISTRY[name]

@@ -7,8 +7,8 @@ only terms of the size of the result's own, and keeps 13 digits at any n.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
@@ -170,7 +170,7 @@ def stirling_error(x: NDArray[np.float64]) -> NDArray[np.float64]:
     if least >= _STIRLING_FROM:
         return series
     small = np.minimum(x, _STIRLING_FROM)
-    direct = special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - HALF_LOG_2PI
+    direct = scipy.special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - HALF_LOG_2PI
     return np.where(x < _STIRLING_FROM, direct, series)
 
 

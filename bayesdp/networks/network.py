@@ -18,6 +18,7 @@ from bayesdp.networks.network_checks import (
     numbered_edges,
     numbered_ties,
 )
+from bayesdp.optional import needed
 
 if TYPE_CHECKING:
     import networkx
@@ -249,10 +250,15 @@ class Network:
         )
 
     def to_networkx(self) -> networkx.Graph:
-        """Convert to a networkx Graph, or DiGraph if directed, with the attributes of nodes."""
-        import networkx as nx
+        """Convert to a networkx Graph, or DiGraph if directed, with the attributes of nodes.
 
-        graph = nx.DiGraph() if self.directed else nx.Graph()
+        Raises
+        ------
+        MissingDependency
+            If networkx isn't installed.
+        """
+        nx = needed("networkx", "Network.to_networkx", "networks")
+        graph: networkx.Graph = nx.DiGraph() if self.directed else nx.Graph()
         columns = {name: values.tolist() for name, values in self.attributes.items()}
         for i, label in enumerate(self.nodes):
             graph.add_node(label, **{name: values[i] for name, values in columns.items()})

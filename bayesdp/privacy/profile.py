@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
 
 from bayesdp.checks import as_float, check_delta, is_number
 from bayesdp.errors import InvalidInput, quoted
@@ -189,7 +189,9 @@ def gaussian_divergence(shift: float, epsilon: float) -> float:
         return 0.0
     x = epsilon / shift - shift / 2
     if x < 0 and shift > 1:  # no cancellation: the first term is more than 1.5 times the second
-        return float(special.ndtr(-x) - math.exp(epsilon + special.log_ndtr(-x - shift)))
+        return float(
+            scipy.special.ndtr(-x) - math.exp(epsilon + scipy.special.log_ndtr(-x - shift))
+        )
     # Else phi(x) times the difference of two Mills ratios, as one integral of positive terms.
     y, weight = half_line(1 / (max(x, 0.0) + 1), 60 + 2 * abs(x))
     terms = -np.expm1(-shift * y) * np.exp(-x * y - y * y / 2) * weight
@@ -275,7 +277,7 @@ def smallest_satisfying(
             low, high = high, min(2 * high, largest)
             if math.isinf(high):
                 return math.inf
-    root: float = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-13, maxiter=500)
+    root: float = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-13, maxiter=500)
     step = 2.0**-52
     while function(root) > target:
         root = min(root * (1 + step), high)

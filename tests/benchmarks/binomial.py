@@ -141,6 +141,21 @@ def start_up() -> None:
     ):
         took = seconds(lambda c=command: subprocess.run(c, check=True, capture_output=True))
         line(what, f"{took:.3f} s", "the time of a bare Python", took / bare, "0.5 s")
+    peers = started("import pydantic, pandas, pyarrow.parquet")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = release_of(100, 5).save(Path(folder) / "release")
+        for what, code in (
+            ("first use of bdp.Release", "bayesdp.Release"),
+            ("a first release loaded", f"bayesdp.Release.load({str(saved)!r})"),
+        ):
+            took = started(f"import bayesdp; {code}")
+            line(what, f"{took:.3f} s", "the time to import pydantic, pandas and pyarrow",
+                 took / peers, "1")  # fmt: skip
+
+
+def started(code: str) -> float:
+    """Seconds of a fresh process that runs it."""
+    return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
 
 
 def accuracy() -> None:

@@ -18,8 +18,8 @@ import pandas as pd
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.base import REGISTRY
 from bayesdp.mechanisms.counts.cells import Axis
+from bayesdp.mechanisms.registry import REGISTRY
 from tests.contracts.examples import EXAMPLES
 from tests.contracts.test_models import CASES
 from tests.inference import record_functions

@@ -7,7 +7,8 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.manifest import MechanismEntry
-from bayesdp.mechanisms.base import REGISTRY, Mechanism
+from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.registry import REGISTRY
 from tests.contracts.examples import EXAMPLES, each
 from tests.contracts.examples.example import Example
 

@@ -15,8 +15,8 @@ import bayesdp as bdp
 from bayesdp.core.views import CountView, View, view_of
 from bayesdp.engines.enumeration import enumerate_cells
 from bayesdp.inference.readers import MODELS, models_of
-from bayesdp.mechanisms.base import REGISTRY
 from bayesdp.mechanisms.counts.count import Count, count_view
+from bayesdp.mechanisms.registry import REGISTRY
 from bayesdp.release import Part
 from tests.contracts.examples import EXAMPLES
 
@@ -95,4 +95,4 @@ def test_a_view_taken_away_takes_the_reader_away(monkeypatch):
 
 def test_every_model_says_what_it_reads():
     read = {name for mechanism in examples() for name in models_of(mechanism)}
-    assert read == {where.rsplit(".", 1)[1] for where in MODELS.values()}
+    assert read == {model.__name__ for model in MODELS.values()}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, StudyStopped, quoted
+from bayesdp.optional import needed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,27 +32,40 @@ _WORKER_PATIENCE = 20.0  # and for it to have a worker
 
 
 def check_client(client: Client | str | None, workers: int | None) -> None:
-    """Raise InvalidInput unless these are what `run_tasks` takes."""
+    """Raise unless these are what `run_tasks` takes, and what they need is installed.
+
+    Raises
+    ------
+    InvalidInput
+        If they aren't.
+    MissingDependency
+        If Dask is needed and not installed.
+    """
     if workers is not None:
         workers = check_at_least_one("workers", workers)
         if client != LOCAL:
             raise InvalidInput(f"workers is {workers}; it goes with client='local' alone")
-    if client is None or client == LOCAL:
+    if client is None:
         return
     if isinstance(client, str):
-        if not _is_address(client):
+        if client != LOCAL and not _is_address(client):
             raise InvalidInput(
                 f"client is {quoted(client)}; it must be 'local', None, a distributed.Client or a "
                 "scheduler's address, as 'tcp://10.0.0.1:8786'"
             )
+        _distributed(f"client={client!r}")
         return
-    from distributed import Client
-
-    if not isinstance(client, Client) or client.asynchronous:
+    dask = sys.modules.get("distributed")  # whoever has a client has imported it
+    if dask is None or not isinstance(client, dask.Client) or client.asynchronous:
         raise InvalidInput(
             f"client is a {type(client).__name__}; it must be 'local', None, a scheduler's "
             "address or a distributed.Client that isn't asynchronous"
         )
+
+
+def _distributed(what: str) -> Any:
+    """Dask's package of clients and clusters."""
+    return needed("distributed", f"{what}, unlike client=None,", "studies")
 
 
 def _is_address(text: str) -> bool:

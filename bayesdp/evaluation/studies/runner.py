@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bayesdp._version import __version__
 from bayesdp.errors import InvalidInput, StudyStopped
 from bayesdp.evaluation.studies.dask_clients import LOCAL, check_client, connected
+from bayesdp.optional import is_installed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -76,6 +77,8 @@ def run_tasks(
     ------
     InvalidInput
         If `client` or `workers` isn't one of these, or the tasks can't be sent to a worker.
+    MissingDependency
+        If there is to be another process, and Dask isn't installed.
     StudyStopped
         If the scheduler can't be reached, has no workers, or it or they are lost on the way.
     """
@@ -105,14 +108,16 @@ def run_here_or_local(
     function, shared, tasks, longest
         As `run_tasks` takes them.
     workers : int, optional
-        Processes, by default one a core; 1, and a single task, run in this process.
+        Processes, by default one a core, or this one where Dask isn't installed; 1, and a single
+        task, run in this process.
 
     Raises
     ------
-    InvalidInput, StudyStopped
+    InvalidInput, MissingDependency, StudyStopped
         As `run_tasks`; also if a task ends its process.
     """
-    several = min(workers or os.cpu_count() or 1, len(tasks))
+    cores = (os.cpu_count() or 1) if is_installed("distributed") else 1
+    several = min(workers or cores, len(tasks))
     where: dict[str, Any] = {"client": None}
     if several > 1:
         where = {"client": LOCAL, "workers": several}

@@ -191,6 +191,8 @@ class Study:
         InvalidInput
             If an argument is wrong, the study can't be sent to another process, or the
             folder holds another study, or something else, which stays as it was.
+        MissingDependency
+            If `client` isn't None and Dask isn't installed.
         StudyStopped
             If the scheduler can't be reached or is lost, the disk is full, or another process is
             running the same study; what was finished is kept.

@@ -43,7 +43,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+import scipy
 
 from bayesdp.mechanisms.laws import beta_log_kernel
 from bayesdp.privacy.profile import half_line
@@ -65,12 +65,12 @@ def beta_divergence(u: float, v: float, epsilon: float) -> float:
         At least 0, finite.
     """
     odds = epsilon + math.log(u) - math.log(v)  # log odds of p where z = epsilon
-    p, q = special.expit(odds), special.expit(-odds)
+    p, q = scipy.special.expit(odds), scipy.special.expit(-odds)
     if abs(odds) < _DIRECT_FROM:
         kernel = float(beta_log_kernel(p, q, u, v + 1))
     else:
         log_p, log_q = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
-        kernel = float(u * log_p + (v + 1) * log_q - special.betaln(u, v + 1))
+        kernel = float(u * log_p + (v + 1) * log_q - scipy.special.betaln(u, v + 1))
     total = u + v + 1
     slope = abs(total * p - u)
     rate = max(1.0, slope + math.sqrt(total * p * q))

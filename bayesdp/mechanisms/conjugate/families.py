@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Any
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.conjugate import bernoulli as conjugate_bernoulli
-from bayesdp.mechanisms.conjugate import bernoulli_outputs as conjugate_bernoulli_outputs
-from bayesdp.mechanisms.conjugate import categorical as conjugate_categorical
-from bayesdp.mechanisms.conjugate import categorical_outputs as conjugate_categorical_outputs
-from bayesdp.mechanisms.conjugate import gaussian as conjugate_gaussian
-from bayesdp.mechanisms.conjugate import gaussian_outputs as conjugate_gaussian_outputs
+from bayesdp.registry import Lazy
 
-FAMILIES: dict[str, ModuleType] = {
-    "bernoulli": conjugate_bernoulli,
-    "gaussian": conjugate_gaussian,
-    "categorical": conjugate_categorical,
-}
+_HOME = "bayesdp.mechanisms.conjugate"
+
+FAMILIES = Lazy(_HOME, {name: name for name in ("bernoulli", "gaussian", "categorical")})
 """Each family's privacy: PARAMETERS, METHODS, check, prior_of_strength, least_strength."""
 
-OUTPUTS: dict[str, ModuleType] = {
-    "bernoulli": conjugate_bernoulli_outputs,
-    "gaussian": conjugate_gaussian_outputs,
-    "categorical": conjugate_categorical_outputs,
-}
+OUTPUTS = Lazy(_HOME, {name: f"{name}_outputs" for name in FAMILIES})
 """Each family's statistic, sampler, law and outputs."""
 
 
-def named(argument: str, value: Any, table: dict[str, Any]) -> Any:
-    """Return the table's row of that name, or raise InvalidInput, which lists the names."""
+def named(argument: str, value: Any, table: Mapping[str, Any]) -> Any:
+    """The table's row of that name, or InvalidInput, which lists the names."""
     if not isinstance(value, str) or value not in table:
         raise InvalidInput(f"{argument} is {quoted(value)}; it must be one of {', '.join(table)}")
     return table[value]

@@ -303,4 +303,5 @@ class ConjugateRelease:
 
     @property
     def _outputs(self) -> ModuleType:
-        return OUTPUTS[self.family]
+        home: ModuleType = OUTPUTS[self.family]
+        return home

@@ -22,8 +22,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +38,8 @@ _PIECES = 6  # of each half, at least
 def log_mass(mean: ArrayLike, sd: float, R: float) -> Floats:
     """Log Pr[-R <= N(mean, sd^2) <= R]."""
     low, high = _on_the_left(mean, sd, R)
-    log_high = special.log_ndtr(high)
-    gap = log_high - special.log_ndtr(low)
+    log_high = scipy.special.log_ndtr(high)
+    gap = log_high - scipy.special.log_ndtr(low)
     narrow = gap < _NARROW
     tails = log_high + np.log(-np.expm1(-np.where(narrow, 1.0, gap)))
     if not narrow.any():
@@ -58,11 +58,11 @@ def truncated_normal(mean: ArrayLike, sd: float, R: float, uniform: Floats) -> F
     """
     mean = np.asarray(mean, dtype=np.float64)
     low, high = _on_the_left(mean, sd, R)
-    log_high = special.log_ndtr(high)
-    outside = np.exp(special.log_ndtr(low) - log_high)
+    log_high = scipy.special.log_ndtr(high)
+    outside = np.exp(scipy.special.log_ndtr(low) - log_high)
     u = np.where(mean < 0, 1 - uniform, uniform)  # reflected, as the interval is
     with np.errstate(divide="ignore"):
-        z = special.ndtri_exp(log_high + np.log(outside + u * (1 - outside)))
+        z = scipy.special.ndtri_exp(log_high + np.log(outside + u * (1 - outside)))
     away = np.where(mean < 0, -sd, sd)
     return np.asarray(np.clip(mean + away * np.clip(z, low, high), -R, R))
 
@@ -111,7 +111,7 @@ def log_common_mean(
             length = np.minimum(reach, np.maximum(R - sign * peak, 0.0))
             with np.errstate(divide="ignore"):
                 log_terms = log_f(peak + sign * length * steps) + log_weights + np.log(length)
-            halves.append(special.logsumexp(log_terms, axis=1))
+            halves.append(scipy.special.logsumexp(log_terms, axis=1))
         flat[start : start + rows] = np.logaddexp(*halves)
     return flat.reshape(mu.shape)
 

@@ -18,8 +18,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
@@ -87,8 +87,8 @@ def _binomial_side(size: int, ones: Floats, zeros: Floats, step: Floats, epsilon
     k[certain] = np.where(size * rise[certain] > epsilon, size, size + 1)
     inside = k <= size
     at = np.minimum(k, size)
-    tail = special.betainc(at, size - at + 1, np.minimum(ones[1:] / total, 1.0))
-    below = special.betainc(at, size - at + 1, ones[:-1] / total)
+    tail = scipy.special.betainc(at, size - at + 1, np.minimum(ones[1:] / total, 1.0))
+    below = scipy.special.betainc(at, size - at + 1, ones[:-1] / total)
     with np.errstate(divide="ignore"):
         below = np.exp(np.minimum(epsilon + np.log(below), 0.0))
     rough = np.where(inside, tail - below, 0.0)

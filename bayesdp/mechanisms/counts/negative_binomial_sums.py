@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize
 
 from bayesdp.mechanisms.draws.negative_binomial import tilt
 
@@ -47,7 +47,7 @@ def _integrals(r: Floats, p: Floats, total: int) -> tuple[float, Floats]:
 
     last = count // 2
     if log_size(math.pi) < -_NEGLIGIBLE:
-        cut = optimize.brentq(lambda w: log_size(w) + _NEGLIGIBLE, 0.0, math.pi)
+        cut = scipy.optimize.brentq(lambda w: log_size(w) + _NEGLIGIBLE, 0.0, math.pi)
         last = min(last, math.ceil(cut / (2 * math.pi) * count) + 1)
     whole, each = 0.0, np.zeros(r.size)
     step = max(1, _CHUNK // r.size)

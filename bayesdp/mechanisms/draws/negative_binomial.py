@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize
 
 from bayesdp.mechanisms.draws.exact_comparison import below_probability, log_gamma
 from bayesdp.mechanisms.draws.log_concave import KEPT, log_concave_draws, log_of
@@ -114,7 +114,7 @@ def tilt(r: Floats, p: Floats, total: int) -> float:
         shrunk = p * (most / (1 + np.exp(-log_odds)))
         return float(np.log(np.sum(r * shrunk / (1 - shrunk))) - np.log(max(total, 0.5)))
 
-    found = optimize.brentq(excess, -60.0, 28.0, xtol=1e-9)
+    found = scipy.optimize.brentq(excess, -60.0, 28.0, xtol=1e-9)
     return float(most / (1 + np.exp(-found)))
 
 

@@ -43,8 +43,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, negative_binomial
@@ -88,7 +88,7 @@ def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
                     if end is not None:
                         law[end] = noise.log_upper(np.abs(end - some))
             terms = log_f[..., None] + law
-            found[..., start : start + step] = special.logsumexp(terms, axis=-2)
+            found[..., start : start + step] = scipy.special.logsumexp(terms, axis=-2)
         return np.asarray(found - _log_mass(part, x))
     rate = float(1 / noise.scale)
     if part.bounding == "inflated":
@@ -190,7 +190,7 @@ def counts_law(
                 first = min(most, lasts[i])
                 table = _table(int(each), float(alpha[i]), first, lasts[i], part, grid)
                 total[where] += table[x_i[where]]
-        law[some] = special.logsumexp(total, axis=-1)
+        law[some] = scipy.special.logsumexp(total, axis=-1)
     found[possible] = law + math.log(size * (odds[1] - odds[0]))
     return found
 

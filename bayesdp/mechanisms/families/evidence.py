@@ -45,8 +45,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Family
@@ -145,7 +145,7 @@ def furthest(alphas: Floats, *, added: bool, criterion: str = "log_marginal") ->
 
 
 def _log_rising(a: Any, c: Any) -> Any:
-    return special.gammaln(a + c) - special.gammaln(a)
+    return scipy.special.gammaln(a + c) - scipy.special.gammaln(a)
 
 
 def _log_rising_moves(a: float, b: float) -> tuple[float, float]:
@@ -155,7 +155,7 @@ def _log_rising_moves(a: float, b: float) -> tuple[float, float]:
 
 def _half_dic(a: Any, c: Any) -> Any:
     x = np.where(c > 0, a + c, 1.0)
-    return c * (2 * special.digamma(x) - np.log(x))
+    return c * (2 * scipy.special.digamma(x) - np.log(x))
 
 
 @lru_cache(maxsize=4096)

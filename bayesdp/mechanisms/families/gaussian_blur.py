@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -49,8 +49,8 @@ def log_exponential_normal(
     far, near = slope - at_low, slope - at_high
     tail = near >= 0
     u = np.where(tail, near, 0.0) / math.sqrt(2)
-    mills = special.erfcx(u)
-    ratio = special.erfcx(np.maximum(far / math.sqrt(2), u)) / mills
+    mills = scipy.special.erfcx(u)
+    ratio = scipy.special.erfcx(np.maximum(far / math.sqrt(2), u)) / mills
     # log of the integral below `low` over that below `high`
     fall = (low - high) / scale + (high - low) * (at_high + at_low) / (2 * rho) + np.log(ratio)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -65,10 +65,12 @@ def log_between(a: ArrayLike, b: ArrayLike) -> Floats:
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     flip = a + b > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    found = np.asarray(special.log_ndtr(b))
+    found = np.asarray(scipy.special.log_ndtr(b))
     near = (a > -_FAR) | (b - a < _FAR)  # else what is below a is less than 1e-17 of that below b
     with np.errstate(divide="ignore"):
-        found[near] += np.log(-np.expm1(np.minimum(special.log_ndtr(a[near]) - found[near], 0.0)))
+        found[near] += np.log(
+            -np.expm1(np.minimum(scipy.special.log_ndtr(a[near]) - found[near], 0.0))
+        )
     return found
 
 

@@ -34,8 +34,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import log_mass
@@ -86,7 +86,7 @@ def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: Modip
         theta = (low + width * (first[:, None] + (1 + _NODES) / 2)).ravel()
         log_weights = np.log(np.tile(_WEIGHTS, first.size) * width / 2)
         terms = records.log_likelihood(theta) + law.log_density(theta) + log_weights
-        found = np.logaddexp(found, special.logsumexp(terms, axis=-1))
+        found = np.logaddexp(found, scipy.special.logsumexp(terms, axis=-1))
     return np.where(records.inside, found, -np.inf)
 
 
@@ -188,8 +188,8 @@ class GaussianRecords:
             half = (high - low) / 2
             mass = log_mass(theta - (low + half), self.sd, half)
             return np.asarray(found - self.count * mass)
-        found = found + self.low * special.log_ndtr((low - theta) / self.sd)
-        return np.asarray(found + self.high * special.log_ndtr((theta - high) / self.sd))
+        found = found + self.low * scipy.special.log_ndtr((low - theta) / self.sd)
+        return np.asarray(found + self.high * scipy.special.log_ndtr((theta - high) / self.sd))
 
 
 class Blurred:

@@ -14,8 +14,8 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families.base import Family
@@ -83,7 +83,7 @@ def log_given_cell(mechanism: Copying, output: Any, edges: Floats) -> Floats:
     found = np.full((*y.shape[:-1], edges.size - 1), -np.inf)
     for c, (points, log_weights) in enumerate(zip(theta, weights, strict=True)):
         terms = records.log_likelihood(points) + log_weights
-        found[..., c] = special.logsumexp(terms, axis=-1) - math.log(edges[c + 1] - edges[c])
+        found[..., c] = scipy.special.logsumexp(terms, axis=-1) - math.log(edges[c + 1] - edges[c])
     return np.where(records.inside[..., None], found, -np.inf)
 
 
@@ -95,9 +95,9 @@ def _counts_given_cell(z: NDArray[Any], size: int, edges: Floats) -> Floats:
     log_weights = log_weights + np.log(np.sin(2 * phi)) - np.log(np.diff(edges))[:, None]
     found = np.full((*z.shape, edges.size - 1), -np.inf)
     for each in np.unique(z[(z >= 0) & (z <= size) & (z == np.floor(z))]):
-        log_choose = -math.log1p(size) - special.betaln(each + 1, size - each + 1)
+        log_choose = -math.log1p(size) - scipy.special.betaln(each + 1, size - each + 1)
         terms = each * one + (size - each) * zero + log_weights
-        found[z == each] = special.logsumexp(terms, axis=-1) + log_choose
+        found[z == each] = scipy.special.logsumexp(terms, axis=-1) + log_choose
     return found
 
 

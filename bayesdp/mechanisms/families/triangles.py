@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.randomness import generator
@@ -79,8 +79,8 @@ def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
         for start in range(0, len(counts), step):
             some = slice(start, start + step)
             terms = counts[some] @ log_theta.T + weights
-            table[some, c] = special.logsumexp(terms, axis=1)
-    choose = special.gammaln(size + 1) - special.gammaln(counts + 1).sum(axis=1)
+            table[some, c] = scipy.special.logsumexp(terms, axis=1)
+    choose = scipy.special.gammaln(size + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
     found[possible] = (table + choose[:, None])[np.ravel(place)]
     return found
 

@@ -21,8 +21,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from bayesdp.mechanisms.draws.integer_noise import (
     Integers,
@@ -152,7 +152,7 @@ class GaussianNoise:
             table = np.concatenate([[0.0], np.cumsum(np.exp(-((j / sd) ** 2) / 2))])
             return np.asarray(table[x.astype(np.int64)])
         u = x / sd
-        integral = sd * math.sqrt(math.pi / 2) * special.erf(u / math.sqrt(2))
+        integral = sd * math.sqrt(math.pi / 2) * scipy.special.erf(u / math.sqrt(2))
         return np.asarray(
             integral + (np.expm1(-u * u / 2) + 2 * _corrections(u, 1 / sd) * np.exp(-u * u / 2)) / 2
         )
@@ -163,7 +163,7 @@ class GaussianNoise:
         u, ratio = m / sd, np.empty_like(m)
         smooth = (sd >= _DIRECT) & (u <= _STEEP * sd)
         near, far = u[smooth], u[~smooth]
-        integral = sd * math.sqrt(math.pi / 2) * special.erfcx(near / math.sqrt(2))
+        integral = sd * math.sqrt(math.pi / 2) * scipy.special.erfcx(near / math.sqrt(2))
         ratio[smooth] = integral + 0.5 - _corrections(near, 1 / sd)
         if far.size:
             least = float(far.min())

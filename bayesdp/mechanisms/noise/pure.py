@@ -43,7 +43,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from scipy import special, stats
+import scipy
 
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise
 from bayesdp.privacy.profile import Profile
@@ -127,7 +127,7 @@ def composed_pure(epsilon: float, copies: int, at: float) -> float:
     if math.isinf(epsilon):
         return 1.0
     k = np.arange(copies + 1)
-    probability = stats.binom.pmf(k, copies, special.expit(epsilon))
+    probability = scipy.stats.binom.pmf(k, copies, scipy.special.expit(epsilon))
     over = at * _BELOW - (2 * k - copies) * epsilon
     return float(np.sum(probability * -np.expm1(np.minimum(over, 0.0))))
 

@@ -36,8 +36,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.errors import InvalidInput, quoted
 
@@ -88,7 +88,7 @@ def certified(x: Floats, y: Floats, w: Floats, penalty: float) -> bool:
     n, d = x.shape
     if not np.all(np.isfinite(w)):
         return False
-    pull = -y * special.expit(-y * (x @ w))
+    pull = -y * scipy.special.expit(-y * (x @ w))
     gradient = [math.fsum((pull * x[:, j]).tolist()) + penalty * float(w[j]) for j in range(d)]
     error = _error(n, d, penalty, float(np.abs(w).sum()) * _UP, math.hypot(*w.tolist()) * _UP)
     return (math.hypot(*gradient) * _UP + error) * _UP <= penalty * _limit(d, penalty)
@@ -121,7 +121,7 @@ def _newton(x: Floats, y: Floats, penalty: float) -> Floats | None:
 
     here = value(w)
     for _ in range(_NEWTON):
-        chance = special.expit(-y * (x @ w))
+        chance = scipy.special.expit(-y * (x @ w))
         gradient = penalty * w - x.T @ (y * chance)
         curvature = (x * (chance * (1 - chance))[:, None]).T @ x + penalty * np.eye(w.size)
         step = np.linalg.solve(curvature, gradient)
@@ -142,7 +142,7 @@ def descended(x: Floats, y: Floats, penalty: float) -> Floats:
     w, smooth = np.zeros(d), penalty + n * d / 4
     count = 0
     while count % 10 or not certified(x, y, w, penalty):
-        pull = -y * special.expit(-y * (x @ w))
+        pull = -y * scipy.special.expit(-y * (x @ w))
         gradient = [math.fsum((pull * x[:, j]).tolist()) + penalty * float(w[j]) for j in range(d)]
         w = w - np.array(gradient) / smooth
         count += 1

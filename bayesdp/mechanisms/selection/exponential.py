@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from bayesdp.mechanisms.draws.bernoulli import bernoulli_exp
 from bayesdp.mechanisms.randomness import uniform_below
@@ -106,7 +106,7 @@ class ExponentialMechanism(Selection):
         return chosen
 
     def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(-gamma - special.logsumexp(-gamma, axis=-1, keepdims=True))
+        return np.asarray(-gamma - scipy.special.logsumexp(-gamma, axis=-1, keepdims=True))
 
     def pairs(self) -> list[Pair]:
         """Pairs of utilities and changes: one where draws show it, and one near the supremum.

@@ -1,0 +1,65 @@
+"""Every mechanism by the name that a manifest has, imported when a release of it is met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayesdp.errors import InvalidRelease, quoted
+from bayesdp.registry import Registry
+
+_ROWS = {
+    "beta_binomial": "counts.beta_binomial:BetaBinomialMechanism",
+    "laplace": "noise.laplace:LaplaceMechanism",
+    "discrete_laplace": "noise.laplace:DiscreteLaplaceMechanism",
+    "gaussian": "noise.gaussian:GaussianMechanism",
+    "discrete_gaussian": "noise.gaussian:DiscreteGaussianMechanism",
+    "perturbed_histogram": "counts.histogram:PerturbedHistogram",
+    "exponential": "selection.exponential:ExponentialMechanism",
+    "permute_and_flip": "selection.permute_and_flip:PermuteAndFlip",
+    "randomized_response": "counts.randomized_response:RandomizedResponse",
+    "conjugate": "conjugate.release:ConjugateRelease",
+    "dirichlet_multinomial": "counts.dirichlet_multinomial:DirichletMultinomialMechanism",
+    "poisson_gamma": "counts.poisson_gamma:PoissonGammaMechanism",
+    "noisy_marginals": "counts.noisy_marginals:NoisyMarginals",
+    "noisy_moments": "regression.noisy_moments:NoisyMomentsMechanism",
+    "perturbed_coefficients": "regression.perturbed_coefficients:PerturbedCoefficientsMechanism",
+    "censored_beta": "censored.beta:CensoredBetaMechanism",
+    "censored_posterior": "censored.posterior:CensoredPosterior",
+    "noisy_degrees": "graphs.noisy_degrees:NoisyDegreesMechanism",
+    "noisy_triangles": "graphs.noisy_triangles:NoisyTrianglesMechanism",
+    "truncated_statistics": "graphs.truncated_statistics:TruncatedStatisticsMechanism",
+    "dp_ergm": "graphs.dp_ergm:DPERGMMechanism",
+    "edge_flip": "graphs.edge_flip:EdgeFlipMechanism",
+    "noisy_statistics": "graphs.noisy_statistics:NoisyStatisticsMechanism",
+    "modips_sbs": "modips.sbs:ModipsSBS",
+    "modips_grid": "modips.grid:ModipsGrid",
+    "modips_nested": "modips.nested:NestedModips",
+    "modips_sequential": "modips.sequential:SequentialModipsMechanism",
+    "modips_selected": "modips.selected:SelectedModips",
+    "exact_statistic": "counts.exact_statistic:ExactStatistic",
+}
+REGISTRY = Registry("bayesdp.mechanisms", "bayesdp.mechanisms", _ROWS)
+"""Mechanisms by their names; another package's are entry points of this group."""
+
+
+def mechanism_named(name: str) -> type[Any]:
+    """The mechanism class of that name.
+
+    Raises
+    ------
+    InvalidRelease
+        If there is none; the message lists those there are. If another package should have it,
+        but can't be imported or has a class of another name.
+    """
+    found: type[Any] | None = REGISTRY.find(name, InvalidRelease)
+    if found is None:
+        raise InvalidRelease(
+            f"mechanism is {quoted(name)}, which this version of bayesdp doesn't know; "
+            f"it knows {', '.join(REGISTRY.names())}"
+        )
+    if getattr(found, "name", None) != name:
+        raise InvalidRelease(
+            f"mechanism {quoted(name)} is {found.__module__}.{found.__name__}, whose own name is "
+            f"{quoted(getattr(found, 'name', None))}"
+        )
+    return found
