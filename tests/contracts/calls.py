@@ -525,7 +525,7 @@ def _laws(call: Any) -> None:
         dataclasses.replace(promise, class_as_data=base.knowing(known))
         for known in (D.SIMULATED, D.SEEN)
     )
-    call(D.compose, first, second, base=base)
+    call(D.compose_guarantees, first, second, base=base)
     call(D.convex_hull, promise)
     call(D.less_known, promise, 1)
     call(D.split_samples, promise, promise, first_rows=range(6), second_rows=range(6, 12))
