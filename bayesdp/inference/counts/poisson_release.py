@@ -233,9 +233,8 @@ def _ends(
 
 def total_of(parts: Sequence[Part], n: int | None) -> int | None:
     """The number of events, where the counts are of all of them."""
-    whole = [
-        p for p in parts if isinstance(p.mechanism, PoissonGammaMechanism | PerturbedHistogram)
-    ]
+    counted = PoissonGammaMechanism | PerturbedHistogram
+    whole = [part for part in parts if isinstance(part.mechanism, counted)]
     public = agreed_size(whole, None)
     if n is not None and public is not None and n != public:
         raise InvalidInput(
