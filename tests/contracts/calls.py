@@ -63,7 +63,7 @@ def quiet() -> Iterator[None]:
 
 
 def name_of(function: Any) -> str:
-    """As users write it: `Modips.release` for a method, `Modips` for a class."""
+    """As users write it: a method after its class's name."""
     owner = getattr(function, "__self__", None)
     if owner is None:
         return str(function.__name__)

@@ -1,4 +1,4 @@
-"""What `SelectedModips` releases: a row of integers, the chosen family and then its copies."""
+"""What `SelectedModips` releases: integers, the chosen family and then its copies."""
 
 from __future__ import annotations
 
