@@ -1,9 +1,13 @@
 """bayesdp: Bayesian inference from, and for, differentially private data.
 
+Here is what one starts with. All mechanisms, synthesizers and models, those that are here too, are
+in `bdp.mechanisms`, `bdp.synthesizers` and `bdp.models`; the rest is in `bdp.families`,
+`bdp.networks`, `bdp.evaluate`, `bdp.privacy`, `bdp.distributional` and `bdp.errors`.
+
 Names are loaded when first used, so that importing the package costs next to nothing. What is
 public, and where it lives, is listed in `__init__.pyi`, which type checkers read too.
 """
 
-import lazy_loader
+from bayesdp import lazy as _lazy
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach(__name__, __file__)

@@ -1,12 +1,12 @@
 """What is public, and where it lives."""
 
-from .mechanisms.counts.exact_statistic import ExactStatistic as ExactStatistic
+from .mechanisms.counts.exact_statistic import ExactStatistic as ExactStatisticMechanism
 from .privacy.distributional.attack import Attack as Attack
 from .privacy.distributional.attack import attack as attack
 from .privacy.distributional.attack import believed_delta as believed_delta
 from .privacy.distributional.combining import SEEN as SEEN
 from .privacy.distributional.combining import SIMULATED as SIMULATED
-from .privacy.distributional.combining import compose as compose
+from .privacy.distributional.combining import compose_guarantees as compose_guarantees
 from .privacy.distributional.combining import convex_hull as convex_hull
 from .privacy.distributional.combining import less_known as less_known
 from .privacy.distributional.combining import split_samples as split_samples

@@ -11,6 +11,19 @@ from numbers import Integral, Real
 from pathlib import PurePath
 from typing import Any
 
+__all__ = [
+    "BayesDPError",
+    "BudgetExceeded",
+    "EngineFailed",
+    "InvalidInput",
+    "InvalidRelease",
+    "LedgerCorrupted",
+    "LedgerUnavailable",
+    "MissingDependency",
+    "ReleaseExists",
+    "StudyStopped",
+]
+
 _LONGEST = 80  # characters of a text: enough for a formula or a web address, not for a file
 
 

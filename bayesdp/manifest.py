@@ -69,6 +69,11 @@ class MechanismEntry(_Strict):
             mechanism: Mechanism = made(**self.parameters)
         except STUMBLES as error:
             raise InvalidRelease(f"mechanism {quoted(self.name)}: {error}") from error
+        if MechanismEntry.of(mechanism).parameters != self.parameters:
+            raise InvalidRelease(
+                f"mechanism {quoted(self.name)} isn't written in full: a parameter within another "
+                "is missing, or isn't as a manifest has it; get the release again from who made it"
+            )
         return mechanism
 
 

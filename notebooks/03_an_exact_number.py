@@ -83,8 +83,8 @@ for name, release in (
     print(f"{name}: delta = {best.delta:.4f}")
 
 # %% [markdown]
-# `compose` therefore asks for a proof that each promise holds against an adversary who has seen
-# the other release, `split_samples` for disjoint parts, and a ledger refuses both.
+# `compose_guarantees` therefore asks for a proof that each promise holds against an adversary who
+# has seen the other release, `split_samples` for disjoint parts, and a ledger refuses both.
 
 # %%
 promise = D.DistributionalGuarantee(1.0, 0.01, "five fair bits", D.LawClass.of("bits", n=5))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bayesdp as bdp
-from tests.test_site import reference, thing_of
+from tests.test_site import reference
 
 ROOT = Path(__file__).parents[1]
 SHOWN = "".join((ROOT / n).read_text("utf-8") for n in ("README.md", "notebooks/how_to.md"))
@@ -19,10 +19,11 @@ ELSEWHERE = {"CategoricalColumns"}  # in the example of `NumericColumns`
 
 
 def test_what_readme_and_recipes_use_has_an_example():
-    used = set(re.findall(r"\bbdp\.(\w+)", SHOWN)) | set(re.findall(r"`(\w+)`", SHOWN))
-    used = {name for name in used if f"bayesdp.{name}" in dict(reference.callables())}
+    by_name = {dotted.rpartition(".")[2]: dotted for dotted, _ in reference.callables()}
+    used = set(re.findall(r"\bbdp\.(?:\w+\.)?(\w+)", SHOWN)) | set(re.findall(r"`(\w+)`", SHOWN))
+    used &= set(by_name)
     assert len(used) > 25
-    assert {name for name in used if f"bayesdp.{name}" not in EXAMPLES} <= ELSEWHERE
+    assert {name for name in used if by_name[name] not in EXAMPLES} <= ELSEWHERE
 
 
 @pytest.mark.slow
@@ -31,7 +32,7 @@ def test_what_readme_and_recipes_use_has_an_example():
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_its_example_runs(dotted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    thing = thing_of(dotted)
+    thing = reference.thing_of(dotted)
     module = importlib.import_module(thing.__module__)
     # A class's methods too, where they have examples of their own.
     found = doctest.DocTestFinder().find(thing, dotted, module, globs=dict(vars(module)))

@@ -180,6 +180,20 @@ def test_mechanisms_that_are_refused(folder: Path, changes: dict, message: str):
         bdp.Release.load(folder)
 
 
+@pytest.mark.parametrize(
+    "family",
+    [{"kind": "bernoulli"}, {"kind": "bernoulli", "prior": {"1.0": 1, "2.0": 2}}],
+    ids=["left out", "of another form"],
+)
+def test_a_parameter_within_another_has_no_default(tmp_path: Path, family: dict):
+    made = bdp.ModipsSBS(bdp.families.Bernoulli(), 3, (1.5,), n=4)
+    folder = bdp.Release.of(made, [2]).save(tmp_path / "r")
+    parameters = mechanism_entry(folder)[0]["mechanism"]["parameters"]
+    edit(folder, parts=mechanism_entry(folder, parameters=parameters | {"family": family}))
+    with pytest.raises(bdp.InvalidRelease, match=r"modips_sbs"):
+        bdp.Release.load(folder)
+
+
 def test_a_promise_that_the_mechanism_does_not_keep(tmp_path: Path, charest_release: bdp.Release):
     folder = charest_release.save(tmp_path / "r")
     promise = json.loads((folder / MANIFEST).read_text())["guarantee"]

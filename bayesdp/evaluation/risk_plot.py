@@ -24,7 +24,7 @@ _MARKS = (("posterior", "o"), ("naive", "s"), ("reiter", "^"), ("ink", "D"), ("s
 
 
 def plot_risk(risk: pd.DataFrame) -> Figure:
-    """Plot risks: ``bdp.plot_risk(bdp.identification_risk(confidential, released, ...))``.
+    """Plot risks, as `identification_risk` and the others of this namespace return them.
 
     What was computed from confidential records is confidential as a picture too.
 

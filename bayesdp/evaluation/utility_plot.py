@@ -29,7 +29,7 @@ _OVERLAPS = {"interval_overlap": ("overlap", "posterior", "o")}
 
 
 def plot_utility(comparison: pd.DataFrame) -> Figure:
-    """Plot a comparison: ``bdp.plot_utility(bdp.utility(confidential, released))``.
+    """Plot a comparison of confidential and released records, as `utility` returns it.
 
     It shows confidential results, and stays with the curator as they do.
 

@@ -3,6 +3,6 @@
 Names are loaded when first used: a release of a graph needs no sampler.
 """
 
-import lazy_loader
+from bayesdp import lazy as _lazy
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach(__name__, __file__)

@@ -13,62 +13,59 @@ import bayesdp
 
 PACKAGE = Path(bayesdp.__file__).parent
 SECTIONS = {
-    "curator": "Curator: synthesizers and releases",
-    "mechanisms": "Mechanisms",
-    "families": "Families of records",
-    "privacy": "Privacy: guarantees, accounting, ledger, audit",
-    "analyst": "Analyst: models",
-    "evaluation": "Evaluation: combining rules, utility, risk, reports",
-    "networks": "Networks",
-    "distributional": "Distributional privacy",
-    "errors": "Errors",
+    "bayesdp": "bdp: what one starts with",
+    "synthesizers": "bdp.synthesizers",
+    "mechanisms": "bdp.mechanisms",
+    "families": "bdp.families",
+    "models": "bdp.models",
+    "privacy": "bdp.privacy",
+    "evaluate": "bdp.evaluate",
+    "networks": "bdp.networks",
+    "distributional": "bdp.distributional",
+    "errors": "bdp.errors",
 }
-# Where a name belongs, by the room of the package that it is defined in.
-ROOMS = {
-    "synthesis": "curator",
-    "release": "curator",
-    "engines": "analyst",
-    "inference": "analyst",
-    "report": "evaluation",
-}
+"""The package and its namespaces; a name that is in several has its page in the first."""
+
+
+def namespaces() -> dict[str, types.ModuleType]:
+    """Each section's module."""
+    found = {"bayesdp": bayesdp}
+    return found | {name: getattr(bayesdp, name) for name in SECTIONS if name != "bayesdp"}
+
+
+def all_names() -> dict[str, list[str]]:
+    """Dotted names in each namespace, those that are elsewhere too included."""
+    return {
+        section: [
+            f"{_public(section)}.{name}"
+            for name in sorted(module.__all__)
+            if name != "__version__" and not isinstance(getattr(module, name), types.ModuleType)
+        ]
+        for section, module in namespaces().items()
+    }
 
 
 def public_names() -> dict[str, list[str]]:
     """Dotted names of each section. One that is public in two places is in the first alone."""
-    pages: dict[str, list[str]] = {section: [] for section in SECTIONS}
-    seen: dict[int, str] = {}
-    for namespace, names in _namespaces():
+    homes = _homes()
+    return {
+        section: [name for name in names if homes[id(thing_of(name))] == name]
+        for section, names in all_names().items()
+    }
+
+
+def _homes() -> dict[int, str]:
+    """Where each thing has its page."""
+    homes: dict[int, str] = {}
+    for names in all_names().values():
         for name in names:
-            thing = getattr(namespace, name)
-            dotted = f"{_public(namespace)}.{name}"
-            if isinstance(thing, types.ModuleType) or seen.setdefault(id(thing), dotted) != dotted:
-                continue
-            pages[_section(namespace, thing)].append(dotted)
-    return pages
+            homes.setdefault(id(thing_of(name)), name)
+    return homes
 
 
-def _namespaces() -> Iterator[tuple[types.ModuleType, list[str]]]:
-    """The package and the public modules in it, each with its public names."""
-    names = [name for name in bayesdp.__all__ if name != "__version__"]
-    yield bayesdp, sorted(names)
-    for name in names:
-        thing = getattr(bayesdp, name)
-        if isinstance(thing, types.ModuleType):
-            yield thing, sorted(thing.__all__)
-
-
-def _public(namespace: types.ModuleType) -> str:
+def _public(section: str) -> str:
     """How users write it: `bayesdp.families`, wherever the module lies."""
-    if namespace is bayesdp:
-        return "bayesdp"
-    return f"bayesdp.{namespace.__name__.rpartition('.')[2]}"
-
-
-def _section(namespace: types.ModuleType, thing: object) -> str:
-    if namespace is not bayesdp:
-        return _public(namespace).rpartition(".")[2]
-    room = str(getattr(thing, "__module__", "")).split(".")[1]
-    return ROOMS.get(room, room)
+    return section if section == "bayesdp" else f"bayesdp.{section}"
 
 
 def pages() -> dict[str, dict[str, list[str]]]:
@@ -102,10 +99,13 @@ def page(names: list[str]) -> str:
 
 def contents(section: str) -> str:
     """The section's own page: its names, and what each is."""
-    lines = [f"# {SECTIONS[section]}\n"]
-    for dotted in public_names()[section]:
-        summary = (inspect.getdoc(thing_of(dotted)) or "").partition("\n\n")[0]
-        lines.append(f"- [`{dotted}`][{dotted}]: {' '.join(summary.split())}")
+    homes = _homes()
+    about = (inspect.getdoc(namespaces()[section]) or "").partition("\n\n")[0]
+    lines = [f"# {SECTIONS[section]}\n", f"{' '.join(about.split())}\n"]
+    for dotted in all_names()[section]:
+        thing = thing_of(dotted)
+        summary = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+        lines.append(f"- [`{dotted}`][{homes[id(thing)]}]: {' '.join(summary.split())}")
     return "\n".join(lines) + "\n"
 
 

@@ -63,7 +63,7 @@ def quiet() -> Iterator[None]:
 
 
 def name_of(function: Any) -> str:
-    """As users write it: `Modips.release` for a method, `Modips` for a class."""
+    """As users write it: a method after its class's name."""
     owner = getattr(function, "__self__", None)
     if owner is None:
         return str(function.__name__)
@@ -525,7 +525,7 @@ def _laws(call: Any) -> None:
         dataclasses.replace(promise, class_as_data=base.knowing(known))
         for known in (D.SIMULATED, D.SEEN)
     )
-    call(D.compose, first, second, base=base)
+    call(D.compose_guarantees, first, second, base=base)
     call(D.convex_hull, promise)
     call(D.less_known, promise, 1)
     call(D.split_samples, promise, promise, first_rows=range(6), second_rows=range(6, 12))

@@ -101,7 +101,7 @@ def test_mutants_are_read_as_they_are_or_refused(example: Example, tmp_path: Pat
     folder = release.save(tmp_path / "r")
     manifest, data = json.loads((folder / MANIFEST).read_text()), (folder / OUTPUTS).read_bytes()
     table = pq.read_table(io.BytesIO(data))
-    draw, gave_up = random.Random(repr(example.mechanism)), []
+    draw, gave_up = random.Random(MechanismEntry.of(example.mechanism).model_dump_json()), []
     for turn in range(MUTANTS):
         if len(gave_up) > 1:  # the promise itself takes long; the others will too
             break

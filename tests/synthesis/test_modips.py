@@ -1,4 +1,4 @@
-"""Modips as it is declared: what it takes, refuses and writes down, and inference from it."""
+"""Modips that are declared: what is taken, refused, written down and inferred from."""
 
 import tracemalloc
 from fractions import Fraction

@@ -154,7 +154,8 @@ def peak():
     # Not getrusage's, which begins with that of the process that started this one.
     words = pathlib.Path("/proc/self/status").read_text().split()
     return int(words[words.index("VmHWM:") + 1]) / 1024
-made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={{"x": (0, 1), "y": (0, 1)}}, bins=20, n=100)
+cells = {{"bounds": {{"x": (0, 1), "y": (0, 1)}}, "bins": 20}}
+made = bdp.PerturbedHistogramSynthesizer(1.0, **cells, n=100)
 small = bdp.scan({str(path)!r}, ["x", "y"], rows=1 << 16)
 made.release(next(iter(small)))
 before = peak()

@@ -199,7 +199,8 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
         raise InvalidInput(
             f"mechanisms has {quoted(name)}; of a {type(model).__name__} it must be "
             + (f"one of {list(known)}, or " if known else "")
-            + "a synthesizer, such as bdp.Modips(...), or a function of epsilon that returns one"
+            + "a synthesizer, such as bdp.Modips(...), or a function of epsilon that "
+            "returns one"
         )
     if not isinstance(n, int):
         raise InvalidInput(

@@ -71,7 +71,7 @@ class ErgmModel:
     --------
     >>> import bayesdp as bdp, networkx as nx
     >>> release = bdp.EdgeFlip(epsilon=3.0).release(nx.karate_club_graph())
-    >>> model = bdp.ErgmModel("edges + gwesp(0.5)", prior=bdp.Normal(0, [5, 3]))
+    >>> model = bdp.ErgmModel("edges + gwesp(0.5)", bdp.Normal(0, [5, 3]))
     >>> idata = model.fit(release, chains=4, seed=1)  # doctest: +SKIP
     """
 

@@ -6,6 +6,6 @@ sufficient statistic, what one record can move of it, and how a copy follows fro
 Names are loaded when first used: a release needs its own family alone.
 """
 
-import lazy_loader
+from bayesdp import lazy as _lazy
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach(__name__, __file__)

@@ -36,7 +36,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ from bayesdp.privacy.accounting import compose
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 
-KINDS = (ModipsSBS, ModipsGrid, NestedModips)
+Copying = ModipsSBS | ModipsGrid | NestedModips
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class SelectedModips(SymmetricPromise):
     the copies, one after another; `split` parts them.
     """
 
-    modips: ModipsSBS | ModipsGrid | NestedModips
+    modips: Copying
     families: tuple[Family, ...]
     epsilon: float
     each: int = 1
@@ -120,7 +120,7 @@ class SelectedModips(SymmetricPromise):
         _ = self.choice, self.candidates  # whose own checks raise
 
     @property
-    def candidates(self) -> tuple[ModipsSBS | ModipsGrid | NestedModips, ...]:
+    def candidates(self) -> tuple[Copying, ...]:
         """Mechanisms that make a copy after each choice of the family."""
         return tuple(_with_family(self.modips, family) for family in self.families)
 
@@ -278,14 +278,14 @@ class SelectedModips(SymmetricPromise):
         return [self.check_output(output) for output in form.decode(columns)]
 
 
-def _check_modips(modips: Any, first: Family) -> ModipsSBS | ModipsGrid | NestedModips:
+def _check_modips(modips: Any, first: Family) -> Copying:
     """Return the mechanism, from itself or from the mapping that a manifest holds."""
     made = modips
     if isinstance(modips, Mapping):
-        for kind in KINDS:
+        for kind in get_args(Copying):
             if {field.name for field in dataclasses.fields(kind)} == set(modips):
                 made = kind(**modips)
-    if not isinstance(made, KINDS):
+    if not isinstance(made, Copying):
         raise InvalidInput(
             f"modips is a {type(modips).__name__}; it must be a bdp.ModipsSBS, bdp.ModipsGrid or "
             "bdp.NestedModips"
@@ -299,9 +299,7 @@ def _check_modips(modips: Any, first: Family) -> ModipsSBS | ModipsGrid | Nested
     return made
 
 
-def _with_family(
-    modips: ModipsSBS | ModipsGrid | NestedModips, family: Family
-) -> ModipsSBS | ModipsGrid | NestedModips:
+def _with_family(modips: Copying, family: Family) -> Copying:
     if isinstance(modips, NestedModips):
         return dataclasses.replace(modips, sbs=dataclasses.replace(modips.sbs, family=family))
     return dataclasses.replace(modips, family=family)

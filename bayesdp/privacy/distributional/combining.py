@@ -83,7 +83,7 @@ def less_known(guarantee: DistributionalGuarantee, known_records: int) -> Distri
     return dataclasses.replace(guarantee, known_records=known)
 
 
-def compose(
+def compose_guarantees(
     first: DistributionalGuarantee, second: DistributionalGuarantee, *, base: LawClass
 ) -> DistributionalGuarantee:
     """Return the joint guarantee of two releases about the same records (Groce 2014, Theorem 5.6).
@@ -125,7 +125,7 @@ def compose(
         ("first", first, base.knowing(SIMULATED)),
         ("second", second, base.knowing(SEEN)),
     ):
-        check_coupled(each, "compose")
+        check_coupled(each, "compose_guarantees")
         if each.class_as_data != wanted:
             raise InvalidInput(
                 f"{name} promises about {each.class_as_data}, but the two add up only if it "

@@ -207,7 +207,8 @@ def refuse_distributional(promise: Any, what: str) -> None:
             f"the promise is distributional ({promise}): it holds only for an adversary who knows "
             "no more than its class of laws says, and another release about the same records is "
             f"such knowledge. So it can't enter {what}, which is of differential privacy. Keep it "
-            "beside; bdp.distributional.compose says when two distributional promises add up"
+            "beside; bdp.distributional.compose_guarantees says when two distributional promises "
+            "add up"
         )
 
 

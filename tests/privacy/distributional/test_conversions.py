@@ -184,7 +184,7 @@ def test_two_exact_sums_show_a_record():
     assert both >= 0.4
     one = promise(1.0, whole)
     with pytest.raises(bdp.InvalidInput, match=r"add up only if.*knowing"):
-        D.compose(one, promise(1.0, rest), base=LAWS)
+        D.compose_guarantees(one, promise(1.0, rest), base=LAWS)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -205,7 +205,7 @@ def test_composition_under_its_conditions(seed):
     for_second = D.smallest_delta(second, [seeing(first)], secrets, 0.3)
     told = lambda x: for_second.simulator[secrets[0].alt(x)]  # noqa: E731
     for_first = D.smallest_delta(first, [seeing(told)], secrets, 0.4)
-    says = D.compose(
+    says = D.compose_guarantees(
         promise(0.4, for_first.delta, LAWS.knowing(D.SIMULATED)),
         promise(0.3, for_second.delta, LAWS.knowing(D.SEEN)),
         base=LAWS,

@@ -1,0 +1,67 @@
+"""Public names that are loaded when first used, from the stub beside a module."""
+
+import ast
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bayesdp.renamed import RENAMED
+
+
+def attach(
+    module: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a module whose names are those of its stub.
+
+    Nothing is kept in the module, so that a submodule of a name's spelling never takes its place.
+    A name of `RENAMED` works too, with a DeprecationWarning; `dir` doesn't show it.
+
+    Parameters
+    ----------
+    module : str
+        Its `__name__`.
+    file : str
+        Its `__file__`; the stub is beside it, with lines as `from .there import Name as Name`.
+
+    Returns
+    -------
+    tuple
+        To assign to the three, in a module without other names.
+    """
+    homes = _homes(module, Path(file))
+    renamed = RENAMED.get(module, {})
+
+    def __getattr__(name: str) -> Any:
+        if name in homes:
+            home, attribute = homes[name]
+            found = importlib.import_module(home)
+            return getattr(found, attribute) if attribute else found
+        if name in renamed:
+            old = f"{module.replace('bayesdp', 'bdp', 1)}.{name}"
+            warnings.warn(
+                f"{old} is deprecated and will go in a later release; write bdp.{renamed[name]}",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            namespace, _, new = renamed[name].rpartition(".")
+            return getattr(importlib.import_module(f"bayesdp.{namespace}".rstrip(".")), new)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+
+    names = sorted(homes)
+    return __getattr__, lambda: list(names), names
+
+
+def _homes(module: str, file: Path) -> dict[str, tuple[str, str]]:
+    """Each name's module and what it is called there; "" where it is that module itself."""
+    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    found = {}
+    for node in ast.parse(file.with_suffix(".pyi").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            for alias in node.names:
+                inside = (home, alias.name) if node.module else (f"{home}.{alias.name}", "")
+                found[alias.asname or alias.name] = inside
+    return found

@@ -1,0 +1,42 @@
+"""What is public, and where it lives."""
+
+from . import families as families
+from .censored.beta import CensoredBetaMechanism as CensoredBetaMechanism
+from .censored.posterior import CensoredPosterior as CensoredPosteriorMechanism
+from .conjugate.average import average_case_delta as average_case_delta
+from .conjugate.average import distributional_delta as distributional_delta
+from .conjugate.mode import noisy_mode as noisy_mode
+from .conjugate.release import ConjugateRelease as ConjugateMechanism
+from .counts.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
+from .counts.count import Count as Count
+from .counts.dirichlet_multinomial import (
+    DirichletMultinomialMechanism as DirichletMultinomialMechanism,
+)
+from .counts.exact_statistic import ExactStatistic as ExactStatisticMechanism
+from .counts.histogram import PerturbedHistogram as PerturbedHistogramMechanism
+from .counts.noisy_marginals import NoisyMarginals as NoisyMarginalsMechanism
+from .counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
+from .counts.randomized_response import RandomizedResponse as RandomizedResponseMechanism
+from .graphs.dp_ergm import DPERGMMechanism as DPERGMMechanism
+from .graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
+from .graphs.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
+from .graphs.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
+from .graphs.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
+from .graphs.truncated_statistics import (
+    TruncatedStatisticsMechanism as TruncatedStatisticsMechanism,
+)
+from .modips.grid import ModipsGrid as ModipsGridMechanism
+from .modips.nested import NestedModips as NestedModipsMechanism
+from .modips.sbs import ModipsSBS as ModipsSBSMechanism
+from .modips.selected import SelectedModips as SelectedModipsMechanism
+from .modips.sequential import SequentialModipsMechanism as SequentialModipsMechanism
+from .noise.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
+from .noise.gaussian import GaussianMechanism as GaussianMechanism
+from .noise.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
+from .noise.laplace import LaplaceMechanism as LaplaceMechanism
+from .regression.noisy_moments import NoisyMomentsMechanism as NoisyMomentsMechanism
+from .regression.perturbed_coefficients import (
+    PerturbedCoefficientsMechanism as PerturbedCoefficientsMechanism,
+)
+from .selection.exponential import ExponentialMechanism as ExponentialMechanism
+from .selection.permute_and_flip import PermuteAndFlip as PermuteAndFlipMechanism

@@ -1,0 +1,18 @@
+"""What is public, and where it lives."""
+
+from .engines.mixture import BetaMixture as BetaMixture
+from .inference.counts.binomial import BinomialModel as BinomialModel
+from .inference.counts.hierarchical_binomial import (
+    HierarchicalBinomialModel as HierarchicalBinomialModel,
+)
+from .inference.counts.multinomial import MultinomialModel as MultinomialModel
+from .inference.counts.poisson import PoissonModel as PoissonModel
+from .inference.evidence import Evidence as Evidence
+from .inference.gaussian.hierarchical import HierarchicalGaussianModel as HierarchicalGaussianModel
+from .inference.gaussian.model import GaussianModel as GaussianModel
+from .inference.graphs.beta_model import BetaModel as NetworkBetaModel
+from .inference.graphs.ergm import ErgmModel as ERGMModel
+from .inference.log_linear.model import LogLinearModel as LogLinearModel
+from .inference.records.model import RecordModel as RecordModel
+from .inference.regression.linear import LinearRegression as LinearRegressionModel
+from .inference.regression.logistic import LogisticRegression as LogisticRegressionModel

@@ -1,0 +1,9 @@
+"""What is public, and where it lives."""
+
+from .audit import Audit as Audit
+from .bootstrap import bootstrap_epsilon as bootstrap_epsilon
+from .guarantee import Guarantee as Guarantee
+from .guarantee import Strength as Strength
+from .ledger import Ledger as Ledger
+from .neighbours import Neighbours as Neighbours
+from .subsampling import subsampled as subsampled
