@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from bayesdp.renamed import RENAMED
@@ -31,7 +30,7 @@ def attach(
     tuple
         To assign to the three, in a module without other names.
     """
-    homes = _homes(module, Path(file))
+    homes = _homes(module, file)
     renamed = RENAMED.get(module, {})
 
     def __getattr__(name: str) -> Any:
@@ -54,11 +53,13 @@ def attach(
     return __getattr__, lambda: list(names), names
 
 
-def _homes(module: str, file: Path) -> dict[str, tuple[str, str]]:
+def _homes(module: str, file: str) -> dict[str, tuple[str, str]]:
     """Each name's module and what it is called there; "" where it is that module itself."""
-    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
+    with open(f"{file.removesuffix('.py')}.pyi", encoding="utf-8") as stub:  # noqa: PTH123
+        body = ast.parse(stub.read()).body  # without pathlib, whose import would cost as much again
     found = {}
-    for node in ast.parse(file.with_suffix(".pyi").read_text(encoding="utf-8")).body:
+    for node in body:
         if isinstance(node, ast.ImportFrom):
             home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             for alias in node.names:
