@@ -43,7 +43,8 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.families import Family, check_families
+from bayesdp.mechanisms.families import Family
+from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
     check_records,
