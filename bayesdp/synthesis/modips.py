@@ -13,8 +13,9 @@ from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, 
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
-from bayesdp.mechanisms.families import Family, Sums, check_families, check_family
+from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
+from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import priors_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger

@@ -239,11 +239,24 @@ def case(request) -> Case:
     return CASES[request.param]
 
 
+@pytest.fixture(scope="module")
+def fitted() -> Callable[[Case, str], Any]:
+    """A short fit of a case, made once for all tests that look at it."""
+    made: dict[tuple[int, str], Any] = {}
+
+    def fit(case: Case, method: str = "fit") -> Any:
+        key = id(case), method
+        if key not in made:
+            made[key] = getattr(case.model, method)(case.release(), draws=50, chains=3, seed=4)
+        return made[key]
+
+    return fit
+
+
 @few
 @pytest.mark.parametrize("method", ["fit", "fit_naive"])
-def test_the_shape_of_a_fit(case, method):
-    release = case.release()
-    idata = getattr(case.model, method)(release, draws=50, chains=3, seed=4)
+def test_the_shape_of_a_fit(case, method, fitted):
+    release, idata = case.release(), fitted(case, method)
     assert set(idata.posterior.data_vars) == set(case.variables)
     for name in case.variables:
         draws, own = idata.posterior[name], case.dims_of.get(name, case.dims)
@@ -261,9 +274,8 @@ def test_the_shape_of_a_fit(case, method):
 
 
 @few
-def test_it_says_how_it_was_made(case):
-    release = case.release()
-    attrs = case.model.fit(release, draws=10, seed=1).attrs
+def test_it_says_how_it_was_made(case, fitted):
+    release, attrs = case.release(), fitted(case).attrs
     assert attrs["engine"] == case.engine
     assert case.why in attrs["engine_reason"]
     assert attrs["family"] == case.model.family
@@ -272,18 +284,15 @@ def test_it_says_how_it_was_made(case):
     prior = json.loads(attrs["prior"])
     assert (prior and tuple(prior)) == case.model.prior
     assert json.loads(attrs["engine_versions"])
-    naive = case.model.fit_naive(release, draws=10, seed=1).attrs
-    assert "naive" in naive["engine_reason"]
+    assert "naive" in fitted(case, "fit_naive").attrs["engine_reason"]
 
 
 @few
 def test_a_seed_fixes_the_draws(case):
     release = case.release()
+    fits = [case.model.fit(release, draws=30, seed=seed).posterior for seed in (7, 7, 8)]
     for name in case.variables:
-        first, second, other = (
-            case.model.fit(release, draws=30, seed=seed).posterior[name].to_numpy()
-            for seed in (7, 7, 8)
-        )
+        first, second, other = (fit[name].to_numpy() for fit in fits)
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
 
@@ -332,10 +341,10 @@ def test_bad_arguments_are_named(case, arguments, message):
 
 
 @few
-def test_a_saved_release_is_fitted_the_same(case, tmp_path):
-    release = case.release()
-    loaded = bdp.Release.load(release.save(tmp_path / "release"))
-    one, other = (case.model.fit(r, draws=20, seed=3).posterior for r in (release, loaded))
+def test_a_saved_release_is_fitted_the_same(case, tmp_path, fitted):
+    loaded = bdp.Release.load(case.release().save(tmp_path / "release"))
+    one = fitted(case).posterior
+    other = case.model.fit(loaded, draws=50, chains=3, seed=4).posterior
     assert all(np.array_equal(one[name], other[name]) for name in case.variables)
 
 

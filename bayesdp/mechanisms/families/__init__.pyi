@@ -4,7 +4,6 @@ from .base import Sums as Sums
 from .bernoulli import Bernoulli as Bernoulli
 from .categorical import Categorical as Categorical
 from .checking import FAMILIES as FAMILIES
-from .checking import check_families as check_families
 from .checking import check_family as check_family
 from .gaussian import Gaussian as Gaussian
 from .linear_regression import LinearRegression as LinearRegression

@@ -45,8 +45,9 @@ from bayesdp.checks import check_at_least_one, keep
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
-from bayesdp.mechanisms.families import Family, check_families
+from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
+from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
     check_records,
