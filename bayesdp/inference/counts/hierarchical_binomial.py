@@ -28,8 +28,9 @@ from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_counts
@@ -150,12 +151,7 @@ class HierarchicalBinomialModel:
         reason = "asked for"
         if engine == "auto":
             reason = "counts and proportions sum out, so chains run over two numbers"
-        noises = [
-            noise
-            for parts, each in zip(parts_of(release), known, strict=True)
-            for noise in noise_from(parts, 0, each.n)
-        ]
-        return self._fitted(known, release, reason, options, noises)
+        return self._fitted(known, release, reason, options, noises_of(self, release))
 
     def known(self, release: Releases) -> list[Known]:
         """Of each group log Pr[outputs | x] at the x that may matter, these x, and n."""
