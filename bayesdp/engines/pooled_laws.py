@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.engines.curve_integrals import in_one
+from bayesdp.engines.likelihood_curves import Curve
+
 Floats = NDArray[np.float64]
 Given = tuple[Any, ...]
 
@@ -19,6 +22,7 @@ def in_a_row(
     own: Sequence[float],
     prior: tuple[float, float, float],
     tables: int = 0,
+    curves: Sequence[Curve | None] | None = None,
 ) -> Given:
     """Lay groups' laws, nodes and weights out in a row, as the kernels take them.
 
@@ -31,14 +35,16 @@ def in_a_row(
     prior : tuple of three floats
     tables : int
         How long the tables are that kernels make, if they do.
+    curves : sequence of Curve or None, optional
+        Of the groups that have one in the place of nodes; else none has.
 
     Returns
     -------
     tuple
         Where each group ends in the next five arrays; the laws, the nodes, the ways, and the
         largest law up to each node and from it on; where each group's largest law is; `own`; the
-        prior; room for the terms of one sum, in its first row, and for two tables in others, if
-        there are any. Nodes where a law is 0 are left out.
+        prior; the curves; room for the terms of one sum, in its first row, and for two tables in
+        others, if there are any. Nodes where a law is 0 are left out.
     """
     kept = [law > -np.inf for law in laws]
     laws = [law[keep] for law, keep in zip(laws, kept, strict=True)]
@@ -47,8 +53,9 @@ def in_a_row(
     before = [np.maximum.accumulate(law) for law in laws]
     after = [np.maximum.accumulate(law[::-1])[::-1] for law in laws]
     ends = np.cumsum([law.size for law in laws])
-    bests = ends + [int(law.argmax()) - law.size for law in laws]
+    bests = ends + [int(law.argmax()) - law.size if law.size else 0 for law in laws]
     rows = map(np.concatenate, (laws, nodes, ways, before, after))
-    longest = max(law.size for law in laws)
+    longest = max(1, *(law.size for law in laws))
     room = np.empty((3, max(longest, tables)) if tables else (1, longest))
-    return ends, *rows, bests, np.array(own, dtype=np.float64), np.array(prior), room
+    shared = np.array(own, dtype=np.float64), np.array(prior)
+    return ends, *rows, bests, *shared, in_one(curves or [None] * len(laws)), room

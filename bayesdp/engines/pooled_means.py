@@ -117,7 +117,7 @@ def log_means(u: float, v: float, given: Any) -> float:
     given : tuple
         What `given_means` returns.
     """
-    ends, _, _, _, _, _, bests, variances, prior, room = given
+    ends, _, _, _, _, _, bests, variances, prior, _, room = given
     if not abs(v) < _MOST:
         return -np.inf
     t = math.exp(v)
@@ -133,7 +133,7 @@ def log_means(u: float, v: float, given: Any) -> float:
 @kernel
 def draw_means(u: float, v: float, given: Any, rng: Any, mu: Floats) -> None:
     """Draw each group's mean, through its records' mean."""
-    ends, _, _, _, _, _, bests, variances, _, room = given
+    ends, _, _, _, _, _, bests, variances, _, _, room = given
     t, start = math.exp(v), 0
     for g in range(ends.size):
         end, variance = ends[g], t * t + variances[g]
@@ -166,7 +166,7 @@ def given_means(
 
 def start_means(given: Any, rng: np.random.Generator) -> Floats:
     """Draw a start from the prior, within what has a density."""
-    centre, sd, scale = given[-2]
+    centre, sd, scale = given[-3]
     while True:
         at = np.array([rng.normal(centre, sd), math.log(abs(rng.normal(0, scale)))])
         if log_means(at[0], at[1], given) > -math.inf:

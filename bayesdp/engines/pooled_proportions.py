@@ -20,6 +20,9 @@ Along x the logs of the beta-binomial probabilities follow by the ratio
 and from one stretch to another by rising factorials, which are taken by Stirling's series where
 differences of log gamma functions would cancel. Where groups have more counts to look at than the
 largest has records, all of them take rising factorials from one table.
+
+A group with thousands of counts to look at has a curve in their place, its likelihood of p
+(`bayesdp.engines.likelihood_curves`), whose integral over the beta distribution is that sum.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.engines.compiling import kernel
+from bayesdp.engines.curve_integrals import curve_of, draw_proportion, log_integral
+from bayesdp.engines.likelihood_curves import Curve
 from bayesdp.engines.pooled_laws import Given, in_a_row
 
 Floats = NDArray[np.float64]
@@ -165,6 +170,17 @@ def _log_shares(u: float) -> tuple[float, float]:
 
 
 @kernel
+def _log_of_curve(curve: Any, u: float, v: float, log_m: float, log_rest: float) -> float:
+    """log of a group's integral."""
+    ends, n = curve[5], curve[6]
+    if log_m + v < _SMALLEST:
+        return float(ends[2]) if ends[0] == 0 else -np.inf
+    if log_rest + v < _SMALLEST:
+        return float(ends[3]) if ends[1] == n else -np.inf
+    return float(log_integral(curve, u, math.exp(log_m + v), math.exp(log_rest + v)))
+
+
+@kernel
 def log_proportions(u: float, v: float, given: Any) -> float:
     """log density of (logit m, log kappa), up to the constants of the priors.
 
@@ -174,7 +190,7 @@ def log_proportions(u: float, v: float, given: Any) -> float:
     given : tuple
         What `given_proportions` returns.
     """
-    ends, law, nodes, _, _, _, bests, sizes, prior, room = given
+    ends, law, nodes, _, _, _, bests, sizes, prior, curves, room = given
     if not abs(v) < -_SMALLEST:
         return -np.inf
     log_m, log_rest = _log_shares(u)
@@ -184,7 +200,9 @@ def log_proportions(u: float, v: float, given: Any) -> float:
         _tabulate(room, alpha, beta)
     for g in range(ends.size):
         end = ends[g]
-        if log_m + v < _SMALLEST:
+        if end == start:
+            found += _log_of_curve(curve_of(curves, g, sizes[g]), u, v, log_m, log_rest)
+        elif log_m + v < _SMALLEST:
             found += law[start] if nodes[start] == 0 else -np.inf
         elif log_rest + v < _SMALLEST:
             found += law[end - 1] if nodes[end - 1] == sizes[g] else -np.inf
@@ -196,8 +214,8 @@ def log_proportions(u: float, v: float, given: Any) -> float:
 
 @kernel
 def draw_proportions(u: float, v: float, given: Any, rng: Any, p: Floats) -> None:
-    """Draw each group's proportion, through its count."""
-    ends, _, _, _, _, _, bests, sizes, _, room = given
+    """Draw each group's proportion, through its count or on its curve."""
+    ends, _, _, _, _, _, bests, sizes, _, curves, room = given
     log_m, log_rest = _log_shares(u)
     alpha = math.exp(max(log_m + v, _SMALLEST))
     beta, start = math.exp(max(log_rest + v, _SMALLEST)), 0
@@ -205,13 +223,21 @@ def draw_proportions(u: float, v: float, given: Any, rng: Any, p: Floats) -> Non
         _tabulate(room, alpha, beta)
     for g in range(ends.size):
         end, n = ends[g], sizes[g]
+        if end == start:
+            near = math.log(alpha) - math.log(beta)
+            p[g] = draw_proportion(curve_of(curves, g, n), near, alpha, beta, rng)
+            continue
         x = draw_count(given, start, end, bests[g], n, alpha, beta, rng)
         p[g] = rng.beta(alpha + x, beta + n - x)
         start = end
 
 
 def given_proportions(
-    laws: list[Floats], nodes: list[Any], sizes: list[int], prior: tuple[float, float, float]
+    laws: list[Floats],
+    nodes: list[Any],
+    sizes: list[int],
+    prior: tuple[float, float, float],
+    curves: list[Curve | None] | None = None,
 ) -> Given:
     """Prepare the arrays that `log_proportions` takes.
 
@@ -223,19 +249,26 @@ def given_proportions(
         n of each.
     prior : tuple of three floats
         a and b of m's beta prior, and kappa's prior median, c of the density c / (c + kappa)^2.
+    curves : list of Curve or None, optional
+        Of the groups that have one; their laws and nodes aren't looked at.
     """
+    if curves is not None:
+        whole = [curve is None for curve in curves]
+        laws = [law if keep else np.empty(0) for law, keep in zip(laws, whole, strict=True)]
+        nodes = [x if keep else np.empty(0) for x, keep in zip(nodes, whole, strict=True)]
+
     ways = [
         special.gammaln(n + 1) - special.gammaln(x + 1) - special.gammaln(n - x + 1)
         for x, n in zip(nodes, sizes, strict=True)
     ]
-    longest = max(sizes) + 1
+    longest = 1 + max((n for n, law in zip(sizes, laws, strict=True) if law.size), default=0)
     tabled = longest <= min(sum(law.size for law in laws) / 2, _LONGEST)
-    return in_a_row(laws, nodes, ways, sizes, prior, longest if tabled else 0)
+    return in_a_row(laws, nodes, ways, sizes, prior, longest if tabled else 0, curves)
 
 
 def start_proportions(given: Any, rng: np.random.Generator) -> Floats:
     """Draw a start from the prior, within what has a density."""
-    a, b, median = given[-2]
+    a, b, median = given[-3]
     while True:
         m, shrunk = rng.beta(a, b), rng.random()
         if 0 < m < 1 and 0 < shrunk < 1:

@@ -14,6 +14,7 @@ Laplace noise, whose size is exponential, and d^2 / (2 scale^2) of Gaussian nois
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +90,10 @@ def noise_from(
                 [scale for _, scale, _ in found], [len(each) for each, _, _ in found]
             )
             alone = sum(needed for _, _, needed in found)
-            needed = _of_one_statistic(outputs, scales, laplace, low, high)
+            weight = (1 / scales if laplace else 1 / scales**2).reshape(
+                -1, *[1] * (outputs.ndim - 1)
+            )
+            needed = _of_one_statistic(outputs, weight, laplace, low, high)
             yield Noise(max(alone, needed), outputs.size)
 
 
@@ -109,19 +113,61 @@ def _each_alone(
 
 
 def _of_one_statistic(
-    outputs: Floats, scales: Floats, laplace: bool, low: ArrayLike, high: ArrayLike
+    outputs: Floats, weight: Floats, laplace: bool, low: ArrayLike, high: ArrayLike
 ) -> float:
-    """Least noise of copies, shape (copies, ...), from one statistic, the nearest to all."""
-    weight = (1 / scales if laplace else 1 / scales**2).reshape(-1, *[1] * (outputs.ndim - 1))
+    """Least noise of copies, shape (copies, ...), from one statistic, the nearest to all.
+
+    Weights are 1 / scale of Laplace noise, 1 / scale^2 of Gaussian noise, 0 of what isn't there.
+    """
+    weight = np.broadcast_to(weight, outputs.shape)
     if laplace:
         order = np.argsort(outputs, axis=0)
-        sorted_weight = np.take_along_axis(np.broadcast_to(weight, outputs.shape), order, axis=0)
-        half = (sorted_weight.cumsum(axis=0) >= weight.sum() / 2).argmax(axis=0)
+        sorted_weight = np.take_along_axis(weight, order, axis=0)
+        half = (sorted_weight.cumsum(axis=0) >= weight.sum(axis=0) / 2).argmax(axis=0)
         middle = np.take_along_axis(np.sort(outputs, axis=0), half[None], axis=0)
     else:
-        middle = (weight * outputs).sum(axis=0, keepdims=True) / weight.sum()
+        whole = np.maximum(weight.sum(axis=0, keepdims=True), 1e-300)
+        middle = (weight * outputs).sum(axis=0, keepdims=True) / whole
     away = np.abs(outputs - np.clip(middle, low, high))
     return float((weight * away).sum() if laplace else (weight * away**2).sum() / 2)
+
+
+def noise_from_marginals(
+    observed: Floats,
+    rate: Floats,
+    gaussian: NDArray[np.bool_],
+    marginals: Sequence[NDArray[np.int64]],
+    high: float,
+    total: float | None,
+) -> Noise:
+    """The least noise on a table's marginals, whose counts aren't negative and have one total.
+
+    It is no less than what the counts need, each by itself, and than what the totals of marginals
+    need: k numbers that are together d away from their total cost at least d / scale, or
+    d^2 / (2 k scale^2) where noise is Gaussian.
+
+    Parameters
+    ----------
+    observed, rate : ndarray, shape (numbers, copies)
+        Released counts and, of noise on them, 1 / scale or 1 / (2 scale^2); 0 where there is none.
+    gaussian : ndarray of bool, shape (numbers, copies)
+    marginals : sequence of ndarray of int
+        The numbers of each.
+    high : float
+        The largest count that there may be, or inf.
+    total : float, optional
+        The number of records, where it is known.
+    """
+    counts, totals = 0.0, 0.0
+    ends = (0.0, high) if total is None else (total, total)
+    for laplace in (True, False):
+        weight = np.where(gaussian != laplace, rate if laplace else 2 * rate, 0.0)
+        counts += _of_one_statistic(observed.T, weight.T, laplace, 0.0, high)
+        sums = np.concatenate([observed[each].sum(axis=0) for each in marginals])
+        # All numbers of a marginal have noise of one scale in a copy, or some have none.
+        least = [weight[each].min(axis=0) / (1 if laplace else len(each)) for each in marginals]
+        totals += _of_one_statistic(sums, np.concatenate(least), laplace, *ends)
+    return Noise(max(counts, totals), int((rate > 0).sum()))
 
 
 def noise_from_moments(
@@ -144,6 +190,14 @@ def noise_from_moments(
         negative = np.minimum(np.linalg.eigvalsh(matrix), 0.0)
         away = math.sqrt(float(negative @ negative) / 2) / float(scale)
         yield Noise(away**2 / 2 if normal else away, d * (d + 1) // 2)
+
+
+def warn_of_conflict(noises: Iterable[Noise], stacklevel: int) -> str | None:
+    """Describe the conflict, as a warning too; None where there is none."""
+    conflict = conflict_in(list(noises))
+    if conflict is not None:
+        warnings.warn(conflict, UserWarning, stacklevel=stacklevel + 1)
+    return conflict
 
 
 def conflict_in(noises: Sequence[Noise]) -> str | None:

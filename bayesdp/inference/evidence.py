@@ -23,7 +23,9 @@ from bayesdp.checks import is_number
 from bayesdp.engines.bridge import warn_of
 from bayesdp.engines.draws import check_sampling
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import warn_of_conflict
 from bayesdp.inference.evidence_ways import REFUSED, WAYS
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.several import Releases, releases_of
 
 if TYPE_CHECKING:
@@ -91,7 +93,8 @@ HierarchicalGaussianModel, LinearRegression or LogLinearModel
     Warns
     -----
     UserWarning
-        If chains haven't mixed, or the standard error is too large to be known well.
+        If chains haven't mixed, the standard error is too large to be known well, or noise hardly
+        explains what was released.
 
     Notes
     -----
@@ -127,6 +130,7 @@ HierarchicalGaussianModel, LinearRegression or LogLinearModel
         model, release, draws=draws, chains=chains, warmup=warmup, seed=seed
     )
     warn_of(found)
+    warn_of_conflict(noises_of(model, release), 2)
     return Evidence(found.log_value, found.standard_error, how, of)
 
 

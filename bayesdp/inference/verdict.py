@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesdp.engines.convergence import SMALLEST_ESS, Sampling, problems, sampling_of_chains
 from bayesdp.engines.draws import Draws
-from bayesdp.inference.conflict import Noise, conflict_in
+from bayesdp.inference.conflict import Noise, warn_of_conflict
 
 INDEPENDENT = ("exact",)
 HAMILTONIAN = ("pymc", "stan", "hmc")
@@ -31,9 +31,7 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     UserWarning
         If chains haven't mixed, or noise hardly explains what was released.
     """
-    conflict = conflict_in(list(noises))
-    if conflict is not None:
-        warnings.warn(conflict, UserWarning, stacklevel=4)
+    conflict = warn_of_conflict(noises, 4)
     if drawn.engine in INDEPENDENT:
         return conflict or "independent draws from the exact posterior: nothing to diagnose"
     each = [

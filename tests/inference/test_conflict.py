@@ -5,7 +5,14 @@ import pytest
 from scipy import integrate, stats
 
 import bayesdp as bdp
-from bayesdp.inference.conflict import Noise, conflict_in, noise_from, noise_from_moments
+from bayesdp.inference.conflict import (
+    Noise,
+    conflict_in,
+    noise_from,
+    noise_from_marginals,
+    noise_from_moments,
+)
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.release import Part
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
@@ -145,3 +152,111 @@ def test_copies_that_contradict_each_other_are_said_to():
         two = [bdp.Release.of(mechanism, [z], delta=1e-6) for z in (50 - far, 50 + far)]
         with pytest.warns(UserWarning, match="noise hardly explains what was released"):
             bdp.BinomialModel().fit(two, draws=10, chains=1)
+
+
+AXES = tuple(Axis(name, categories=("u", "v")) for name in "ab")
+FEW = {"draws": 20, "warmup": 30, "chains": 1, "seed": 1}
+
+
+def means(first, second, kind=bdp.LaplaceMechanism):
+    """Two releases of one mean, and two copies of it."""
+    noise = kind(0.1, 0.01, REPLACE, n=50)
+    alone = [bdp.Release.of(noise, [z], delta=1e-6) for z in (first, second)]
+    return alone, bdp.Release.of(noise, [first, second], delta=1e-6)
+
+
+@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+def test_means_that_contradict_each_other(kind):
+    model = bdp.GaussianModel((0.0, 5.0), sd=1.0)
+    pooled = bdp.HierarchicalGaussianModel((0.0, 5.0), spread=1.0, sd=1.0)
+    for release in means(2.0, -2.0, kind):
+        with pytest.warns(UserWarning, match=WARNS):
+            assert WARNS in model.fit(release, **FEW).attrs["verdict"]
+        with pytest.warns(UserWarning, match=WARNS):
+            bdp.log_evidence(model, release)
+    for release in means(2.0, 1.75, kind):
+        assert WARNS not in model.fit(release, **FEW).attrs["verdict"]
+        bdp.log_evidence(model, release)
+    noise = kind(0.1, 0.01, REPLACE, n=50)
+    groups = {"a": (noise, [2.0, -2.0]), "b": (noise, [0.25, 0.375])}
+    with pytest.warns(UserWarning, match=WARNS):
+        pooled.fit(bdp.Release.of_groups(groups, delta=1e-6), **FEW)
+
+
+def test_moments_of_several_releases_that_contradict_each_other():
+    noise = bdp.LaplaceMechanism(0.1, 0.01, REPLACE, n=50, dimension=2)
+    model = bdp.GaussianModel((0.0, 1.0, 2.0, 1.0))
+    apart = [bdp.Release.of(noise, [(z, 1.0)]) for z in (2.0, -2.0)]
+    with pytest.warns(UserWarning, match=WARNS):
+        model.fit(apart, **FEW)
+    near = [bdp.Release.of(noise, [(z, 1.0)]) for z in (2.0, 1.75)]
+    assert WARNS not in model.fit(near, **FEW).attrs["verdict"]
+
+
+def tables(kind):
+    """Outputs that no table explains, of the mechanism they are of; and a model's n."""
+    relation = bdp.Neighbours.ADD_REMOVE if kind != "total" else REPLACE
+    cells = bdp.PerturbedHistogram(1.0, 4, relation, 40 if kind == "total" else None, AXES)
+    margins = bdp.NoisyMarginals(axes=AXES, marginals=(("a",), ("b",)), scale=1.0, noise="laplace")
+    noise = bdp.DiscreteLaplaceMechanism(1.0, 1.0, dimension=4)
+    return {
+        "below 0": (noise, [(-60, 9, 8, 7)]),
+        "total": (cells, [(30, 20, 25, 25)]),
+        "copies": (cells, [(75, 9, 8, 7), (5, 9, 8, 7)]),
+        "totals of marginals": (margins, [(30, 40, 10, 12)]),
+        "fine": (cells, [(12, 9, 0, 7), (14, 9, 1, 8)]),
+    }[kind]
+
+
+@pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+@pytest.mark.parametrize("kind", ["below 0", "total", "copies", "totals of marginals", "fine"])
+@pytest.mark.parametrize("family", ["log-linear", "logistic"])
+def test_tables_that_noise_does_not_explain(kind, family):
+    mechanism, outputs = tables(kind)
+    release = bdp.Release.of(mechanism, outputs)
+    columns = {"a": ("u", "v"), "b": ("u", "v")} if kind == "below 0" else None
+    model = bdp.LogLinearModel("a + b", categories=columns)
+    if family == "logistic":
+        model = bdp.LogisticRegression("a ~ b", categories=columns)
+    if kind == "fine":
+        assert WARNS not in model.fit(release, **FEW).attrs["verdict"]
+        return
+    with pytest.warns(UserWarning, match=WARNS):
+        assert WARNS in model.fit(release, **FEW).attrs["verdict"]
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_the_least_noise_on_marginals_is_no_more_than_what_there_is(kind):
+    """Whatever the table; with its total known and unknown, and of copies with two scales."""
+    rng, laplace = np.random.default_rng(4), kind == "laplace"
+    marginals = [np.array([0, 1]), np.array([2, 3, 4])]
+    scales = np.array([0.7, 3.0])
+    rate = np.tile(1 / scales if laplace else 0.5 / scales**2, (5, 1))
+    for _ in range(300):
+        table = rng.integers(0, 4, (2, 3))
+        true = np.concatenate([table.sum(axis=1), table.sum(axis=0)])[:, None]
+        away = np.rint(rng.normal(size=(5, 2)) * scales * rng.choice([0.3, 1, 6]))
+        whole = (rate * np.abs(away) ** (1 if laplace else 2)).sum()
+        gaussian = np.full(rate.shape, not laplace)
+        for total in (None, float(table.sum())):
+            noise = noise_from_marginals(
+                true + away, rate, gaussian, marginals, float(table.sum()), total
+            )
+            assert noise.needed <= whole + 1e-9
+            assert noise.numbers == 10
+
+
+@pytest.mark.filterwarnings("ignore:this log evidence:UserWarning")
+def test_evidences_say_so_too():
+    count = bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50)
+    table = bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50, dimension=2)
+    for model, release in (
+        (bdp.BinomialModel(), bdp.Release.of(count, [120])),
+        (bdp.MultinomialModel((1, 1)), bdp.Release.of(table, [(60, 50)])),
+        (bdp.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
+        (bdp.LinearRegression("y"), moments(-50.0, 0.01)),
+    ):
+        options = FEW | {"draws": 200, "warmup": 200}
+        with pytest.warns(UserWarning, match=WARNS):
+            bdp.log_evidence(model, release, **options)

@@ -30,9 +30,9 @@ from bayesdp.inference.counts.binomial_naive import naive_posterior
 from bayesdp.inference.counts.binomial_weights import (
     check_weights,
     naive_of_weights,
-    noises_of_counts,
     weighted_cells,
 )
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import group_coordinate, inference_data
 from bayesdp.inference.several import (
     Releases,
@@ -245,8 +245,7 @@ class BinomialModel:
         else:
             engines = "'auto', 'exact', 'augmentation', 'pymc' or 'stan'"
             raise InvalidInput(f"engine is {quoted(engine)}; it must be {engines}")
-        noises = noises_of_counts(parts_of(release), self.weights, self.n)
-        about = {**self._about, "verdict": verdict_on(drawn, noises)}
+        about = {**self._about, "verdict": verdict_on(drawn, noises_of(self, release))}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about)
 
     def fit_naive(

@@ -6,7 +6,8 @@ r"""The hierarchical binomial model: proportions of groups that lend each other 
 kappa is worth so many records: a group of n_g has its proportion drawn to m by a share of
 kappa / (kappa + n_g), and the prior takes that share for uniform where n_g = c (the uniform
 shrinkage prior of Christiansen and Morris 1997). Counts and proportions are summed out
-(`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone.
+(`bayesdp.engines.pooled_proportions`), so that chains run over m and kappa alone: counts once for
+all where thousands are likely (`bayesdp.engines.likelihood_curves`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,12 @@ from bayesdp.checks import is_number
 from bayesdp.core.views import CountView, view_of
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.enumeration import log_law_of_counts
+from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.counts.binomial import BinomialModel
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_counts
@@ -40,10 +43,23 @@ if TYPE_CHECKING:
     import arviz as az
 
 Floats = NDArray[np.float64]
-Known = tuple[Floats, NDArray[Any], int]
 _FAR = 100.0  # log of what is negligible
 _LIKELY = 64.0  # below the log of a law's largest: about what a step sums over
 _MOST_LIKELY = 200_000
+_MANY = 2_000  # likely counts of a group, whose sum is better taken once for all p
+
+
+class Known(NamedTuple):
+    """Group's outputs as a law: log Pr[outputs | x] at the x that may matter, and n."""
+
+    law: Floats
+    counts: NDArray[Any]
+    n: int
+    concave: bool
+
+    def likely(self) -> int:
+        """About how many counts a step sums over."""
+        return int((self.law > self.law.max() - _LIKELY).sum())
 
 
 @dataclass(frozen=True)
@@ -141,12 +157,7 @@ class HierarchicalBinomialModel:
         reason = "asked for"
         if engine == "auto":
             reason = "counts and proportions sum out, so chains run over two numbers"
-        noises = [
-            noise
-            for parts, (_, _, n) in zip(parts_of(release), known, strict=True)
-            for noise in noise_from(parts, 0, n)
-        ]
-        return self._fitted(known, release, reason, options, noises)
+        return self._fitted(known, release, reason, options, noises_of(self, release))
 
     def known(self, release: Releases) -> list[Known]:
         """Read each group's log Pr[outputs | x] at the x that may matter, these x, and n."""
@@ -154,21 +165,29 @@ class HierarchicalBinomialModel:
         groups = parts_of(release)
         sizes = [_size_of(parts) for parts in groups]
         least = self._least(sizes)
-        known = [_seen(parts, n, least) for parts, n in zip(groups, sizes, strict=True)]
-        likely = sum(int((law > law.max() - _LIKELY).sum()) for law, _, _ in known)
-        if likely > _MOST_LIKELY:
+        return [_seen(parts, n, least) for parts, n in zip(groups, sizes, strict=True)]
+
+    def given(self, known: Sequence[Known]) -> Any:
+        """Prepare the arrays that the kernels of `pooled_proportions` take."""
+        sizes, likely = [each.n for each in known], [each.likely() for each in known]
+        many, least = _MANY if sum(likely) <= _MOST_LIKELY else 0, self._least(sizes)
+        curves = [
+            likelihood_curve(each.law, each.counts, each.n, least)
+            if each.concave and count > many
+            else None
+            for each, count in zip(known, likely, strict=True)
+        ]
+        some = zip(likely, curves, strict=True)
+        summed = sum(count for count, curve in some if curve is None)
+        if summed > _MOST_LIKELY:
             raise InvalidInput(
-                f"the release leaves {likely:,} counts of the groups likely, over which every step "
+                f"the release leaves {summed:,} counts of the groups likely, over which every step "
                 f"of the chains sums, more than {_MOST_LIKELY:,}; of so many records a count with "
                 "noise (bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely; "
                 "or fit each group with bdp.BinomialModel"
             )
-        return known
-
-    def given(self, known: Sequence[Known]) -> Any:
-        """Prepare the arrays that the kernels of `pooled_proportions` take."""
-        laws, nodes, sizes = (list(each) for each in zip(*known, strict=True))
-        return given_proportions(laws, nodes, sizes, (*self.prior, self.concentration))
+        laws, counts = [each.law for each in known], [each.counts for each in known]
+        return given_proportions(laws, counts, sizes, (*self.prior, self.concentration), curves)
 
     def _least(self, sizes: Sequence[int]) -> float:
         """Distance below its largest from which a group's law is negligible in any posterior.
@@ -200,7 +219,7 @@ class HierarchicalBinomialModel:
         for part in release.parts:
             alone = BinomialModel().naive_posterior(release[part.group])
             ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
-            known.append((np.zeros(1), np.array([round(ones)]), round(size)))
+            known.append(Known(np.zeros(1), np.array([round(ones)]), round(size), True))
         return self._fitted(known, release, "naive: takes the copies for real data", options)
 
     def _fitted(
@@ -251,10 +270,10 @@ def _size_of(parts: Sequence[Part]) -> int:
 
 
 def _seen(parts: Sequence[Part], n: int, least: float) -> Known:
-    """log Pr[outputs | x] where it may matter, these x, and n."""
     x = np.arange(n + 1)
     law = log_law_of_counts(parts, n, x)
     if not law.max() > -math.inf:
         raise InvalidInput("the outputs have probability zero under the model")
     matters = law > law.max() - least
-    return law[matters], x[matters], n
+    concave = all(part.mechanism.log_concave for part in parts)
+    return Known(law[matters], x[matters], n, concave)

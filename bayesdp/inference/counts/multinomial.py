@@ -25,8 +25,9 @@ from bayesdp.engines.count_vectors import CountPosterior
 from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.counts import multinomial_engines as engines
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
@@ -212,12 +213,7 @@ class MultinomialModel:
             drawn = engines.sample_nuts(
                 run, parts, self.prior, warmup=warmup, progress=progress, **options
             )
-        noises = [
-            noise
-            for each, sizes in parts
-            for noise in noise_from(each, 0, sizes[-1][0], sizes[0][0] if len(sizes) == 1 else None)
-        ]
-        return self._result(drawn, release, reason, noises)
+        return self._result(drawn, release, reason, noises_of(self, release))
 
     def fit_naive(
         self,

@@ -23,9 +23,10 @@ from scipy import special
 from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.counts import poisson_release
 from bayesdp.inference.counts.poisson_release import Known
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -154,11 +155,7 @@ class PoissonModel:
                 "engine is 'exact', but a known number of events, or copies with a fixed total, "
                 "tie the counts; use engine='gibbs'"
             )
-        noises = [
-            noise
-            for parts, each in zip(parts_of(release), known, strict=True)
-            for noise in noise_from(parts, 0, math.inf, each.total)
-        ]
+        noises = noises_of(self, release)
         return self._fitted(known, release, chosen, reason, options, noises)
 
     def log_evidence(self, release: Releases) -> float:

@@ -31,9 +31,9 @@ from bayesdp.inference.gaussian.release import (
     checked_prior,
     is_of_normal,
     naive_mean,
-    noises_of,
     share_outside,
 )
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -257,13 +257,12 @@ class HierarchicalGaussianModel:
         return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
 
     def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
-        noises = noises_of(release, self.n, self.statistic) if self.sd is None else []
         about = {
             "family": self.family,
             "prior": json.dumps((*self.prior, self.spread)),
             "sd": json.dumps(self.sd),
             "variance": json.dumps(self.variance),
-            "verdict": verdict_on(drawn, noises),
+            "verdict": verdict_on(drawn, noises_of(self, release)),
         }
         sigma = drawn.posterior.get("sigma")
         width = float(self.sd or 0) if sigma is None else sigma[..., None]

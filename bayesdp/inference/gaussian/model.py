@@ -37,11 +37,11 @@ from bayesdp.inference.gaussian.release import (
     is_of_normal,
     naive_mean,
     naive_pair,
-    noises_of,
     seen_mean,
     seen_pair,
     share_outside,
 )
+from bayesdp.inference.noises import noises_of
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
@@ -290,12 +290,11 @@ class GaussianModel:
         return self._result(drawn, release, "naive: takes the copies for real data")
 
     def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
-        noises = noises_of(release, self.n, self.statistic) if self.sd is None else []
         about = {
             "family": self.family,
             "prior": json.dumps(self.prior),
             "sd": json.dumps(self.sd),
-            "verdict": verdict_on(drawn, noises),
+            "verdict": verdict_on(drawn, noises_of(self, release)),
         }
         sigma, releases = drawn.posterior.get("sigma", self.sd or 0.0), releases_of(release)
         found = [share_outside(each, drawn.posterior["mu"], sigma) for each in releases]

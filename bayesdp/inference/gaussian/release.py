@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
-from bayesdp.inference.several import Releases, releases_of
 from bayesdp.mechanisms.conjugate.release import ConjugateRelease
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.modips.grid import ModipsGrid
@@ -191,23 +190,29 @@ def bounds_of(part: Part) -> tuple[float, float] | None:
     return None
 
 
-def noises_of(release: Releases, n: int | None, statistic: str) -> list[Noise]:
-    """Compute the least noise that leads to noisy moments from records', where sd is unknown."""
-    found: list[Noise] = []
-    for part in (part for each in releases_of(release) for part in each.parts):
+def noises_of_means(parts: Sequence[Part]) -> Iterator[Noise]:
+    """Compute the least noise that leads to a group's means, or sums, from one: any may be."""
+    return noise_from([part for part in parts if is_noise(part.mechanism)], -math.inf, math.inf)
+
+
+def noises_of_moments(parts: Sequence[Part], n: int | None, statistic: str) -> Iterator[Noise]:
+    """Compute the least noise that leads to a group's noisy moments from those of records."""
+    noisy = [part for part in parts if is_noise(part.mechanism)]
+    if statistic == "mean":
+        yield from noise_from(noisy, (-math.inf, 0.0), math.inf)
+        return
+    apart = list(noise_from(noisy, -math.inf, math.inf))
+    alone = 0.0
+    for part in noisy:
         mechanism: Any = part.mechanism
-        if not is_noise(mechanism) or mechanism.dimension != 2:
-            continue
-        if statistic == "mean":
-            found += noise_from([part], (-math.inf, 0.0), math.inf)
-            continue
         z = np.array(part.outputs, dtype=np.float64)
         rows = [np.full(len(z), size_of(part, n)), z[:, 0], z[:, 0], z[:, 1]]
         matrices = np.stack(rows, axis=-1).reshape(-1, 2, 2)
         scales = np.full(len(z), mechanism.scale)
-        laplace = isinstance(mechanism.noise, LaplaceNoise)
-        found += noise_from_moments(matrices, scales, np.full(len(z), not laplace))
-    return found
+        gaussian = np.full(len(z), not isinstance(mechanism.noise, LaplaceNoise))
+        alone += sum(each.needed for each in noise_from_moments(matrices, scales, gaussian))
+    together = sum(each.needed for each in apart)
+    yield Noise(max(alone, together), sum(each.numbers for each in apart))
 
 
 def naive_mean(part: Part, n: int | None, statistic: Any) -> tuple[int, float]:

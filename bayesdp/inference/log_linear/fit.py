@@ -23,6 +23,7 @@ from bayesdp.inference.log_linear.design import (
 from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
 from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.log_linear.several import noisy_tables
+from bayesdp.inference.noises import noises_of_table
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once
@@ -173,7 +174,10 @@ def named(
     if setting.scaled and "tau" in drawn.posterior:
         posterior["tau"], dims["tau"] = drawn.posterior["tau"], ["scale"]
         coords["scale"] = list(setting.scaled)
-    verdict = verdict_on(dataclasses.replace(drawn, posterior=posterior))
+    verdict = verdict_on(
+        dataclasses.replace(drawn, posterior=posterior),
+        noises_of_table(setting.problem, setting.noisy),
+    )
     if "n" in drawn.posterior:
         posterior["n"], dims["n"] = drawn.posterior["n"], []
     count = len(setting.design.columns)

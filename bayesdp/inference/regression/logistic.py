@@ -25,6 +25,7 @@ import numpy as np
 from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.noises import noises_of_table
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
@@ -229,7 +230,7 @@ class LogisticRegression:
             "prior": json.dumps(self.prior),
             "spread": json.dumps(self.spread),
             "rate": json.dumps(list(self.rate)),
-            "verdict": verdict_on(drawn),
+            "verdict": verdict_on(drawn, noises_of_table(setting.problem, setting.noisy)),
         }
         return inference_data(
             drawn,

@@ -272,10 +272,3 @@ def test_bad_releases_and_priors(charest_release):
             bdp.HierarchicalBinomialModel(concentration=wrong)
     with pytest.raises(bdp.InvalidInput, match="prior"):
         bdp.HierarchicalBinomialModel(prior=(0, 1))
-
-
-def test_groups_too_large_for_what_was_released_are_refused_at_once():
-    mechanism = bdp.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
-    release = bdp.Release.of_groups({g: (mechanism, [300 + 50 * g]) for g in range(3)})
-    with pytest.raises(bdp.InvalidInput, match="counts of the groups likely, over which every"):
-        bdp.HierarchicalBinomialModel().fit(release)

@@ -101,6 +101,7 @@ def test_its_gradient_is_the_density_s(n, noise):
 CELLS = {
     "laplace": (1, 12, 1.5, "laplace", None, 1),
     "gaussian": (1, 9, 3.0, "gaussian", None, 2),
+    "fewest records": (1, 3, 1.5, "laplace", None, 1),
     "two predictors": (2, 10, 3.0, "laplace", None, 1),
     "n unknown": (1, None, 1.5, "laplace", range(3, 30), 1),
     "n unknown, gaussian": (1, None, 2.0, "gaussian", range(5, 26), 2),

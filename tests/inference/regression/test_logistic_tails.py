@@ -49,17 +49,20 @@ def oracle(output):
     return [float((law * f).sum()) for f in (one, one**2, other, other**2)]
 
 
+@pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning")  # 50 below what may be
 @pytest.mark.parametrize("by", ["hmc", "gibbs"])
 @pytest.mark.parametrize("output", [(0, 0, 0, 0), (-50, -50, -50, -50), (5, 1, 0, 3)])
 def test_coefficients(output, by):
-    """Without a warning, which would be an error here."""
+    """Without a warning of the chains, which would be an error here."""
     wanted, az, seeds = oracle(output), import_arviz(), range(1, 4)
     limit = stats.norm.isf(FALSE_ALARM / 2 / 4 / len(seeds))
     release = bdp.Release.of(bdp.NoisyMarginals(1.0, AXES, (("x", "y"),)), [output])
     for seed in seeds:
         idata = bdp.LogisticRegression("y ~ x").fit(release, seed=seed, engine=by)
         beta = idata.posterior["beta"].to_numpy()
-        assert "no problem found" in idata.attrs["verdict"]
+        said = "noise hardly explains" if min(output) < 0 else "no problem found"
+        assert idata.attrs["verdict"].startswith(said)
+        assert "chains" not in idata.attrs["verdict"]
         each = [beta[..., 0], beta[..., 0] ** 2, beta[..., 1], beta[..., 1] ** 2]
         for x, want in zip(each, wanted, strict=True):
             size = float(az.ess({"x": x}, method="mean")["x"])
