@@ -19,8 +19,8 @@ from .inference.evidence import log_evidence as log_evidence
 from .inference.gaussian.model import GaussianModel as GaussianModel
 from .inference.observe import observe as observe
 from .inference.predictive import posterior_predictive as posterior_predictive
-from .inference.regression.linear import LinearRegression as LinearRegressionModel
-from .inference.regression.logistic import LogisticRegression as LogisticRegressionModel
+from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel
+from .inference.regression.logistic import LogisticRegressionModel as LogisticRegressionModel
 from .mechanisms import families as families
 from .mechanisms.counts.count import Count as Count
 from .mechanisms.randomness import reproducible as reproducible
@@ -36,7 +36,7 @@ from .synthesis.censor import censor as censor
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )
-from .synthesis.modips import Modips as ModipsSynthesizer
+from .synthesis.modips import ModipsSynthesizer as ModipsSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
 from .synthesis.publish import publish as publish
 from .synthesis.scan import scan as scan

@@ -1,6 +1,6 @@
 """What is public, and where it lives."""
 
-from .mechanisms.counts.exact_statistic import ExactStatistic as ExactStatisticMechanism
+from .mechanisms.counts.exact_statistic import ExactStatisticMechanism as ExactStatisticMechanism
 from .privacy.distributional.attack import Attack as Attack
 from .privacy.distributional.attack import attack as attack
 from .privacy.distributional.attack import believed_delta as believed_delta

@@ -10,9 +10,9 @@ from .inference.counts.poisson import PoissonModel as PoissonModel
 from .inference.evidence import Evidence as Evidence
 from .inference.gaussian.hierarchical import HierarchicalGaussianModel as HierarchicalGaussianModel
 from .inference.gaussian.model import GaussianModel as GaussianModel
-from .inference.graphs.beta_model import BetaModel as NetworkBetaModel
-from .inference.graphs.ergm import ErgmModel as ERGMModel
+from .inference.graphs.beta_model import NetworkBetaModel as NetworkBetaModel
+from .inference.graphs.ergm import ERGMModel as ERGMModel
 from .inference.log_linear.model import LogLinearModel as LogLinearModel
 from .inference.records.model import RecordModel as RecordModel
-from .inference.regression.linear import LinearRegression as LinearRegressionModel
-from .inference.regression.logistic import LogisticRegression as LogisticRegressionModel
+from .inference.regression.linear import LinearRegressionModel as LinearRegressionModel
+from .inference.regression.logistic import LogisticRegressionModel as LogisticRegressionModel

@@ -67,7 +67,7 @@ class Release:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> made = bdp.BetaBinomialMechanism(n=100, size=100, prior=(16, 16))
+    >>> made = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(16, 16))
     >>> release = bdp.Release.of(made, [38], variable="ill")
     >>> len(release.to_frames()[0]), release.copies
     (100, 1)
@@ -110,7 +110,8 @@ class Release:
         ----------
         mechanism : Mechanism or Declared
             How each output was randomised, with its public parameters. What is declared without
-            the data's shape, as `bdp.EdgeFlip(epsilon=3.0)`, takes it from the first output.
+            the data's shape, as `bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0)`, takes it from
+            the first output.
         outputs : sequence
             One output per copy.
         variable : str

@@ -8,23 +8,25 @@ from .synthesis.censored_beta import CensoredBetaSynthesizer as CensoredBetaSynt
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )
-from .synthesis.dp_ergm import DPERGM as DPERGMSynthesizer
-from .synthesis.edge_flip import EdgeFlip as EdgeFlipSynthesizer
+from .synthesis.dp_ergm import DPERGMSynthesizer as DPERGMSynthesizer
+from .synthesis.edge_flip import EdgeFlipSynthesizer as EdgeFlipSynthesizer
 from .synthesis.family_selection import FamilySelection as FamilySelection
 from .synthesis.histogram import PerturbedHistogramSynthesizer as PerturbedHistogramSynthesizer
 from .synthesis.hu_comparators import HuComparators as HuComparators
 from .synthesis.log_linear import LogLinearSynthesizer as LogLinearSynthesizer
-from .synthesis.modips import Modips as ModipsSynthesizer
-from .synthesis.noisy_degrees import NoisyDegrees as NoisyDegreesSynthesizer
-from .synthesis.noisy_moments import NoisyMoments as NoisyMomentsSynthesizer
-from .synthesis.noisy_statistics import NoisyStatistics as NoisyStatisticsSynthesizer
-from .synthesis.noisy_triangles import NoisyTriangles as NoisyTrianglesSynthesizer
+from .synthesis.modips import ModipsSynthesizer as ModipsSynthesizer
+from .synthesis.noisy_degrees import NoisyDegreesSynthesizer as NoisyDegreesSynthesizer
+from .synthesis.noisy_moments import NoisyMomentsSynthesizer as NoisyMomentsSynthesizer
+from .synthesis.noisy_statistics import NoisyStatisticsSynthesizer as NoisyStatisticsSynthesizer
+from .synthesis.noisy_triangles import NoisyTrianglesSynthesizer as NoisyTrianglesSynthesizer
 from .synthesis.perturbed_coefficients import (
-    PerturbedCoefficients as PerturbedCoefficientsSynthesizer,
+    PerturbedCoefficientsSynthesizer as PerturbedCoefficientsSynthesizer,
 )
 from .synthesis.poisson_gamma import PoissonGammaSynthesizer as PoissonGammaSynthesizer
 from .synthesis.posterior import PosteriorSynthesizer as PosteriorSynthesizer
 from .synthesis.pseudo_posterior import PseudoPosterior as PseudoPosterior
 from .synthesis.select_family import select_family as select_family
-from .synthesis.sequential_modips import SequentialModips as SequentialModipsSynthesizer
-from .synthesis.truncated_statistics import TruncatedStatistics as TruncatedStatisticsSynthesizer
+from .synthesis.sequential_modips import SequentialModipsSynthesizer as SequentialModipsSynthesizer
+from .synthesis.truncated_statistics import (
+    TruncatedStatisticsSynthesizer as TruncatedStatisticsSynthesizer,
+)

@@ -196,7 +196,7 @@ print(f"exact posterior: [{low:.3f}, {high:.3f}]    in the survey: {true[5]:.3f}
 # `bayesdp fit` and `bayesdp report`, or `bayesdp fit fair` in one go.
 
 # %%
-page = bdp.write_report(
+page = bdp.evaluate.write_report(
     idata, released, office / "report", title="Extramarital affairs", reference=true.to_dict()
 )
 print(f"{page.relative_to(office)}: {page.stat().st_size:,} bytes")
@@ -210,16 +210,18 @@ print(f"{page.relative_to(office)}: {page.stat().st_size:,} bytes")
 
 # %%
 bounds = {"yrs_married": (0, 25), "religious": (1, 4), "educ": (9, 20), "rate_marriage": (1, 5)}
-moments = bdp.NoisyMoments(bounds, epsilon=1.0).release(survey[list(bounds)])
+moments = bdp.synthesizers.NoisyMomentsSynthesizer(bounds, epsilon=1.0).release(
+    survey[list(bounds)]
+)
 print(moments.guarantee)
 moments.to_frames()[0].head(4)
 
 # %% [markdown]
-# `LinearRegression` draws the coefficients together with the true moments that the noise hides.
-# The naive analysis solves the normal equations with the noisy ones.
+# `LinearRegressionModel` draws the coefficients together with the true moments that the noise
+# hides. The naive analysis solves the normal equations with the noisy ones.
 
 # %%
-regression = bdp.LinearRegression("rate_marriage")
+regression = bdp.LinearRegressionModel("rate_marriage")
 fits = {
     "given the mechanism": regression.fit(moments, seed=2),
     "taken for real": regression.fit_naive(moments, seed=3),

@@ -51,7 +51,7 @@ club, statistics(club, formula)
 # another promise, 33 times as dear; it is stated too.
 
 # %%
-release = bdp.EdgeFlip(epsilon=4.0, attributes=("club",)).release(club)
+release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=4.0, attributes=("club",)).release(club)
 print(release.guarantee)
 print(release.mechanism.guarantee(neighbours="node"))
 release.to_frames()[0].head()
@@ -79,7 +79,7 @@ statistics(released, formula)
 # coefficients and the hidden graph together.
 
 # %%
-model = bdp.ErgmModel(formula, prior=bdp.Normal(0, [5, 3]))
+model = bdp.models.ERGMModel(formula, prior=bdp.networks.NormalPrior(0, [5, 3]))
 idata = model.fit(release, draws=2000, warmup=500, seed=1)
 print(idata.attrs["engine"], "-", idata.attrs["engine_reason"])
 print(idata.attrs["verdict"])
@@ -91,7 +91,9 @@ az.summary(idata, var_names=["theta"], kind="stats")
 
 # %%
 naive = model.fit_naive(release, draws=2000, seed=2)
-known = BayesianERGM(formula, prior=bdp.Normal(0, [5, 3])).fit(club, draws=1000, tune=500, seed=3)
+known = BayesianERGM(formula, prior=bdp.networks.NormalPrior(0, [5, 3])).fit(
+    club, draws=1000, tune=500, seed=3
+)
 
 # %% tags=["drawing"]
 fits = {
@@ -128,7 +130,7 @@ az.summary(idata, var_names=["statistics"], kind="stats")
 # `engine="stan"`. It is chosen without being asked for.
 
 # %%
-homophily = bdp.ErgmModel("edges + nodematch('club')", prior=bdp.Normal(0, 3))
+homophily = bdp.models.ERGMModel("edges + nodematch('club')", prior=bdp.networks.NormalPrior(0, 3))
 fit = homophily.fit(release, draws=1000, seed=4)
 print(fit.attrs["engine"], "-", fit.attrs["engine_reason"])
 az.summary(fit, kind="stats")
@@ -142,7 +144,9 @@ az.summary(fit, kind="stats")
 # of all else nothing. The graph is sampled with the coefficients again, which takes longer chains.
 
 # %%
-numbers = bdp.NoisyStatistics(homophily.formula, epsilon=2.0, attributes=("club",)).release(club)
+numbers = bdp.synthesizers.NoisyStatisticsSynthesizer(
+    homophily.formula, epsilon=2.0, attributes=("club",)
+).release(club)
 print(numbers.guarantee)
 print(numbers.to_frames()[0])
 fit = homophily.fit(numbers, draws=4000, seed=5)
@@ -153,8 +157,10 @@ az.summary(fit, var_names=["theta"], kind="stats")
 # Degrees can be released too, and synthetic graphs made from them at no further cost.
 
 # %%
-degrees = bdp.NoisyDegrees(epsilon=2.0).release(club)
-synthetic = bdp.NoisyDegrees.networks(degrees, size=1, prior=bdp.Normal(0, 3), seed=1)[0]
+degrees = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=2.0).release(club)
+synthetic = bdp.synthesizers.NoisyDegreesSynthesizer.networks(
+    degrees, size=1, prior=bdp.networks.NormalPrior(0, 3), seed=1
+)[0]
 print(degrees.guarantee, " synthetic graph:", synthetic)
 
 # %% [markdown]

@@ -45,7 +45,7 @@ from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 D = bdp.distributional
-noisy = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+noisy = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
 print(noisy.guarantee().assumptions[-1])
 
 # %% [markdown]
@@ -90,7 +90,7 @@ for name, release in (
 promise = D.DistributionalGuarantee(1.0, 0.01, "five fair bits", D.LawClass.of("bits", n=5))
 try:
     bdp.compose([promise, noisy.guarantee()])
-except bdp.InvalidInput as error:
+except bdp.errors.InvalidInput as error:
     print(error)
 
 # %% [markdown]
@@ -139,7 +139,7 @@ plt.show()
 
 # %%
 counts = np.array([412, 388, 151, 9])
-mechanism = D.ExactStatistic(
+mechanism = D.ExactStatisticMechanism(
     histogram.guarantee(0.5), dimension=4, whole=True, threshold=histogram.threshold
 )
 release = bdp.publish(mechanism, counts, variable="region")

@@ -96,10 +96,10 @@ print(f"outside the interval, of width {high - low:g}: {outside:.0%} of the hous
 epsilons = [0.5, 1.0, 2.0, 4.0, 8.0]
 centers = {0.0: (orange, "s"), 0.5: (blue, "o"), 1.0: (purple, "^")}
 figure, axes = plt.subplots(1, 2, figsize=(7, 2.6), layout="constrained")
-exact = bdp.CensoredBetaSynthesizer(epsilon=200.0).pseudo_posterior(share).summary()
+exact = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=200.0).pseudo_posterior(share).summary()
 for k, (center, (colour, marker)) in enumerate(centers.items()):
     for epsilon in (0.5, 1.0, 2.0, 8.0):
-        synthesizer = bdp.CensoredBetaSynthesizer(epsilon=epsilon, center=center)
+        synthesizer = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=epsilon, center=center)
         summary = synthesizer.pseudo_posterior(share).summary()
         for axis, name in zip(axes, ("phi", "lambda"), strict=True):
             at = epsilon * 1.13 ** (k - 1)
@@ -133,9 +133,12 @@ plt.show()
 # synthetic ones is chosen.
 
 # %%
-synthesizer = bdp.CensoredBetaSynthesizer(epsilon=4.0, center=0.5)
+synthesizer = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, center=0.5)
 print("grid: ", synthesizer.guarantee())
-print("chain:", bdp.CensoredBetaSynthesizer(epsilon=4.0, center=0.5, engine="pymc").guarantee())
+print(
+    "chain:",
+    bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, center=0.5, engine="pymc").guarantee(),
+)
 with bdp.reproducible(1):
     release = synthesizer.release(share, size=250, variable="share")
 release.to_frames()[0].describe().round(3).T
@@ -143,8 +146,8 @@ release.to_frames()[0].describe().round(3).T
 # %% [markdown]
 # ## Utility
 #
-# `bdp.utility` compares the copies with the confidential records; its result is confidential as
-# they are. With an `analysis` it also compares intervals: here for the mean share.
+# `bdp.evaluate.utility` compares the copies with the confidential records; its result is
+# confidential as they are. With an `analysis` it also compares intervals: here for the mean share.
 
 
 # %%
@@ -155,7 +158,7 @@ def mean_share(table):
 
 
 confidential = share.to_frame()
-compared = bdp.utility(confidential, release, analysis=mean_share)
+compared = bdp.evaluate.utility(confidential, release, analysis=mean_share)
 compared.set_index("measure")[["column", "level", "value"]].round(3)
 
 # %% [markdown]
@@ -169,14 +172,16 @@ compared.set_index("measure")[["column", "level", "value"]].round(3)
 # %%
 rows = []
 for epsilon in epsilons:
-    made = bdp.CensoredBetaSynthesizer(epsilon=epsilon, center=0.5)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=epsilon, center=0.5)
     tables = []
     for seed in range(30):
         with bdp.reproducible(seed):
             tables += made.release(share, size=250, variable="share").to_frames()
     sorted_share = np.sort(share)
     distances = [stats.ks_2samp(sorted_share, t["share"]).statistic for t in tables]
-    overlap = bdp.interval_overlap(mean_share(confidential), [mean_share(t) for t in tables])
+    overlap = bdp.evaluate.interval_overlap(
+        mean_share(confidential), [mean_share(t) for t in tables]
+    )
     mean = overlap.groupby("measure")["value"].mean()
     rows.append(
         {
@@ -223,7 +228,7 @@ plt.show()
 # %%
 try:
     release.mechanism.logp(release.outputs[0], share.to_numpy())
-except bdp.InvalidInput as error:
+except bdp.errors.InvalidInput as error:
     print(error)
 
 # %% [markdown]
@@ -284,11 +289,11 @@ plt.show()
 # %% [markdown]
 # ## Risk
 #
-# Agencies also ask what an intruder could do. `bdp.identification_risk` plays one who knows each
-# household's income within 10% and its true share within 5%, and looks for it among the synthetic
-# rows. As the incomes are public and released, row $i$ is known to be made at household $i$'s
-# income. The confidential table itself, and one with shuffled shares, which says nothing of any
-# household, stand beside it.
+# Agencies also ask what an intruder could do. `bdp.evaluate.identification_risk` plays one who
+# knows each household's income within 10% and its true share within 5%, and looks for it among the
+# synthetic rows. As the incomes are public and released, row $i$ is known to be made at household
+# $i$'s income. The confidential table itself, and one with shuffled shares, which says nothing of
+# any household, stand beside it.
 
 # %%
 tables = {
@@ -299,7 +304,7 @@ tables = {
 tables = {name: t.assign(income=1000 * np.exp(t["log_income"])) for name, t in tables.items()}
 columns = {"known": ["income"], "synthetic": ["share"], "radius": {"income": 0.1, "share": 0.05}}
 real = tables["the records themselves"]
-risks = [bdp.identification_risk(real, table, **columns) for table in tables.values()]
+risks = [bdp.evaluate.identification_risk(real, table, **columns) for table in tables.values()]
 risk = pd.concat(risks).drop(columns="copy").set_index(pd.Index(tables))
 risk.rename(columns=lambda name: name.replace("_", " ")).round(2)
 
@@ -309,15 +314,15 @@ risk.rename(columns=lambda name: name.replace("_", " ")).round(2)
 # match rate the part of such unique matches that is wrong. Such numbers describe one intruder and
 # one table. They don't bound what another, who knows more, can do; `epsilon` does. They may be near
 # the shuffled table's although `epsilon` is large, and if they weren't, that would be worth
-# knowing. Both this table and `bdp.utility`'s are computed from the records without noise, and stay
-# in the office.
+# knowing. Both this table and `bdp.evaluate.utility`'s are computed from the records without noise,
+# and stay in the office.
 #
 # ## Weights
 #
 # The paper also multiplies each log density by a weight fitted to the data, low for risky records,
 # before clipping. As each weight then depends on all records, one more record moves every term,
 # and the promise is lost: see *What the papers say*. Weights that are a public function of the
-# record alone are fine: `bdp.PublicWeights`.
+# record alone are fine: `bdp.synthesizers.PublicWeights`.
 #
 # ## What to take away
 #

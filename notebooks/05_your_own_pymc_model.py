@@ -61,7 +61,7 @@ sizes, counts = table["size"].to_numpy(), table["sum"].to_numpy()
 # and say more than either.
 
 # %%
-mechanism = bdp.DiscreteLaplaceMechanism.calibrate(
+mechanism = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
     epsilon=0.5, sensitivity=1, neighbours="replace_one", dimension=24
 )
 synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
@@ -188,7 +188,10 @@ plt.show()
 # was seen. Here: a proportion for each group on its own, or groups pooled in part.
 
 # %%
-models = {"each on its own": bdp.BinomialModel(), "pooled in part": bdp.HierarchicalBinomialModel()}
+models = {
+    "each on its own": bdp.BinomialModel(),
+    "pooled in part": bdp.models.HierarchicalBinomialModel(),
+}
 weighed = bdp.compare(models, copies, draws=1000, warmup=500, seed=1)
 weighed[["log_evidence", "standard_error", "probability"]].round(3)
 

@@ -64,7 +64,7 @@ account.budget
 # %%
 voted = np.random.default_rng(1).random(5000) < 0.62  # stands for confidential answers
 bdp.BetaBinomialSynthesizer(epsilon=1.0, copies=1).release(voted, ledger=account)
-turnout = bdp.DiscreteLaplaceMechanism.calibrate(
+turnout = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
     epsilon=0.5, sensitivity=1, neighbours="replace_one"
 )
 bdp.publish(turnout, int(voted.sum()), ledger=account)
@@ -115,13 +115,15 @@ attempts = {
     "too dear": lambda: bdp.BetaBinomialSynthesizer(epsilon=2.0).release(voted, ledger=account),
     "seeded": seeded,
     "unproved": lambda: account.spend(published),
-    "about something else": lambda: bdp.EdgeFlip(epsilon=0.1).release(friends, ledger=account),
+    "about something else": lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=0.1).release(
+        friends, ledger=account
+    ),
     "a second budget": lambda: ledger.create("voters-2026", epsilon=9, neighbours="replace_one"),
 }
 for reason, attempt in attempts.items():
     try:
         attempt()
-    except bdp.BayesDPError as error:
+    except bdp.errors.BayesDPError as error:
         print(f"{reason} ({type(error).__name__}): {error}\n")
 
 # %% [markdown]
@@ -132,7 +134,7 @@ for reason, attempt in attempts.items():
 # added or removed costs twice that if one is replaced.
 
 # %%
-other = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=0.25, sensitivity=1)
+other = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=0.25, sensitivity=1)
 bdp.publish(other, int(voted.sum()), ledger=account)
 statement(account)
 
@@ -149,7 +151,7 @@ account = bdp.Ledger.open({url!r}).dataset("voters-2026")
 try:
     bdp.BetaBinomialSynthesizer(epsilon=0.8, copies=1).release([1, 0] * 2500, ledger=account)
     print("served")
-except bdp.BudgetExceeded:
+except bdp.errors.BudgetExceeded:
     print("refused")
 """
 asked = [
@@ -182,7 +184,7 @@ print(sorted(answers), "-", account.remaining(), "is left")
 
 # %%
 shutil.copy("budget.db", "old.db")
-little = bdp.DiscreteLaplaceMechanism.calibrate(
+little = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
     epsilon=0.1, sensitivity=1, neighbours="replace_one"
 )
 bdp.publish(little, int(voted.sum()), ledger=account)
@@ -197,7 +199,7 @@ for file in ("budget.db", "edited.db", "old.db"):
     try:
         bdp.Ledger.open(f"sqlite:///{file}").verify(heads=note)
         print(f"{file}: as it was")
-    except bdp.LedgerCorrupted as error:
+    except bdp.errors.LedgerCorrupted as error:
         print(f"{file}: {error}\n")
 
 # %% [markdown]
@@ -213,7 +215,7 @@ for file in ("budget.db", "edited.db", "old.db"):
 # beforehand.
 
 # %%
-monthly = bdp.DiscreteLaplaceMechanism.calibrate(
+monthly = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
     epsilon=0.05, sensitivity=1, neighbours="replace_one"
 )
 months = np.unique(np.geomspace(1, 240, 30).astype(int))
@@ -231,7 +233,8 @@ left.legend(frameon=False, loc="upper left")
 lines = ((blue, (0, (1, 1))), (purple, (0, (4, 2))), (orange, "-"))
 for (epsilon, promise), (colour, dashes) in zip(whole.items(), lines, strict=True):
     promised = [
-        bdp.subsampled(promise, rate=rate, scheme="without_replacement").epsilon for rate in rates
+        bdp.privacy.subsampled(promise, rate=rate, scheme="without_replacement").epsilon
+        for rate in rates
     ]
     right.loglog(rates, promised, color=colour, lw=2, ls=dashes, label=f"$\\epsilon = {epsilon:g}$")
 right.set(xlabel="share of the records in a secret sample", ylabel="$\\epsilon$ for all records")
@@ -253,7 +256,7 @@ for name, kept in (("sums alone", 0.0), ("sums or concentrated", None)):
     try:
         while True:
             tables.spend(monthly.guarantee())
-    except bdp.BudgetExceeded:
+    except bdp.errors.BudgetExceeded:
         print(f"{name}: {len(tables.history())} months")
 print("charged, added up:     ", tables.spent())
 print("as a fixed sequence:   ", tables.spent(delta=1e-6))
@@ -263,16 +266,16 @@ print("whatever came to pass: ", f"epsilon = {tables.budget.epsilon:g}, delta = 
 # ## A secret sample
 #
 # A release from a random sample that nobody sees costs less for each record, as most aren't in it:
-# the right panel above. `bdp.subsampled` gives the promise. The sample must be drawn afresh and
-# with a secure generator, for this release alone, and who is in it must stay secret for good. The
-# release itself is then paid by hand, before it's drawn.
+# the right panel above. `bdp.privacy.subsampled` gives the promise. The sample must be drawn afresh
+# and with a secure generator, for this release alone, and who is in it must stay secret for good.
+# The release itself is then paid by hand, before it's drawn.
 
 # %%
 records = np.random.default_rng(2).random(40_000) < 0.3  # another confidential file
 survey = ledger.create("letters-2026", epsilon=0.2, neighbours="replace_one")
 synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0, copies=1)
 chosen = random.SystemRandom().sample(range(records.size), 4000)
-promise = bdp.subsampled(
+promise = bdp.privacy.subsampled(
     synthesizer.guarantee(n=len(chosen)),
     rate=len(chosen) / records.size,
     scheme="without_replacement",

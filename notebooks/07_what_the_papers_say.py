@@ -50,7 +50,7 @@ blue, orange, purple, ink, rule = (
 # symmetric prior Beta(a, a) must be so that $m$ synthetic binary records, made from $n$
 # confidential ones, are $\epsilon$-private. His conditions say "if and only if". They are enough,
 # and one more than is needed: the largest ratio is taken at a data set without a one, compared with
-# a neighbour that would have one fewer. The epsilon of `ConjugateRelease` is that of the worst
+# a neighbour that would have one fewer. The epsilon of `ConjugateMechanism` is that of the worst
 # neighbours, exactly.
 
 # %%
@@ -63,7 +63,7 @@ thresholds = {
 rows = []
 for method, exact in thresholds.items():
     for which, prior in (("printed", exact + 1), ("true", exact)):
-        made = bdp.ConjugateRelease("bernoulli", method, n, (prior, prior), size=m)
+        made = bdp.mechanisms.ConjugateMechanism("bernoulli", method, n, (prior, prior), size=m)
         rows.append({"method": method, "threshold": which, "a": prior, "epsilon": made.epsilon(0)})
 pd.DataFrame(rows).pivot(index="method", columns="threshold", values=["a", "epsilon"]).round(5)
 
@@ -85,7 +85,9 @@ printed = epsilon * math.sqrt(n) / math.sqrt(2 * math.log(1 / delta))
 
 
 def draw(ratio):
-    return bdp.ConjugateRelease("gaussian", "parameter_draw", n, (0.0, 1e8), R=ratio, sigma=1.0)
+    return bdp.mechanisms.ConjugateMechanism(
+        "gaussian", "parameter_draw", n, (0.0, 1e8), R=ratio, sigma=1.0
+    )
 
 
 ratios = np.linspace(1.0, 2.6, 60)
@@ -110,7 +112,8 @@ plt.show()
 # %% [markdown]
 # *For a decision*: the promise that a curator makes by this theorem has a delta of 1 in 540, not of
 # 1 in 100,000. The same slip is in 7.12 to 7.16, and in the noise for the posterior mode
-# (`bdp.noisy_mode` has the right one). `bayesdp reproduce zheng` goes through chapters 5 to 7.
+# (`bdp.mechanisms.noisy_mode` has the right one). `bayesdp reproduce zheng` goes through chapters 5
+# to 7.
 #
 # ## A budget that is spent in every bin
 #
@@ -132,7 +135,7 @@ class NoisyHistogram:
 
     def __init__(self, calibration, cells, draws=8, epsilon=0.5):
         family = bdp.families.Bernoulli()
-        self.made = bdp.ModipsGrid(
+        self.made = bdp.mechanisms.ModipsGridMechanism(
             family, 3, epsilon, (0.0, 1.0), "sphc", calibration, bins=cells, samples=draws, n=1
         )
         published = calibration == "published"
@@ -262,16 +265,18 @@ plt.show()
 # *For a decision*: clipping without weights keeps its 4 whatever is added. With fitted weights it
 # is lost as soon as the new record is smaller than all others: then not only the worst but the
 # average draw tells an intruder whether it's there. Weights that are a public function of the
-# record alone are safe, `bdp.PublicWeights`.
+# record alone are safe, `bdp.synthesizers.PublicWeights`.
 #
 # The paper also compares its clipping with a perturbed histogram at one and the same $\epsilon$.
 # But the first promise is about a record added or removed, the second about one replaced, which is
 # the stronger of the two:
 
 # %%
-clipped = bdp.CensoredBetaMechanism.calibrate(epsilon=4.0, size=2000)
+clipped = bdp.mechanisms.CensoredBetaMechanism.calibrate(epsilon=4.0, size=2000)
 print("clipping:", clipped.guarantee(), "=", clipped.guarantee(neighbours="replace_one"))
-perturbed = bdp.PerturbedHistogram.calibrate(epsilon=4.0, cells=45, neighbours="replace_one")
+perturbed = bdp.mechanisms.PerturbedHistogramMechanism.calibrate(
+    epsilon=4.0, cells=45, neighbours="replace_one"
+)
 print("histogram:", perturbed.guarantee())
 
 # %% [markdown]
@@ -287,7 +292,7 @@ rows = []
 for scale in (0.5, 1.0, 2.0, 10.0):
     row = {"scale": scale, "claimed": 1 / scale}
     for bounding in ("inflated", "truncated"):
-        made = bdp.LaplaceMechanism(scale, 1.0, bounds=(0, 100), bounding=bounding)
+        made = bdp.mechanisms.LaplaceMechanism(scale, 1.0, bounds=(0, 100), bounding=bounding)
         row[bounding] = made.guarantee().epsilon
     rows.append(row)
 pd.DataFrame(rows).set_index("scale").round(4)
@@ -329,7 +334,7 @@ pd.DataFrame(rows).set_index("p").round(3)
 
 # %% [markdown]
 # *For a decision*: the same promise with two thirds of the noise or less, at no cost.
-# `NoisyMoments` uses it; its docstring has the proof.
+# `NoisyMomentsSynthesizer` uses it; its docstring has the proof.
 #
 # ## Charest's tables
 #

@@ -59,7 +59,7 @@ axes.figure.set_size_inches(7, 3.8)
 # %%
 try:
     bdp.plan(model, n=400, target=0.05, copies=1)
-except bdp.InvalidInput as refused:
+except bdp.errors.InvalidInput as refused:
     print(refused)
 
 # %% [markdown]
@@ -129,7 +129,7 @@ plt.show()
 
 # %%
 rng = np.random.default_rng(1)
-noise = bdp.DiscreteLaplaceMechanism.calibrate(
+noise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
     epsilon=plan.epsilon, sensitivity=1, neighbours="replace_one", n=400
 )
 lengths, covered = [], []
@@ -161,7 +161,7 @@ pd.DataFrame(
 mean = bdp.GaussianModel(prior=(50, 10), sd=10)
 family = bdp.families.Gaussian(bounds=(0, 100), sd=10)
 copies = bdp.plan(
-    mean, n=500, target=3.0, mechanisms=bdp.Modips(family=family, epsilon=1.0, copies=5),
+    mean, n=500, target=3.0, mechanisms=bdp.ModipsSynthesizer(family=family, epsilon=1.0, copies=5),
     epsilon=(0.5, 8.0), replicates=30,
 )  # fmt: skip
 print(copies.why())

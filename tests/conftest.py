@@ -75,7 +75,7 @@ def run_cli(
 @pytest.fixture
 def charest_release() -> bdp.Release:
     """The release of the reference figures: n = m = 100, one copy, z = 38, a = 15.65."""
-    mechanism = bdp.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
     return bdp.Release.of(mechanism, outputs=[38])
 
 

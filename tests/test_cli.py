@@ -225,7 +225,7 @@ def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
 
 
 def test_another_family(bayesdp):
-    mechanism = bdp.GaussianMechanism(0.5, 0.01, neighbours="replace_one", n=900)
+    mechanism = bdp.mechanisms.GaussianMechanism(0.5, 0.01, neighbours="replace_one", n=900)
     bdp.Release.of(mechanism, [171.5], delta=1e-6).save("r")
     line = "fit r --out p.nc --family gaussian --prior 170,5 --set 'sd = 8' --draws 100"
     status, out, _ = bayesdp(line)

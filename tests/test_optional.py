@@ -74,7 +74,7 @@ import os
 os.environ["CMDSTAN"] = os.environ["HOME"] = os.getcwd()  # no CmdStan
 import bayesdp as bdp
 
-release = bdp.Release.of(bdp.BetaBinomialMechanism(n=9, size=9, prior=(5, 5)), [3])
+release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(n=9, size=9, prior=(5, 5)), [3])
 study = bdp.Study(
     data=lambda generator, n: generator.binomial(1, 0.3, n),
     synthesizers=[bdp.BetaBinomialSynthesizer],
@@ -85,7 +85,7 @@ study = bdp.Study(
 )
 try:
     FEATURE
-except bdp.MissingDependency as error:
+except bdp.errors.MissingDependency as error:
     print(error)
 assert len(study.run("study", client=None).summary()) == 1
 """

@@ -10,7 +10,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp import progress
-from bayesdp.networks import BayesianERGM, Network, Normal
+from bayesdp.networks import BayesianERGM, Network, NormalPrior
 from tests.contracts.test_models import noisy_moments_of_any_size, noisy_table
 from tests.networks.oracles import karate
 
@@ -88,8 +88,10 @@ def test_a_fit_that_fails_leaves_no_bar_behind(at_once):
 
 
 def graph_fit(**options):
-    release = bdp.Release.of(bdp.EdgeFlip(epsilon=2.0), outputs=[Network(6, [[0, 1], [1, 2]])])
-    model = bdp.ErgmModel("edges + triangle", prior=Normal(0, 1))
+    release = bdp.Release.of(
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0), outputs=[Network(6, [[0, 1], [1, 2]])]
+    )
+    model = bdp.models.ERGMModel("edges + triangle", prior=NormalPrior(0, 1))
     return model.fit(
         release, draws=120, warmup=110, chains=2, auxiliary=200, seed=1, **options
     ).posterior["theta"]
@@ -133,10 +135,10 @@ def test_chains_report_each_move_once_and_draw_the_same(fit, monkeypatch):
     [
         (
             "inference.regression.linear",
-            bdp.LinearRegression("y", n=range(20, 200)),
+            bdp.LinearRegressionModel("y", n=range(20, 200)),
             noisy_moments_of_any_size,
         ),
-        ("engines.log_linear", bdp.LogLinearModel("a*b"), noisy_table),
+        ("engines.log_linear", bdp.models.LogLinearModel("a*b"), noisy_table),
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")  # few draws

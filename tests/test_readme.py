@@ -40,7 +40,7 @@ def test_the_study_file_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ru
     status, out, _ = run_cli("study study.toml --client none --replicates 3")
     assert status == 0
     assert out.startswith("Which epsilon is enough: synthesizer copies, n 200, copies 1")
-    assert len(bdp.StudyResults.load("which-epsilon").frame) == 2 * 3
+    assert len(bdp.evaluate.StudyResults.load("which-epsilon").frame) == 2 * 3
 
 
 def test_the_commands_exist():

@@ -80,12 +80,12 @@ def test_a_study_from_a_file(place, run_cli):
         ["2", "2"],
     ]
     assert "no release behind these results carries any guarantee" in out
-    found = bdp.StudyResults.load(place / "good")
+    found = bdp.evaluate.StudyResults.load(place / "good")
     assert len(found.frame) == 16
     made = bdp.Study(
         data=bernoulli_of_a_third,
         synthesizers={"copies": bdp.BetaBinomialSynthesizer},
-        analyses={"posterior": bdp.ModelAnalysis(bdp.BinomialModel(), level=0.9)},
+        analyses={"posterior": bdp.evaluate.ModelAnalysis(bdp.BinomialModel(), level=0.9)},
         grid={"n": [50], "epsilon": [0.5, 2.0], "copies": [1, 2]},
         replicates=4,
         seed=7,
@@ -106,7 +106,7 @@ def test_a_table_and_fits(place, run_cli):
     status, out, _ = run_cli("study table.toml --client none")
     assert status == 0
     assert out.startswith("Study: synthesizer one, epsilon 1, estimand p, replicates 2, failed 0")
-    found = bdp.StudyResults.load(place / "results").frame
+    found = bdp.evaluate.StudyResults.load(place / "results").frame
     assert sorted(set(found["analysis"])) == ["exact", "sampled"]
     assert (found["truth"] == 0.5).all()
     exact, sampled = (found.query(f"analysis == '{name}'")["mean"] for name in ("exact", "sampled"))
@@ -121,7 +121,7 @@ def test_failures_are_counted(place, run_cli):
         assert status == 0
         assert "2 rows failed with InvalidInput: " in out
         assert "'beta_binomial'" in out  # what the first of them says
-    assert len(bdp.StudyResults.load(place / "s").frame) == 4
+    assert len(bdp.evaluate.StudyResults.load(place / "s").frame) == 4
 
 
 def test_a_study_of_failures_alone_is_an_error(place, run_cli):
@@ -130,7 +130,7 @@ def test_a_study_of_failures_alone_is_an_error(place, run_cli):
     assert status == 2
     assert "16 rows failed with InvalidInput: p is 1.5; it must be a number from 0 to 1" in out
     assert "every replicate failed" in err
-    assert len(bdp.StudyResults.load(place / "s").failures) == 16
+    assert len(bdp.evaluate.StudyResults.load(place / "s").failures) == 16
 
 
 def test_an_error_without_a_message_may_be_confidential(place, run_cli, monkeypatch):
@@ -241,7 +241,7 @@ def test_the_laws():
     ],
 )
 def test_laws_refuse(law, given, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         law(np.random.default_rng(1), **given)
 
 

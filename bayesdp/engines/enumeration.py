@@ -115,7 +115,7 @@ def _too_many(n: int) -> InvalidInput:
         f"n gives more than {_MOST_CELLS:,} pairs of a size and a count that aren't "
         f"negligible, at n = {n:,}; if n has a prior, narrow it, or put its probability on "
         "fewer sizes; if it is public, of so many records a count with noise "
-        "(bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely"
+        "(bdp.mechanisms.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely"
     )
 
 

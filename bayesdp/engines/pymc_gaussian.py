@@ -13,7 +13,7 @@ from bayesdp.engines.pymc import import_pymc
 from bayesdp.engines.pymc_noise import log_ndtr, noise_logp, unbounded_logp
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part
 
@@ -118,7 +118,7 @@ def _observe(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any, known: bool
     """Add a group's latent statistic, and its release's law."""
     mean = _mean(pymc, g, seen, mu, sigma)
     variance = None if known else _variance(pymc, g, seen, sigma)
-    if isinstance(seen.part.mechanism, ModipsSBS):
+    if isinstance(seen.part.mechanism, ModipsSBSMechanism):
         pymc.Potential(f"release_{g}", copies_logp(pymc, str(g), seen, mean, variance))
         return
     numbers = [mean * (seen.n if seen.sums else 1)]

@@ -89,7 +89,7 @@ def anonymity(
     --------
     >>> import bayesdp as bdp, pandas as pd
     >>> table = pd.DataFrame({"age": [30, 30, 40, 40], "ill": ["no", "yes", "no", "no"]})
-    >>> bdp.anonymity(table, quasi_identifiers=["age"], sensitive=["ill"])
+    >>> bdp.evaluate.anonymity(table, quasi_identifiers=["age"], sensitive=["ill"])
        copy sensitive  classes  k  l_distinct  l_entropy     t
     0     0       ill        2  2         1.0        1.0  0.25
     """

@@ -83,7 +83,7 @@ def attribute_risk(
     >>> answers, copy = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1, 1]), np.array([0] * 6 + [1] * 4)
     >>> p = stats.beta(1 + 3, 1 + 7).ppf((np.arange(500) + 0.5) / 500)
     >>> density = np.log(np.column_stack([1 - p, p]))    # of an answer of 0, and of 1
-    >>> found = bdp.attribute_risk(
+    >>> found = bdp.evaluate.attribute_risk(
     ...     np.repeat(density[:, None], 10, axis=1), density[:, copy].sum(axis=1), answers
     ... )
     >>> found["posterior"].round(2).unique().tolist()    # from 0.5 each

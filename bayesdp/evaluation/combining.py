@@ -99,7 +99,7 @@ def combine_all(
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> bdp.combine_all([0.31, 0.35, 0.33], [0.002, 0.0022, 0.0024])["variance"].round(5)
+    >>> bdp.evaluate.combine_all([0.31, 0.35, 0.33], [0.002, 0.0022, 0.0024])["variance"].round(5)
     rule
     liu                0.00233
     rubin              0.00273

@@ -32,8 +32,8 @@ _RECORDS = {
 }
 _DRAWN_BY = {
     "dirichlet_multinomial": "bdp.DirichletMultinomialSynthesizer.records(release)",
-    "noisy_marginals": "bdp.LogLinearSynthesizer.records(release, size)",
-    "perturbed_histogram": "bdp.PerturbedHistogramSynthesizer.records(release, size)",
+    "noisy_marginals": "bdp.synthesizers.LogLinearSynthesizer.records(release, size)",
+    "perturbed_histogram": "bdp.synthesizers.PerturbedHistogramSynthesizer.records(release, size)",
 }
 _NUMBERS = {"integer", "floating", "boolean", "mixed-integer-float", "decimal"}
 

@@ -17,9 +17,9 @@ SYNTHESIZERS = Registry(
         "beta_binomial": "beta_binomial:BetaBinomialSynthesizer",
         "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
         "log_linear": "log_linear:LogLinearSynthesizer",
-        "modips": "modips:Modips",
-        "noisy_moments": "noisy_moments:NoisyMoments",
-        "perturbed_coefficients": "perturbed_coefficients:PerturbedCoefficients",
+        "modips": "modips:ModipsSynthesizer",
+        "noisy_moments": "noisy_moments:NoisyMomentsSynthesizer",
+        "perturbed_coefficients": "perturbed_coefficients:PerturbedCoefficientsSynthesizer",
         "perturbed_histogram": "histogram:PerturbedHistogramSynthesizer",
         "poisson_gamma": "poisson_gamma:PoissonGammaSynthesizer",
     },
@@ -91,9 +91,9 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
             )
         made["n"] = range(ends[0], ends[1] + 1)
     if isinstance(made.get("prior"), Mapping):
-        from bayesdp.networks.prior import Normal
+        from bayesdp.networks.prior import NormalPrior
 
-        made["prior"] = _made("model.prior", Normal, made["prior"])
+        made["prior"] = _made("model.prior", NormalPrior, made["prior"])
     return _made("model", _found("model.family", family, MODELS), made)
 
 

@@ -103,7 +103,7 @@ def identification_risk(
     >>> records = pd.DataFrame({"town": ["n", "n", "s", "s"], "pay": [20.0, 35.0, 24.0, 50.0]})
     >>> copy = records.assign(pay=[21.0, 60.0, 51.0, 49.0])    # row i made from record i
     >>> how = {"known": ["town"], "synthetic": ["pay"], "radius": 0.1}
-    >>> bdp.identification_risk(records, copy, **how)
+    >>> bdp.evaluate.identification_risk(records, copy, **how)
        copy  expected_match_risk  true_match_rate  false_match_rate  unique_matches
     0     0                  1.5             0.25               0.0               1
     """

@@ -49,8 +49,8 @@ def plot_risk(risk: pd.DataFrame) -> Figure:
     --------
     >>> import bayesdp as bdp, pandas as pd
     >>> table = pd.DataFrame({"age": [30, 30, 40, 40], "ill": ["no", "yes", "no", "no"]})
-    >>> risk = bdp.anonymity(table, quasi_identifiers=["age"], sensitive=["ill"])
-    >>> bdp.plot_risk(risk).savefig("risk.png")
+    >>> risk = bdp.evaluate.anonymity(table, quasi_identifiers=["age"], sensitive=["ill"])
+    >>> bdp.evaluate.plot_risk(risk).savefig("risk.png")
     """
     import pandas as pd
 
@@ -59,8 +59,8 @@ def plot_risk(risk: pd.DataFrame) -> Figure:
     found = next((k for k in _PANELS if {*_NEEDED[k]} <= {*risk.columns}), None)
     if found is None:
         raise InvalidInput(
-            f"risk has columns {list(risk.columns)}; give what bdp.identification_risk, "
-            "bdp.attribute_risk or bdp.anonymity returns"
+            f"risk has columns {list(risk.columns)}; give what bdp.evaluate.identification_risk, "
+            "bdp.evaluate.attribute_risk or bdp.evaluate.anonymity returns"
         )
     panels = list(_PANELS[found](risk))
     with mpl.rc_context(STYLE):

@@ -108,7 +108,7 @@ def utility(
     >>> import bayesdp as bdp, pandas as pd
     >>> records = pd.DataFrame({"x": [1, 2, 3, 4] * 25})
     >>> copy = pd.DataFrame({"x": [1, 2, 2, 4] * 25})
-    >>> found = bdp.utility(records, copy).set_index("measure")["value"]
+    >>> found = bdp.evaluate.utility(records, copy).set_index("measure")["value"]
     >>> found["ecdf_max"], found["marginal_tv"]
     (np.float64(0.25), np.float64(0.25))
     """

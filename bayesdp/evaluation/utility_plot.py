@@ -55,16 +55,18 @@ def plot_utility(comparison: pd.DataFrame) -> Figure:
     >>> import bayesdp as bdp, pandas as pd
     >>> records = pd.DataFrame({"age": [30, 41, 52, 63] * 25})
     >>> copies = [pd.DataFrame({"age": [31, 40, 55, 60] * 25}), records]
-    >>> bdp.plot_utility(bdp.utility(records, copies)).savefig("utility.png")
+    >>> bdp.evaluate.plot_utility(bdp.evaluate.utility(records, copies)).savefig("utility.png")
     """
     import pandas as pd
 
     if not isinstance(comparison, pd.DataFrame) or not set(COLUMNS) <= set(comparison.columns):
-        raise InvalidInput("comparison must be the DataFrame that bdp.utility returns")
+        raise InvalidInput("comparison must be the DataFrame that bdp.evaluate.utility returns")
     found = set(comparison["measure"])
     names = list(dict.fromkeys(_of(comparison, "marginal_tv")["column"]))
     if not names:
-        raise InvalidInput("comparison has no rows of marginal_tv; give all that bdp.utility found")
+        raise InvalidInput(
+            "comparison has no rows of marginal_tv; give all that bdp.evaluate.utility found"
+        )
     shown = ["columns", *(["pairs"] if "pairwise_tv" in found else []), "propensity"]
     shown += ["overlap"] if "interval_overlap" in found else []
     with mpl.rc_context(STYLE):

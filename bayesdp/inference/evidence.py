@@ -69,7 +69,7 @@ def log_evidence(
     Parameters
     ----------
     model : BinomialModel, GaussianModel, MultinomialModel, HierarchicalBinomialModel, \
-HierarchicalGaussianModel, LinearRegression or LogLinearModel
+HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
         With proper priors.
     release : Release, or several in a list
         As the model's `fit` takes them. Groups are multiplied.
@@ -101,14 +101,14 @@ HierarchicalGaussianModel, LinearRegression or LogLinearModel
     Exact of BinomialModel, GaussianModel, and MultinomialModel where its posterior is. Otherwise
     bridge sampling (Meng and Wong 1996), with a warped normal proposal: of
     hierarchical models over two numbers, of randomized responses over theta, of
-    LinearRegression over the latent moments, of LogLinearModel over the effects, where each cell
-    has noise of its own (with a known number of records that takes a minute from a few hundred
+    LinearRegressionModel over the latent moments, of LogLinearModel over the effects, where each
+    cell has noise of its own (with a known number of records that takes a minute from a few hundred
     cells on). Of modips copies of categories by Chib's identity.
 
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mechanism = bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65))
+    >>> mechanism = bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65))
     >>> release = bdp.Release.of(mechanism, [38])
     >>> round(bdp.log_evidence(bdp.BinomialModel(), release).log_value, 3)
     -4.36
@@ -170,12 +170,14 @@ def compare(
         As `log_evidence`; or if the models' evidences are of different numbers of the release, as
         those of regressions on different predictors are: evidences of different data can't be
         compared. A regression on fewer predictors that is of all numbers has a prior of the others'
-        coefficients that keeps them at 0, as k = (0.1, 0.1, 1e8) in `LinearRegression.prior`.
+        coefficients that keeps them at 0, as k = (0.1, 0.1, 1e8) in `LinearRegressionModel.prior`.
 
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> release = bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
+    >>> release = bdp.Release.of(
+    ...     bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38]
+    ... )
     >>> models = {"fair": bdp.BinomialModel((5e5, 5e5)), "any": bdp.BinomialModel()}
     >>> bdp.compare(models, release)["probability"].round(2).to_dict()
     {'fair': 0.55, 'any': 0.45}

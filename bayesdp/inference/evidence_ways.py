@@ -19,7 +19,7 @@ from bayesdp.engines.bridge import Integral, average_of_logs, log_integral
 from bayesdp.engines.count_vectors import Factored
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.several import Releases, parts_of, releases_of
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 
 Floats = NDArray[np.float64]
 Answer = tuple[Integral, str, str]
@@ -164,7 +164,7 @@ def linear_regression(
     if given.hidden.seen[3] > 0:
         raise InvalidInput(
             "the release is of coefficients, of which there is no log evidence here; release "
-            "bdp.NoisyMoments, which have one"
+            "bdp.synthesizers.NoisyMomentsSynthesizer, which have one"
         )
     found = log_evidence_of_moments(
         given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed
@@ -224,7 +224,7 @@ def log_constant_of_table(setting: Any, release: Any) -> float:
     exact = 0.0
     for each in releases_of(release):
         made: Any = each.mechanism
-        statistic = made.statistic(whole) if isinstance(made, NoisyMarginals) else whole
+        statistic = made.statistic(whole) if isinstance(made, NoisyMarginalsMechanism) else whole
         exact += float(np.sum(made.logp(np.array(each.outputs), statistic)))
     return exact - log_law_at(released, table)
 

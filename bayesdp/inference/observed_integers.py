@@ -116,8 +116,8 @@ def _elements(
         if (fixed := view_of(part.mechanism, FixedTotalView)) is not None:
             raise InvalidInput(
                 f"the copies have a fixed total, {fixed.total}, which ties their areas together, "
-                "and there is no law of one area's events; fit bdp.PoissonModel, or release with "
-                "fixed=False"
+                "and there is no law of one area's events; fit bdp.models.PoissonModel, or "
+                "release with fixed=False"
             )
         if (view := view_of(part.mechanism, IntegersView)) is not None:
             each += view.each(part.outputs)

@@ -17,7 +17,7 @@ from bayesdp.inference.gaussian.nuts import observed
 from bayesdp.inference.observed_integers import shape_of, wrong_shape
 from bayesdp.inference.unobserved import unlike
 from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -55,7 +55,7 @@ def _own_shape(mechanism: Any) -> tuple[int, ...]:
     """Return the shape of one group's statistic."""
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return noise.shape
-    if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Gaussian):
+    if isinstance(mechanism, ModipsSBSMechanism) and isinstance(mechanism.family, Gaussian):
         return () if mechanism.family.sd is not None else (2,)
     raise unlike(mechanism)
 

@@ -14,10 +14,10 @@ from bayesdp.errors import InvalidInput
 from bayesdp.inference.counts.binomial_weights import weights_of
 from bayesdp.inference.counts.poisson_release import expected_of, total_of
 from bayesdp.inference.gaussian.release import size_of
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.counts.count import Count
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.release import Part, Release
 
 Rng = np.random.Generator
@@ -51,14 +51,14 @@ def _gaussian(model: Any, part: Part, theta: Mapping[str, Any], rng: Rng) -> Any
     n, sigma = size_of(part, model.n), float(theta.get("sigma", model.sd or 0.0))
     for _ in range(_TRIES):
         mean = rng.normal(theta["mu"], sigma / math.sqrt(n))
-        if isinstance(part.mechanism, ConjugateRelease):
+        if isinstance(part.mechanism, ConjugateMechanism):
             given: Any = mean * n
         elif model.sd is not None:
             given = mean * (n if model.statistic == "sum" else 1)
         else:
             variance = sigma**2 * rng.chisquare(n - 1) / (n - 1)
             given = np.array([mean, variance])
-            if model.statistic == "sum" and not isinstance(part.mechanism, ModipsSBS):
+            if model.statistic == "sum" and not isinstance(part.mechanism, ModipsSBSMechanism):
                 given = np.array([n * mean, (n - 1) * variance + n * mean**2])
         if getattr(part.mechanism, "whole", False):
             given = np.rint(given).astype(np.int64)
@@ -102,7 +102,9 @@ def _log_linear(model: Any, release: Release, part: Part) -> Statistic:
             counts = rng.multinomial(int(theta.get("n", sizes[0][0])), p / p.sum())
         whole = np.zeros(possible.size, dtype=np.int64)
         whole[possible] = counts
-        return mechanism.statistic(whole) if isinstance(mechanism, NoisyMarginals) else whole
+        return (
+            mechanism.statistic(whole) if isinstance(mechanism, NoisyMarginalsMechanism) else whole
+        )
 
     return draw
 

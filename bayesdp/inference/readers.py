@@ -10,15 +10,15 @@ MODELS = Registry(
     "bayesdp.models",
     "bayesdp.inference",
     {
-        "beta_model": "graphs.beta_model:BetaModel",
+        "beta_model": "graphs.beta_model:NetworkBetaModel",
         "binomial": "counts.binomial:BinomialModel",
-        "ergm": "graphs.ergm:ErgmModel",
+        "ergm": "graphs.ergm:ERGMModel",
         "gaussian": "gaussian.model:GaussianModel",
         "hierarchical_binomial": "counts.hierarchical_binomial:HierarchicalBinomialModel",
         "hierarchical_gaussian": "gaussian.hierarchical:HierarchicalGaussianModel",
-        "linear_regression": "regression.linear:LinearRegression",
+        "linear_regression": "regression.linear:LinearRegressionModel",
         "log_linear": "log_linear.model:LogLinearModel",
-        "logistic_regression": "regression.logistic:LogisticRegression",
+        "logistic_regression": "regression.logistic:LogisticRegressionModel",
         "multinomial": "counts.multinomial:MultinomialModel",
         "poisson": "counts.poisson:PoissonModel",
     },
@@ -30,7 +30,7 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     """Names of the models that read this mechanism's releases; empty where none does.
 
     Each model says it by `reads`. Whether it can may depend on more: a public number of records,
-    say. A user's own model reads more by `bdp.observe` and `bdp.RecordModel`.
+    say. A user's own model reads more by `bdp.observe` and `bdp.models.RecordModel`.
     """
     return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 

@@ -8,9 +8,9 @@ from bayesdp.errors import InvalidInput, quoted
 
 TAKES = (
     "noise on a number or on each of a vector (LaplaceMechanism, GaussianMechanism and their "
-    "discrete forms, PerturbedHistogram), counts of ones (BetaBinomialMechanism, Bernoulli "
-    "ConjugateRelease, modips copies of bdp.families.Bernoulli), Poisson-gamma copies without a "
-    "fixed total, RandomizedResponse, and modips copies of bdp.families.Gaussian"
+    "discrete forms, PerturbedHistogramMechanism), counts of ones (BetaBinomialMechanism, "
+    "Bernoulli ConjugateMechanism, modips copies of bdp.families.Bernoulli), Poisson-gamma copies "
+    "without a fixed total, RandomizedResponseMechanism, and modips copies of bdp.families.Gaussian"
 )
 
 

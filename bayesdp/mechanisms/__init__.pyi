@@ -2,21 +2,21 @@
 
 from . import families as families
 from .censored.beta import CensoredBetaMechanism as CensoredBetaMechanism
-from .censored.posterior import CensoredPosterior as CensoredPosteriorMechanism
+from .censored.posterior import CensoredPosteriorMechanism as CensoredPosteriorMechanism
 from .conjugate.average import average_case_delta as average_case_delta
 from .conjugate.average import distributional_delta as distributional_delta
 from .conjugate.mode import noisy_mode as noisy_mode
-from .conjugate.release import ConjugateRelease as ConjugateMechanism
+from .conjugate.release import ConjugateMechanism as ConjugateMechanism
 from .counts.beta_binomial import BetaBinomialMechanism as BetaBinomialMechanism
 from .counts.count import Count as Count
 from .counts.dirichlet_multinomial import (
     DirichletMultinomialMechanism as DirichletMultinomialMechanism,
 )
-from .counts.exact_statistic import ExactStatistic as ExactStatisticMechanism
-from .counts.histogram import PerturbedHistogram as PerturbedHistogramMechanism
-from .counts.noisy_marginals import NoisyMarginals as NoisyMarginalsMechanism
+from .counts.exact_statistic import ExactStatisticMechanism as ExactStatisticMechanism
+from .counts.histogram import PerturbedHistogramMechanism as PerturbedHistogramMechanism
+from .counts.noisy_marginals import NoisyMarginalsMechanism as NoisyMarginalsMechanism
 from .counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
-from .counts.randomized_response import RandomizedResponse as RandomizedResponseMechanism
+from .counts.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism
 from .graphs.dp_ergm import DPERGMMechanism as DPERGMMechanism
 from .graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
 from .graphs.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
@@ -25,10 +25,10 @@ from .graphs.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMec
 from .graphs.truncated_statistics import (
     TruncatedStatisticsMechanism as TruncatedStatisticsMechanism,
 )
-from .modips.grid import ModipsGrid as ModipsGridMechanism
-from .modips.nested import NestedModips as NestedModipsMechanism
-from .modips.sbs import ModipsSBS as ModipsSBSMechanism
-from .modips.selected import SelectedModips as SelectedModipsMechanism
+from .modips.grid import ModipsGridMechanism as ModipsGridMechanism
+from .modips.nested import NestedModipsMechanism as NestedModipsMechanism
+from .modips.sbs import ModipsSBSMechanism as ModipsSBSMechanism
+from .modips.selected import SelectedModipsMechanism as SelectedModipsMechanism
 from .modips.sequential import SequentialModipsMechanism as SequentialModipsMechanism
 from .noise.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from .noise.gaussian import GaussianMechanism as GaussianMechanism
@@ -39,4 +39,4 @@ from .regression.perturbed_coefficients import (
     PerturbedCoefficientsMechanism as PerturbedCoefficientsMechanism,
 )
 from .selection.exponential import ExponentialMechanism as ExponentialMechanism
-from .selection.permute_and_flip import PermuteAndFlip as PermuteAndFlipMechanism
+from .selection.permute_and_flip import PermuteAndFlipMechanism as PermuteAndFlipMechanism

@@ -27,8 +27,8 @@ class Mechanism(Protocol):
 
     A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
-    as `bayesdp.mechanisms.conjugate.release.ConjugateRelease`. One whose worst neighbours an audit
-    may search for has `nearby(pair, generator)`, a random pair near another
+    as `bayesdp.mechanisms.conjugate.release.ConjugateMechanism`. One whose worst neighbours an
+    audit may search for has `nearby(pair, generator)`, a random pair near another
     (`privacy.audit_search`).
     """
 
@@ -45,7 +45,7 @@ class Mechanism(Protocol):
     def neighbours(self) -> Neighbours | None:
         """The relation that its promise is stated under where none is asked for.
 
-        None of an `ExactStatistic`.
+        None of an `ExactStatisticMechanism`.
         """
 
     def guarantee(
@@ -54,7 +54,7 @@ class Mechanism(Protocol):
         """Promise of `copies` independent copies: the smallest epsilon known at `delta`.
 
         Its epsilon is inf where `delta` is too small for any promise, and its delta 0 where
-        none is needed. Of an `ExactStatistic` it is a `DistributionalGuarantee`.
+        none is needed. Of an `ExactStatisticMechanism` it is a `DistributionalGuarantee`.
         """
 
     def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> AnyGuarantee:

@@ -12,7 +12,7 @@ from .goodness import GoodnessOfFit as GoodnessOfFit
 from .goodness import goodness_of_fit as goodness_of_fit
 from .maximum_likelihood import fit_mle as fit_mle
 from .network import Network as Network
-from .prior import Normal as NormalPrior
+from .prior import NormalPrior as NormalPrior
 from .pseudolikelihood import Fit as Fit
 from .pseudolikelihood import fit_mple as fit_mple
 from .simulation import Simulation as Simulation

@@ -28,7 +28,7 @@ from bayesdp.networks.chain import Moves, Plan
 from bayesdp.networks.formula import BoundFormula, bind, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Normalizer, no_points
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.pseudolikelihood import check_rank, climb, dyads_of, inverse
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import Start, default_steps, in_threads
@@ -51,7 +51,7 @@ class BayesianERGM:
     ----------
     formula : str
         As "edges + nodematch('grade') + gwesp(0.5)".
-    prior : Normal
+    prior : NormalPrior
         Of the coefficients.
 
     Raises
@@ -61,12 +61,12 @@ class BayesianERGM:
     """
 
     formula: str
-    prior: Normal = field(default_factory=Normal)
+    prior: NormalPrior = field(default_factory=NormalPrior)
 
     def __post_init__(self) -> None:
         parse(self.formula)
-        if not isinstance(self.prior, Normal):
-            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd)")
+        if not isinstance(self.prior, NormalPrior):
+            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd)")
 
     def fit(
         self,

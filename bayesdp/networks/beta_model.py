@@ -41,7 +41,7 @@ from bayesdp.networks.degree_sequences import (
 )
 from bayesdp.networks.network import Network
 from bayesdp.networks.network_checks import checked_nodes
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.randomness import Seed, generators
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def fit_beta_model(
     degrees: ArrayLike,
     *,
     nodes: int | Sequence[Hashable] | None = None,
-    prior: Normal | None = None,
+    prior: NormalPrior | None = None,
 ) -> BetaModelFit:
     """Fit the beta-model to the degrees of an undirected network.
 
@@ -132,7 +132,7 @@ def fit_beta_model(
         Of a graph; noisy ones go through `project_to_graphical` first.
     nodes : sequence of hashable, optional
         Labels.
-    prior : Normal, optional
+    prior : NormalPrior, optional
         Independent, of each coefficient, with one mean and one sd for all. Then the fit is the
         posterior mode, which always exists; without it, the maximum likelihood estimate.
 
@@ -244,7 +244,8 @@ def _maximum(problem: _Groups) -> Floats:
         beta, value = beta + share * step, after
     raise EngineFailed(
         f"the beta-model's fit didn't converge in {_ITERATIONS} steps: the degrees are too close "
-        "to where no estimate exists; give a prior, for example prior=bdp.Normal(0, 3)"
+        "to where no estimate exists; give a prior, for example prior=bdp.networks.NormalPrior(0, "
+        "3)"
     )
 
 
@@ -267,8 +268,9 @@ def _check_exists(d: Integers, labels: Sequence[Hashable]) -> None:
         found = f"{hubs} tied to each other and to all but {rest}, and the latter to no others"
     raise InvalidInput(
         f"no maximum likelihood estimate exists: every graph with these degrees has {found}, so "
-        "that coefficients would be infinite. Give a prior, for example prior=bdp.Normal(0, 2), "
-        "and the fit is the posterior mode; or leave those nodes out"
+        "that coefficients would be infinite. Give a prior, for example "
+        "prior=bdp.networks.NormalPrior(0, 2), and the fit is the posterior mode; or leave those "
+        "nodes out"
     )
 
 

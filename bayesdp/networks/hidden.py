@@ -25,11 +25,11 @@ from bayesdp.networks.hidden_start import first_guess
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import no_points
 from bayesdp.networks.offset import NO_OFFSET
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.progress import bar
 
-_WEAK = Normal()
+_WEAK = NormalPrior()
 _LEVELS = 500  # beyond, far moves cost more than they bring
 _FEWEST = 50  # proposals at each level, on few nodes
 _COLLAPSED = 0.5  # share of empty or complete graphs; on few nodes some are due
@@ -75,7 +75,7 @@ def sample_hidden(
     nodes: Network,
     evidence: Evidence,
     *,
-    prior: Normal = _WEAK,
+    prior: NormalPrior = _WEAK,
     constraint: Constraint = "max_degree",
     draws: int = 1_000,
     tune: int = 1_000,
@@ -106,7 +106,7 @@ def sample_hidden(
         Nodes, their attributes, and whether ties have directions. Its own ties aren't read.
     evidence : Evidence
         What was seen, log L; `evidence.together` joins several.
-    prior : Normal
+    prior : NormalPrior
         Of the coefficients.
     constraint : {"max_degree", "none"}
         Sample space of the model, which Z sums over and auxiliary graphs are of: the graphs within
@@ -150,8 +150,8 @@ def sample_hidden(
     if keep_networks > draws:
         raise InvalidInput(f"keep_networks is {keep_networks}, more than the {draws} draws")
     most = _LEVELS if levels is None else check_at_least_one("levels", levels)
-    if not isinstance(prior, Normal):
-        raise InvalidInput(f"prior is {quoted(prior)}; it must be a Normal(mean, sd)")
+    if not isinstance(prior, NormalPrior):
+        raise InvalidInput(f"prior is {quoted(prior)}; it must be a NormalPrior(mean, sd)")
     mean, sd = prior.of(terms)
     target = Target(
         bound.model, seen, NO_OFFSET, no_points(terms), mean, np.diag(1.0 / sd**2)

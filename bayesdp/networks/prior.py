@@ -13,7 +13,7 @@ from bayesdp.errors import InvalidInput, quoted
 
 
 @dataclass(frozen=True)
-class Normal:
+class NormalPrior:
     """Independent normal priors of coefficients.
 
     Parameters
@@ -29,7 +29,9 @@ class Normal:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> model = bdp.ErgmModel("edges + triangle", prior=bdp.Normal(mean=[-2, 0], sd=[2, 1]))
+    >>> model = bdp.models.ERGMModel(
+    ...     "edges + triangle", prior=bdp.networks.NormalPrior(mean=[-2, 0], sd=[2, 1])
+    ... )
     """
 
     mean: Any = 0.0

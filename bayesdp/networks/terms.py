@@ -78,7 +78,8 @@ def attribute_of(network: Network, name: Any) -> NDArray[Any]:
         raise InvalidInput(
             f"the network's nodes have no attribute {quoted(name)}; they have: {known}. Give its "
             "values in Network(attributes=...); a release keeps those public ones that are named "
-            "in EdgeFlip(attributes=...), and ErgmModel(attributes=...) takes those you know beside"
+            "in EdgeFlipSynthesizer(attributes=...), and ERGMModel(attributes=...) takes those "
+            "you know beside"
         )
     values = network.attributes[name]
     missing = [v is None or (isinstance(v, float) and v != v) for v in values.tolist()]

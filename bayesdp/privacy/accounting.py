@@ -95,7 +95,7 @@ def compose(parts: Sequence[Any], *, delta: float = 0.0) -> Guarantee:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=0.1, sensitivity=1)
+    >>> noise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=0.1, sensitivity=1)
     >>> print(bdp.compose([(noise, 100)]))
     epsilon = 10 (add_remove, proved)
     >>> round(bdp.compose([(noise, 100)], delta=1e-6).epsilon, 2)

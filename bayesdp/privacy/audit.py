@@ -207,7 +207,9 @@ def audit(
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> found = bdp.audit(bdp.BetaBinomialMechanism(n=5, size=5, prior=(3, 3)), trials=10_000)
+    >>> found = bdp.audit(
+    ...     bdp.mechanisms.BetaBinomialMechanism(n=5, size=5, prior=(3, 3)), trials=10_000
+    ... )
     >>> found.convicted, round(found.epsilon_exact, 4)
     (False, 0.9808)
     """

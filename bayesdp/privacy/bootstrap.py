@@ -22,8 +22,8 @@ under them is no less. It is, with the binomial's generating function g(t) = (1 
 g(exp(2 epsilon)) / g(exp(epsilon)). Both steps hold with x and x' exchanged.
 
 Under add/remove-one the size of the resample would tell n; with a confidential n nothing is
-promised. Without the bootstrap, `bdp.PerturbedHistogramSynthesizer` is the sanitised empirical
-distribution. The bootstrap only adds variance to it, and cost: it is best left out.
+promised. Without the bootstrap, `bdp.synthesizers.PerturbedHistogramSynthesizer` is the sanitised
+empirical distribution. The bootstrap only adds variance to it, and cost: it is best left out.
 """
 
 import math
@@ -63,7 +63,7 @@ def bootstrap_epsilon(epsilon: float, n: int) -> float:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> round(bdp.bootstrap_epsilon(0.1, 1000), 4)
+    >>> round(bdp.privacy.bootstrap_epsilon(0.1, 1000), 4)
     0.1162
     """
     epsilon, n = check_epsilon(epsilon), check_at_least_one("n", n)

@@ -54,7 +54,9 @@ class Guarantee:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> promise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1).guarantee()
+    >>> promise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
+    ...     epsilon=1.0, sensitivity=1
+    ... ).guarantee()
     >>> print(promise)
     epsilon = 1 (add_remove, proved)
     >>> promise.neighbours, promise.strength.value

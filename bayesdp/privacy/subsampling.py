@@ -82,8 +82,8 @@ def subsampled(guarantee: Guarantee, *, rate: float, scheme: str = "poisson") ->
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
-    >>> round(bdp.subsampled(noise.guarantee(), rate=0.1).epsilon, 4)
+    >>> noise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> round(bdp.privacy.subsampled(noise.guarantee(), rate=0.1).epsilon, 4)
     0.1586
     """
     refuse_distributional(guarantee, "amplification by subsampling")

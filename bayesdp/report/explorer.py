@@ -19,7 +19,7 @@ from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.counts.multinomial import MultinomialModel
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
@@ -65,7 +65,7 @@ def write_explorer(
     ----------
     release : Release
         Of a proportion, or one in each group: copies by `BetaBinomialMechanism`, one
-        `RandomizedResponse` of two categories, or a count with noise by
+        `RandomizedResponseMechanism` of two categories, or a count with noise by
         `DiscreteLaplaceMechanism`, without bounds.
     out : path
         The file to write. Must not exist, unless `force`.
@@ -247,7 +247,7 @@ def _read_noise(release: Release, n: int, prior: Prior) -> Read:
 
 _READERS: dict[type[Any], Callable[[Release, int, Prior], Read]] = {
     BetaBinomialMechanism: _read_copies,
-    RandomizedResponse: _read_answers,
+    RandomizedResponseMechanism: _read_answers,
     DiscreteLaplaceMechanism: _read_noise,
 }
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayesdp.engines import pymc, stan
 from bayesdp.engines.draws import Draws, check_sampling, to_inference_data
 from bayesdp.mechanisms.censored import synthetic_column
-from bayesdp.mechanisms.censored.posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
@@ -66,11 +66,11 @@ class Chains:
         """Interval that every record's weighted log density is clipped to."""
         return clipping_interval(self.share, check_relation(self.neighbours), self.center, False)
 
-    def mechanism(self, n: int, size: int, variable: str) -> CensoredPosterior:
+    def mechanism(self, n: int, size: int, variable: str) -> CensoredPosteriorMechanism:
         """Describe a release as a mechanism; n is in it under replace-one alone."""
         public = n if check_relation(self.neighbours) is Neighbours.REPLACE_ONE else None
         columns = ((variable, "number"),)
-        return CensoredPosterior(public, size, *self.interval, columns, engine=self.engine)
+        return CensoredPosteriorMechanism(public, size, *self.interval, columns, engine=self.engine)
 
     def release(
         self,

@@ -12,7 +12,7 @@ from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_me
 from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -21,7 +21,7 @@ from bayesdp.synthesis.publish import publish
 
 
 @dataclass(frozen=True)
-class DPERGM:
+class DPERGMSynthesizer:
     """Synthesize networks from a sanitised posterior of a graph model's coefficients.
 
     Each copy's coefficients are drawn privately given the ties, and a network from them on the
@@ -42,7 +42,7 @@ class DPERGM:
         are small, "sdd" is far more accurate; "sphc" costs no more under NODE.
     calibration : {"corrected", "published"}
         The latter is marked as published, and refused by a ledger unless accepted as unproved.
-    prior : Normal, optional
+    prior : NormalPrior, optional
         Of the coefficients. Where there is none, it is flat on a corrected grid.
     centre, scale : number or sequence, optional
         Of the corrected grid, one number a statistic, chosen without the ties. Default: the
@@ -83,7 +83,7 @@ class DPERGM:
     --------
     >>> import bayesdp as bdp
     >>> graph = bdp.networks.Network(40, [[i, (i * i + 1) % 40] for i in range(2, 36)])
-    >>> declared = bdp.DPERGM("edges", epsilon=4.0, centre=-2.0, scale=0.5)
+    >>> declared = bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=4.0, centre=-2.0, scale=0.5)
     >>> with bdp.reproducible(1):
     ...     release = declared.release(graph, copies=4)
     >>> release.mechanism.guarantee(copies=4).epsilon
@@ -99,7 +99,7 @@ class DPERGM:
     epsilon: float
     method: str = "sdd"
     calibration: str = "corrected"
-    prior: Normal | None = None
+    prior: NormalPrior | None = None
     centre: Any = None
     scale: Any = None
     attributes: Any = ()
@@ -121,9 +121,9 @@ class DPERGM:
                 keep(self, **{name: check_at_least_one(name, given)})
         keep(self, reach=check_positive("reach", self.reach))
         keep(self, correlation=check_correlation(self.correlation))
-        if not (self.prior is None or isinstance(self.prior, Normal)):
+        if not (self.prior is None or isinstance(self.prior, NormalPrior)):
             raise InvalidInput(
-                f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd), or None"
+                f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd), or None"
             )
         if isinstance(self.attributes, str):
             raise InvalidInput(

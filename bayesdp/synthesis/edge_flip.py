@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeFlip:
+class EdgeFlipSynthesizer:
     """Release a graph by edge randomized response: each dyad answered on its own, truly or not.
 
     The nodes are public, and every pair of them is released as tied or not with probabilities
@@ -54,7 +54,7 @@ class EdgeFlip:
     Examples
     --------
     >>> import networkx
-    >>> release = EdgeFlip(epsilon=3.0).release(networkx.karate_club_graph())
+    >>> release = EdgeFlipSynthesizer(epsilon=3.0).release(networkx.karate_club_graph())
     >>> release.outputs[0].n
     34
     """

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.exact_statistic import ExactStatistic
+from bayesdp.mechanisms.counts.exact_statistic import ExactStatisticMechanism
 from bayesdp.privacy.distributional.combining import split_samples
 from bayesdp.privacy.distributional.guarantee import check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
@@ -71,7 +71,7 @@ def exact_sum(
     records = _records(values, law)
     n, d = records.shape
     promise = sum_guarantee(n, law, known_records=known_records, delta=delta, epsilon=epsilon)
-    mechanism = ExactStatistic(promise, n=n, dimension=d if np.ndim(values) > 1 else None)
+    mechanism = ExactStatisticMechanism(promise, n=n, dimension=d if np.ndim(values) > 1 else None)
     total: Any = _sums(records)
     return publish(mechanism, total if mechanism.dimension else float(total[0]), variable=variable)
 
@@ -171,7 +171,7 @@ def exact_line(
         )
         sums.append(_sums(records))
     promise = split_samples(*promises, first_rows=one.tolist(), second_rows=other.tolist())
-    mechanism = ExactStatistic(promise, n=len(g), dimension=4)
+    mechanism = ExactStatisticMechanism(promise, n=len(g), dimension=4)
     return publish(mechanism, np.concatenate(sums), variable="moment")
 
 

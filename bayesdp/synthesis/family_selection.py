@@ -1,4 +1,4 @@
-"""Choice of one of several families for `Modips`: once, or anew for each copy."""
+"""Choice of one of several families for `ModipsSynthesizer`: once, or anew for each copy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bayesdp.checks import check_at_least_one, check_flag, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.evidence import check_criterion
-from bayesdp.mechanisms.modips.selected import SelectedModips
+from bayesdp.mechanisms.modips.selected import SelectedModipsMechanism
 from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import check_epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class FamilySelection:
-    """Choice of the family by the exponential mechanism, within `bdp.Modips`.
+    """Choice of the family by the exponential mechanism, within `bdp.ModipsSynthesizer`.
 
     Parameters
     ----------
@@ -44,12 +44,14 @@ class FamilySelection:
         check_flag("each_copy", self.each_copy)
         keep(self, criterion=check_criterion(self.criterion))
 
-    def mechanism(self, modips: Any, families: Sequence[Family], copies: int) -> SelectedModips:
+    def mechanism(
+        self, modips: Any, families: Sequence[Family], copies: int
+    ) -> SelectedModipsMechanism:
         """Make the mechanism of choice and copies, given the one with the first of the families."""
         copies = check_at_least_one("copies", copies)
         times = self.times(copies)
         each, share = copies // times, shared(self.epsilon, times)
-        return SelectedModips(modips, tuple(families), share, each, self.criterion)
+        return SelectedModipsMechanism(modips, tuple(families), share, each, self.criterion)
 
     def times(self, copies: int) -> int:
         """Number of choices for so many copies."""
@@ -61,14 +63,15 @@ def check_selection(family: Any, selection: Any) -> None:
     """Raise InvalidInput unless several families come with a choice, and one without."""
     if selection is not None and not isinstance(selection, FamilySelection):
         raise InvalidInput(
-            f"selection is {quoted(selection)}; it must be a bdp.FamilySelection, for example "
-            "bdp.FamilySelection(epsilon=0.5)"
+            f"selection is {quoted(selection)}; it must be a bdp.synthesizers.FamilySelection, "
+            "for example bdp.synthesizers.FamilySelection(epsilon=0.5)"
         )
     several = isinstance(family, Sequence) and not isinstance(family, str)
     if several and selection is None:
         raise InvalidInput(
             f"family is {quoted(family)}, several, which one to take is a question to the data: "
-            "give what the answer may cost, for example selection=bdp.FamilySelection(epsilon=0.5)"
+            "give what the answer may cost, for example "
+            "selection=bdp.synthesizers.FamilySelection(epsilon=0.5)"
         )
     if selection is not None and not several:
         raise InvalidInput(

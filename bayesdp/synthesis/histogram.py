@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogramMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 class PerturbedHistogramSynthesizer:
     """Synthesize bounded numbers and categories by a histogram with discrete Laplace noise.
 
-    The release holds each cell's noisy count, negative ones set to 0 (`PerturbedHistogram`), so
-    that the analyst has its exact law, `release.mechanism.logp`; `to_frames` shows the cells, and
-    `records` draws synthetic records from them, any number at no cost. Hu, Williams and Savitsky's
-    PH (2025, S1), with integer noise for the continuous one, whose floating point leaks.
+    The release holds each cell's noisy count, negative ones set to 0
+    (`PerturbedHistogramMechanism`), so that the analyst has its exact law,
+    `release.mechanism.logp`; `to_frames` shows the cells, and `records` draws synthetic records
+    from them, any number at no cost. Hu, Williams and Savitsky's PH (2025, S1), with integer noise
+    for the continuous one, whose floating point leaks.
 
     Parameters
     ----------
@@ -210,7 +211,7 @@ class PerturbedHistogramSynthesizer:
         import pandas as pd
 
         mechanism = release.mechanism
-        if not isinstance(mechanism, PerturbedHistogram):
+        if not isinstance(mechanism, PerturbedHistogramMechanism):
             raise InvalidInput(
                 f"release is of mechanism {quoted(mechanism.name)}; give one of a perturbed "
                 "histogram"
@@ -233,7 +234,7 @@ class PerturbedHistogramSynthesizer:
     def _axes(self, names: Sequence[str], n: int) -> tuple[Axis, ...]:
         return make_axes(names, self.bounds, self.categories or {}, self.bins, n)
 
-    def _mechanism(self, cells: int) -> PerturbedHistogram:
-        return PerturbedHistogram.calibrate(
+    def _mechanism(self, cells: int) -> PerturbedHistogramMechanism:
+        return PerturbedHistogramMechanism.calibrate(
             epsilon=self.epsilon, copies=self.copies, cells=cells, neighbours=self.neighbours
         )

@@ -34,7 +34,7 @@ import numpy as np
 from bayesdp.checks import as_float, check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.inputs import check_some
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogramMechanism
 from bayesdp.mechanisms.randomness import generator
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
@@ -115,7 +115,7 @@ class HuComparators:
 
     For studies on public or simulated data: only `censor_uw` and `perturbed_histogram` promise
     anything, and to release with a promise there are `CensoredBetaSynthesizer` and
-    `PerturbedHistogram`.
+    `PerturbedHistogramMechanism`.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class HuComparators:
         """
         n = self.records.size
         m = round(math.sqrt(n)) if cells is None else check_at_least_one("cells", cells)
-        mechanism = PerturbedHistogram.calibrate(
+        mechanism = PerturbedHistogramMechanism.calibrate(
             epsilon=epsilon, cells=m, neighbours=Neighbours.REPLACE_ONE, n=n
         )
         counts = np.bincount(np.minimum((self.records * m).astype(np.int64), m - 1), minlength=m)

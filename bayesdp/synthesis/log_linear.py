@@ -14,7 +14,7 @@ from bayesdp.checks import check_at_least_one, check_delta, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, points_in, shape_of
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class LogLinearSynthesizer:
     """Synthesize a table with many cells by a hierarchical log-linear model of its marginals.
 
-    The release holds the noisy counts of the marginals (`NoisyMarginals`), so that the analyst has
-    their exact law, `release.mechanism.logp`. `fitted` is the log-linear model's table closest to
-    them, and `records` draws synthetic records from it, any number at no cost.
+    The release holds the noisy counts of the marginals (`NoisyMarginalsMechanism`), so that the
+    analyst has their exact law, `release.mechanism.logp`. `fitted` is the log-linear model's table
+    closest to them, and `records` draws synthetic records from it, any number at no cost.
 
     Parameters
     ----------
@@ -229,8 +229,8 @@ class LogLinearSynthesizer:
             )
         return axes
 
-    def _mechanism(self) -> NoisyMarginals:
-        return NoisyMarginals.calibrate(
+    def _mechanism(self) -> NoisyMarginalsMechanism:
+        return NoisyMarginalsMechanism.calibrate(
             epsilon=self.epsilon,
             copies=self.copies,
             delta=self.delta,
@@ -247,8 +247,8 @@ class LogLinearSynthesizer:
         return tuple(np.flatnonzero(np.any([*masks], axis=0)).tolist()) if masks else ()
 
 
-def _of_marginals(made: Any) -> NoisyMarginals:
-    if not isinstance(made, NoisyMarginals):
+def _of_marginals(made: Any) -> NoisyMarginalsMechanism:
+    if not isinstance(made, NoisyMarginalsMechanism):
         raise InvalidInput(
             f"release is of mechanism {quoted(made.name)}; give one of a log-linear synthesizer"
         )

@@ -32,7 +32,7 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class Modips:
+class ModipsSynthesizer:
     """Synthesize confidential records from a Bayesian model, privately.
 
     Parameters
@@ -42,9 +42,10 @@ class Modips:
         priors of the same binary or categorical records, with `selection`.
     method : {"sbs", "sdd", "sdd.mc", "sphc"}
         How the posterior is sanitised. "sbs": its sufficient statistic gets noise, and the
-        posterior takes that for the statistic of the records (`bdp.ModipsSBS`). The others choose
-        one of the parameter's public cells (`bdp.ModipsGrid`): "sdd" by the exponential mechanism,
-        "sphc" from a noisy histogram of posterior draws, "sdd.mc" from one of its logarithms.
+        posterior takes that for the statistic of the records (`bdp.mechanisms.ModipsSBSMechanism`).
+        The others choose one of the parameter's public cells
+        (`bdp.mechanisms.ModipsGridMechanism`): "sdd" by the exponential mechanism, "sphc" from a
+        noisy histogram of posterior draws, "sdd.mc" from one of its logarithms.
     epsilon, delta : float
         Total privacy cost of all copies, beside what `selection` costs. delta is 0 for a pure
         promise, and positive for Gaussian noise.
@@ -81,10 +82,11 @@ class Modips:
         Posterior draws in a histogram.
     draws : int
         With "sbs", synthetic data sets of each sanitised statistic, at no more cost: a copy is
-        then a tuple of so many, and `bdp.combine_nested` takes estimates of shape (copies, draws).
+        then a tuple of so many, and `bdp.evaluate.combine_nested` takes estimates of shape (copies,
+        draws).
     selection : FamilySelection, optional
         What choosing among several families costs, and whether one is chosen for all copies, which
-        are then in one output, or one for each (`bdp.SelectedModips`).
+        are then in one output, or one for each (`bdp.mechanisms.SelectedModipsMechanism`).
     groups : sequence of labels, optional
         All groups there may be. Required for grouped data where n is confidential, since which
         groups occur would otherwise depend on the data.
@@ -97,7 +99,7 @@ class Modips:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> modips = Modips(family=bdp.families.Bernoulli(), epsilon=2.0, copies=3)
+    >>> modips = ModipsSynthesizer(family=bdp.families.Bernoulli(), epsilon=2.0, copies=3)
     >>> modips.release([0, 1, 1, 0, 1]).copies
     3
     """

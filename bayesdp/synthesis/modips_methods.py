@@ -1,4 +1,4 @@
-"""The mechanisms that `Modips` declares, by the names of its methods."""
+"""The mechanisms that `ModipsSynthesizer` declares, by the names of its methods."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.grids import default_grid
-from bayesdp.mechanisms.modips.grid import ModipsGrid
-from bayesdp.mechanisms.modips.nested import NestedModips
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
+from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 from bayesdp.mechanisms.modips.promise import check_weights
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.privacy.composition import shared
 
 if TYPE_CHECKING:
-    from bayesdp.synthesis.modips import Modips
+    from bayesdp.synthesis.modips import ModipsSynthesizer
 
 
-def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
+def _sbs(modips: ModipsSynthesizer, n: int | None) -> ModipsSBSMechanism | NestedModipsMechanism:
     _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
     weights = check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
-    made = ModipsSBS.calibrate(
+    made = ModipsSBSMechanism.calibrate(
         epsilon=modips.epsilon,
         delta=modips.delta,
         copies=modips.copies,
@@ -34,12 +34,12 @@ def _sbs(modips: Modips, n: int | None) -> ModipsSBS | NestedModips:
         bounding=modips.bounding,
         clip=modips.clip,
     )
-    return made if modips.draws == 1 else NestedModips(made, modips.draws)
+    return made if modips.draws == 1 else NestedModipsMechanism(made, modips.draws)
 
 
-def _cells(modips: Modips, n: int | None) -> ModipsGrid:
+def _cells(modips: ModipsSynthesizer, n: int | None) -> ModipsGridMechanism:
     _only_theirs(modips, _OF_SBS, "method='sbs'")
-    return ModipsGrid(
+    return ModipsGridMechanism(
         modips.first,
         modips.size or n or 1,
         shared(modips.epsilon, modips.copies),
@@ -54,7 +54,7 @@ def _cells(modips: Modips, n: int | None) -> ModipsGrid:
     )
 
 
-def _only_theirs(modips: Modips, names: Sequence[str], whose: str) -> None:
+def _only_theirs(modips: ModipsSynthesizer, names: Sequence[str], whose: str) -> None:
     """Raise InvalidInput where a parameter of another method is given."""
     for field in dataclasses.fields(modips):
         given = getattr(modips, field.name)
@@ -65,8 +65,8 @@ def _only_theirs(modips: Modips, names: Sequence[str], whose: str) -> None:
             )
 
 
-Plain = ModipsSBS | NestedModips | ModipsGrid
-METHODS: dict[str, Callable[[Modips, int | None], Plain]] = {
+Plain = ModipsSBSMechanism | NestedModipsMechanism | ModipsGridMechanism
+METHODS: dict[str, Callable[[ModipsSynthesizer, int | None], Plain]] = {
     "sbs": _sbs,
     **dict.fromkeys(("sdd", "sdd.mc", "sphc"), _cells),
 }

@@ -12,7 +12,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
 from bayesdp.mechanisms.graphs.noisy_degrees import NoisyDegreesMechanism
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
@@ -21,7 +21,7 @@ from bayesdp.synthesis.publish import publish
 
 
 @dataclass(frozen=True)
-class NoisyDegrees:
+class NoisyDegreesSynthesizer:
     """Release every node's degree plus discrete Laplace noise (Karwa and Slavkovic 2016).
 
     Parameters
@@ -43,12 +43,12 @@ class NoisyDegrees:
     Examples
     --------
     >>> import networkx
-    >>> release = NoisyDegrees(epsilon=2.0).release(networkx.karate_club_graph())
+    >>> release = NoisyDegreesSynthesizer(epsilon=2.0).release(networkx.karate_club_graph())
     >>> len(release.outputs[0])
     34
     >>> release.guarantee.epsilon, release.guarantee.neighbours.value
     (2.0, 'edge')
-    >>> len(NoisyDegrees.networks(release, 3, prior=Normal(0, 2), seed=1))
+    >>> len(NoisyDegreesSynthesizer.networks(release, 3, prior=NormalPrior(0, 2), seed=1))
     3
     """
 
@@ -128,7 +128,7 @@ class NoisyDegrees:
         release: Release,
         size: int = 1,
         *,
-        prior: Normal | None = None,
+        prior: NormalPrior | None = None,
         seed: int | None = None,
     ) -> list[Network]:
         """Synthetic networks from released degrees: post-processing, which costs nothing more.
@@ -142,7 +142,7 @@ class NoisyDegrees:
             Of noisy degrees of an undirected network, as drawn or loaded.
         size : int
             Networks from each released copy.
-        prior : Normal, optional
+        prior : NormalPrior, optional
             Of each coefficient, the same for all: the networks come from the posterior mode,
             which always exists. Without it they come from the maximum likelihood estimate, which
             often doesn't exist for noisy degrees: a node that is left without ties is enough.
@@ -172,7 +172,8 @@ class NoisyDegrees:
         mechanism = release.mechanism
         if not isinstance(mechanism, NoisyDegreesMechanism):
             raise InvalidInput(
-                f"release is of mechanism {quoted(mechanism.name)}; give one of bdp.NoisyDegrees"
+                f"release is of mechanism {quoted(mechanism.name)}; give one of "
+                "bdp.synthesizers.NoisyDegreesSynthesizer"
             )
         if mechanism.directed:
             raise InvalidInput(

@@ -26,10 +26,10 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class NoisyMoments:
+class NoisyMomentsSynthesizer:
     """Release X'X, X'y and y'y of bounded columns, with the sums of columns, each plus noise.
 
-    Any linear regression among the columns can be fitted to them: `bdp.LinearRegression`.
+    Any linear regression among the columns can be fitted to them: `bdp.LinearRegressionModel`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class NoisyMoments:
     --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"age": [41.0, 60.0, 25.0], "pressure": [120.0, 140.0, 115.0]})
-    >>> declared = NoisyMoments({"age": (18, 90), "pressure": (70, 250)}, epsilon=1.0)
+    >>> declared = NoisyMomentsSynthesizer({"age": (18, 90), "pressure": (70, 250)}, epsilon=1.0)
     >>> round(declared.release(table).mechanism.scale, 3)
     5.333
     """

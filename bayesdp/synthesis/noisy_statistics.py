@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NoisyStatistics:
+class NoisyStatisticsSynthesizer:
     """Release a formula's statistics of a graph, each with noise for how far it can move.
 
     The nodes are public, and so are their labels and the attributes named; who is tied to whom
@@ -65,7 +65,7 @@ class NoisyStatistics:
     Examples
     --------
     >>> import networkx
-    >>> declared = NoisyStatistics("edges + gwesp(0.5)", epsilon=1.0, max_degree=17)
+    >>> declared = NoisyStatisticsSynthesizer("edges + gwesp(0.5)", epsilon=1.0, max_degree=17)
     >>> release = declared.release(networkx.karate_club_graph())
     >>> release.mechanism.statistics
     ('edges', 'gwesp.0.5')

@@ -15,7 +15,7 @@ from bayesdp.synthesis.publish import publish
 
 
 @dataclass(frozen=True)
-class NoisyTriangles:
+class NoisyTrianglesSynthesizer:
     """Release the number of triangles of an undirected graph, hiding each tie.
 
     The noise is Cauchy's, as wide as the graph and those near it need, not the worst graph: a
@@ -41,7 +41,7 @@ class NoisyTriangles:
     Examples
     --------
     >>> import networkx as nx
-    >>> release = NoisyTriangles(epsilon=1.0).release(nx.karate_club_graph())
+    >>> release = NoisyTrianglesSynthesizer(epsilon=1.0).release(nx.karate_club_graph())
     >>> release.guarantee.epsilon
     1.0
     """

@@ -19,11 +19,11 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class PerturbedCoefficients:
+class PerturbedCoefficientsSynthesizer:
     """Release the coefficients of a penalised regression of bounded columns, plus Gaussian noise.
 
-    `bdp.LinearRegression` or `bdp.LogisticRegression` infers from them what the regression is
-    without penalty and noise.
+    `bdp.LinearRegressionModel` or `bdp.LogisticRegressionModel` infers from them what the
+    regression is without penalty and noise.
 
     Parameters
     ----------
@@ -57,7 +57,9 @@ class PerturbedCoefficients:
     >>> age = np.linspace(18, 90, 5000)
     >>> table = pd.DataFrame({"age": age, "pressure": 100 + 0.5 * age})
     >>> bounds = {"age": (18, 90), "pressure": (70, 250)}
-    >>> declared = PerturbedCoefficients(bounds, "pressure", penalty=500, epsilon=1.0, delta=1e-6)
+    >>> declared = PerturbedCoefficientsSynthesizer(
+    ...     bounds, "pressure", penalty=500, epsilon=1.0, delta=1e-6
+    ... )
     >>> declared.release(table).mechanism.numbers
     ('intercept', 'age')
     """

@@ -14,7 +14,7 @@ from bayesdp.checks import as_float, check_at_least_one, keep, plain
 from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.engines.pymc import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
-from bayesdp.mechanisms.censored.posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import check_epsilon
@@ -168,7 +168,7 @@ class PosteriorSynthesizer:
         size = n if self.size is None else int(self.size)
         with without_notices():
             predictor = Predictor(self.model, source.tracer, size, dict(self.covariates or {}))
-        mechanism = CensoredPosterior(
+        mechanism = CensoredPosteriorMechanism(
             public_n,
             size,
             source.lower,

@@ -57,7 +57,7 @@ def publish(
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mechanism = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> mechanism = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
     >>> publish(mechanism, 1041).guarantee.epsilon
     1.0
     """

@@ -71,7 +71,7 @@ def scan(
     >>> import pandas as pd, bayesdp as bdp
     >>> pd.DataFrame({"age": [34, 71, 8]}).to_parquet("people.parquet")
     >>> people = bdp.scan("people.parquet", "age")
-    >>> made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={"age": (0, 100)}, bins=4)
+    >>> made = bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, bounds={"age": (0, 100)}, bins=4)
     >>> len(made.release(people).outputs[0])
     4
     """

@@ -38,22 +38,23 @@ def select_family(
     criterion: str = "log_marginal",
     ledger: DatasetLedger | None = None,
 ) -> Release:
-    """Choose a model privately, for `bdp.Modips` to synthesize from.
+    """Choose a model privately, for `bdp.ModipsSynthesizer` to synthesize from.
 
-    `bdp.FamilySelection` makes the choice a part of `bdp.Modips`, and of its release's law.
+    `bdp.synthesizers.FamilySelection` makes the choice a part of `bdp.ModipsSynthesizer`, and of
+    its release's law.
 
     Parameters
     ----------
     families : sequence of Family
         Two or more: all `Bernoulli`, or all `Categorical` with the same k. Chosen without the data.
     data : array_like
-        The confidential records, as `bdp.Modips` takes them.
+        The confidential records, as `bdp.ModipsSynthesizer` takes them.
     epsilon : float
         Liu's epsilon_0: what all choices together cost, beside what the copies do.
     copies : int
         1, a model for all copies; or as many choices as there will be copies, one for each.
     public_n : bool
-        Whether the number of records is public: as in `bdp.Modips`.
+        Whether the number of records is public: as in `bdp.ModipsSynthesizer`.
     criterion : {"log_marginal", "dic"}
         What is larger for a better family: the log marginal likelihood, or -DIC / 2.
     ledger : DatasetLedger, optional
@@ -75,8 +76,10 @@ def select_family(
     --------
     >>> import bayesdp as bdp
     >>> models = [bdp.families.Bernoulli((1, 1)), bdp.families.Bernoulli((1, 30))]
-    >>> chosen = models[bdp.select_family(models, [0, 0, 1, 0], epsilon=0.5).outputs[0]]
-    >>> release = bdp.Modips(chosen, epsilon=1.0).release([0, 0, 1, 0])
+    >>> chosen = models[
+    ...     bdp.synthesizers.select_family(models, [0, 0, 1, 0], epsilon=0.5).outputs[0]
+    ... ]
+    >>> release = bdp.ModipsSynthesizer(chosen, epsilon=1.0).release([0, 0, 1, 0])
     """
     criterion = check_criterion(criterion)
     alphas = priors_of(families)

@@ -32,7 +32,7 @@ _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class SequentialModips:
+class SequentialModipsSynthesizer:
     """Synthesize whole tables, privately, from a sequence of conditional models.
 
     Every copy has all columns of all steps, and records of its own. What a step's columns depend
@@ -79,10 +79,12 @@ class SequentialModips:
     --------
     >>> import bayesdp as bdp
     >>> import pandas as pd
-    >>> synthesizer = SequentialModips(
+    >>> synthesizer = SequentialModipsSynthesizer(
     ...     [
-    ...         bdp.CategoricalColumns({"sex": ("f", "m"), "smokes": (False, True)}),
-    ...         bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}, by=["sex"]),
+    ...         bdp.synthesizers.CategoricalColumns({"sex": ("f", "m"), "smokes": (False, True)}),
+    ...         bdp.synthesizers.NumericColumns(
+    ...             {"age": (18, 90), "pressure": (70, 250)}, by=["sex"]
+    ...         ),
     ...     ],
     ...     epsilon=2.0,
     ...     copies=3,

@@ -16,7 +16,7 @@ from bayesdp.synthesis.publish import publish
 
 
 @dataclass(frozen=True)
-class TruncatedStatistics:
+class TruncatedStatisticsSynthesizer:
     """Release statistics of an undirected graph's degrees, hiding all ties of each node.
 
     Ties are first cut, in the order of the nodes' labels, so that no node has more than
@@ -50,7 +50,7 @@ class TruncatedStatistics:
     Examples
     --------
     >>> import networkx as nx
-    >>> declared = TruncatedStatistics("edges + isolates", epsilon=1.0, max_degree=8)
+    >>> declared = TruncatedStatisticsSynthesizer("edges + isolates", epsilon=1.0, max_degree=8)
     >>> release = declared.release(nx.karate_club_graph())
     >>> release.guarantee.neighbours.value
     'node'

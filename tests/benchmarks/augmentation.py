@@ -60,7 +60,9 @@ def first_call(run: Any, theta: Any, what: str) -> None:
 
 def answers(n: int) -> bdp.Release:
     """A 2 x 2 table: two bits a record, each kept with probability 3/4."""
-    mechanism = bdp.RandomizedResponse(np.kron(((3, 1), (1, 3)), ((3, 1), (1, 3))), n=n)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(
+        np.kron(((3, 1), (1, 3)), ((3, 1), (1, 3))), n=n
+    )
     return bdp.Release.of(mechanism, [np.repeat(np.arange(4), np.array(ANSWERS) * (n // 400))])
 
 
@@ -118,7 +120,7 @@ def counted_records() -> None:
         # The same answers n / 400 times over.
         law = type(law)(law.counts * (n // 400), law.columns, law.where)
         table = np.arange(4.0)[:, None]
-        cells = bdp.DiscreteLaplaceMechanism(5.0, 2.0, REPLACE, 4, n=n)
+        cells = bdp.mechanisms.DiscreteLaplaceMechanism(5.0, 2.0, REPLACE, 4, n=n)
         noisy = law_of(cells, np.array([ANSWERS]) * (n // 400))
         for what, one, values in (("answers", law, table), ("noisy cells", noisy, np.eye(4))):
             run = record_chains.of_counts(dirichlet((1.0,) * 4), values, one, [(n, 1.0)])
@@ -138,7 +140,7 @@ def share(record: Any, out: Any) -> None:
 
 def normal_mean() -> None:
     """n = 1000, 2,000 sweeps; epsilon = 1 with records clamped to [-3, 3]."""
-    mechanism = bdp.LaplaceMechanism(0.006, 0.006, REPLACE, n=1000)
+    mechanism = bdp.mechanisms.LaplaceMechanism(0.006, 0.006, REPLACE, n=1000)
     law = law_of(mechanism, np.array([0.3125]))
     run = record_chains.of_records((f.normal_given, f.normal, share), law, [(1000, 1.0)], 1)
     first_call(run, np.zeros(1), "a normal mean")

@@ -22,7 +22,9 @@ DRAWS = 4000
 
 
 def release_of(n: int, copies: int) -> bdp.Release:
-    mechanism = bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=2.0, copies=copies)
+    mechanism = bdp.mechanisms.BetaBinomialMechanism.calibrate(
+        n=n, size=n, epsilon=2.0, copies=copies
+    )
     with bdp.reproducible(1):
         drawn = mechanism.release(bdp.Count(int(0.3 * n), n), copies)
     return bdp.Release.of(mechanism, [int(z) for z in drawn])
@@ -120,7 +122,9 @@ def jags_seconds(release: bdp.Release, draws: int = 200_000) -> tuple[float, int
 def releasing() -> None:
     """An exact urn against a draw in floating point, whose law is only nearly right."""
     for n in (1000, 10**6):
-        mechanism = bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=2.0, copies=5)
+        mechanism = bdp.mechanisms.BetaBinomialMechanism.calibrate(
+            n=n, size=n, epsilon=2.0, copies=5
+        )
         count = bdp.Count(n // 3, n)
         rng = np.random.default_rng(1)
 

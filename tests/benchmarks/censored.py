@@ -24,7 +24,7 @@ import numpy as np
 import bayesdp as bdp
 
 start = time.perf_counter()
-made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
 made.release([0.1, 0.2])
 first = time.perf_counter() - start
 y = np.random.default_rng(1).beta(0.5, 3, int(sys.argv[1])).clip(1e-300, 1 - 2.0**-53)
@@ -155,7 +155,7 @@ def censored_engines() -> None:
             line(f"Stan, censored beta{what}", f"{ess / took:,.0f} ess/s",
                  f"the supplement's program's {size / supplement:,.1f} ess/s",
                  (ess / took) / (size / supplement), "3 x")  # fmt: skip
-            made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+            made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
             ours = seconds(lambda made=made: made.release(y))
             line(f"grid release, n = 2,000{what}", f"{1e3 * ours:.0f} ms",
                  f"faster than the supplement's {supplement:.1f} s", supplement / ours,

@@ -30,8 +30,8 @@ def table() -> np.ndarray:
 def releases() -> dict[str, bdp.Release]:
     axes = tuple(Axis(name, categories=labels) for name, labels in COLUMNS.items())
     pairs = list(itertools.combinations(COLUMNS, 2))
-    made = bdp.LogLinearSynthesizer(1.0, marginals=pairs, categories=COLUMNS)
-    public = bdp.LogLinearSynthesizer(
+    made = bdp.synthesizers.LogLinearSynthesizer(1.0, marginals=pairs, categories=COLUMNS)
+    public = bdp.synthesizers.LogLinearSynthesizer(
         1.0, marginals=pairs, categories=COLUMNS, neighbours="replace_one"
     )
     replace = bdp.Neighbours.REPLACE_ONE
@@ -39,9 +39,12 @@ def releases() -> dict[str, bdp.Release]:
         return {
             "two-way marginals": made.release(counts=table()),
             "two-way marginals, n public": public.release(counts=table()),
-            "cells": bdp.publish(bdp.PerturbedHistogram(1.0, 1024, axes=axes), table()),
+            "cells": bdp.publish(
+                bdp.mechanisms.PerturbedHistogramMechanism(1.0, 1024, axes=axes), table()
+            ),
             "cells, n public": bdp.publish(
-                bdp.PerturbedHistogram(2.0, 1024, replace, RECORDS, axes), table()
+                bdp.mechanisms.PerturbedHistogramMechanism(2.0, 1024, replace, RECORDS, axes),
+                table(),
             ),
         }
 
@@ -60,7 +63,7 @@ def quality(idata: Any) -> tuple[float, float]:
 def log_linear() -> None:
     """Whole fits, without the first call's compilation; the goal is 60 s, R-hat 1.01, ESS 400."""
     for prior, kind in ((1.0, "fixed"), (None, "hierarchical")):
-        model = bdp.LogLinearModel("(.)^2", prior=prior)
+        model = bdp.models.LogLinearModel("(.)^2", prior=prior)
         for what, release in releases().items():
             options: dict[str, Any] = {"seed": 1, "cells": False}
             with warnings.catch_warnings():

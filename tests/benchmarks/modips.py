@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 import bayesdp as bdp
 
 x = bdp.families.Gaussian((-4, 4))
-bdp.Modips(x, copies=1).release([0.0, 1.0])
+bdp.ModipsSynthesizer(x, copies=1).release([0.0, 1.0])
 start = time.perf_counter()
 file = pq.ParquetFile(sys.argv[1], pre_buffer=False)
 batches = (batch.column(0).to_numpy() for batch in file.iter_batches(batch_size=1 << 17))
-bdp.Modips(x, epsilon=1.0, copies=10, size=10_000).release(batches)
+bdp.ModipsSynthesizer(x, epsilon=1.0, copies=10, size=10_000).release(batches)
 took = time.perf_counter() - start
 status = dict(row.split(":", 1) for row in Path("/proc/self/status").read_text().splitlines())
 print(json.dumps([took, int(status["VmHWM"].split()[0])]))
@@ -61,7 +61,7 @@ def modips() -> None:
     line("modips SBS, 10^8 records from Parquet", f"{took:.1f} s",
          f"the time of plain float sums, {theirs:.1f} s", took / theirs, "60 s")  # fmt: skip
     line("its memory", f"{most / 2**20:.2f} GiB", "of 1 GiB", most / 2**20, "1")
-    declared = bdp.Modips(bdp.families.Bernoulli(), epsilon=1.0, copies=10)
+    declared = bdp.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=1.0, copies=10)
     release = declared.release(bdp.Count(300, 1000))
     table, x = release.mechanism, np.arange(1001)
     z = np.array(release.outputs)[:, None]
@@ -92,7 +92,7 @@ def normal_copies() -> None:
         x = np.clip(np.random.default_rng(1).normal(size=100), -4, 4)
         for sd in (1.0, None):
             family = bdp.families.Gaussian(bounds=(-4, 4), sd=sd)
-            release = bdp.Modips(family=family, epsilon=20.0, copies=10).release(x)
+            release = bdp.ModipsSynthesizer(family=family, epsilon=20.0, copies=10).release(x)
             model = bdp.GaussianModel(sd=1.0) if sd else bdp.GaussianModel((0, 0.01, 0.5, 0.5))
             took = seconds(lambda m=model, r=release: m.posterior(r), repeats=3)
             if sd:

@@ -97,7 +97,7 @@ def _fitted(network: Any, name: str, formula: str) -> None:
     """4 x 4,000 draws under tempered constants, against auxiliary graphs in the same run."""
     from bayesdp import networks as nets
 
-    az, model = import_arviz(), nets.BayesianERGM(formula, nets.Normal(0, [5, 3]))
+    az, model = import_arviz(), nets.BayesianERGM(formula, nets.NormalPrior(0, [5, 3]))
     found = {}
     for auxiliary in (None, max(1_000, 2 * network.dyads)):
         fits: list[Any] = []
@@ -137,7 +137,9 @@ def flipping(n: int = 100_000, ties: int = 500_000, epsilon: float = 10.0) -> No
             found += len(np.flatnonzero(tied ^ (rng.random(n - 1 - i) < flip)))
         return found
 
-    took = seconds(lambda: bdp.EdgeFlip(epsilon=epsilon).release(graph), repeats=3)
+    took = seconds(
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=epsilon).release(graph), repeats=3
+    )
     naive = seconds(by_row, repeats=3) * every
     line(f"edge flips, {n:,} nodes, {ties:,} ties", f"{took:.2f} s",
          "faster than a draw for every dyad", naive / took, "10 s")  # fmt: skip
@@ -184,7 +186,7 @@ def hidden_networks() -> None:
         worst = min(float(az.ess(x)) for x in each) / len(drawn)
         return worst, took, max(float(az.rhat(x)) for x in each)
 
-    prior = nets.Normal(0, [5, 3])
+    prior = nets.NormalPrior(0, [5, 3])
     rate(evidence, draws=50, tune=50)
     for epsilon, goal in ((3.0, "400 in 120 s"), (2.0, "mixes, or says so")):
         evidence = flipped(epsilon)

@@ -42,10 +42,10 @@ def noise(count: int = 1_000_000) -> None:
     rng = np.random.default_rng(1)
     zeros = np.zeros(count)
     for mechanism, floating in (
-        (bdp.LaplaceMechanism(1.0, 1.0), rng.laplace),
-        (bdp.DiscreteLaplaceMechanism(3.0), rng.laplace),
-        (bdp.GaussianMechanism(1.0, 1.0), rng.normal),
-        (bdp.DiscreteGaussianMechanism(3.0, 1.0), rng.normal),
+        (bdp.mechanisms.LaplaceMechanism(1.0, 1.0), rng.laplace),
+        (bdp.mechanisms.DiscreteLaplaceMechanism(3.0), rng.laplace),
+        (bdp.mechanisms.GaussianMechanism(1.0, 1.0), rng.normal),
+        (bdp.mechanisms.DiscreteGaussianMechanism(3.0, 1.0), rng.normal),
     ):
         ours = seconds(lambda m=mechanism: m.release(zeros), repeats=3)
         theirs = seconds(lambda f=floating: f(size=count), repeats=3)
@@ -56,7 +56,7 @@ def noise(count: int = 1_000_000) -> None:
 def privacy() -> None:
     """Profiles against all pairs of neighbours in turn."""
     n, prior, epsilon = 10**6, (500.0, 500.0), 0.05
-    draw = bdp.ConjugateRelease("bernoulli", "parameter_draw", n, prior)
+    draw = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", n, prior)
 
     def every_pair() -> float:
         u, v = prior[0] + np.arange(n), prior[1] + np.arange(n)[::-1]
@@ -67,7 +67,9 @@ def privacy() -> None:
     ours = seconds(lambda: draw.delta(epsilon))
     line("delta(epsilon) of a draw, n = 10^6", f"{1e3 * ours:.2f} ms",
          "faster than all pairs", seconds(every_pair, repeats=1) / ours, "50 ms")  # fmt: skip
-    one = bdp.ConjugateRelease("bernoulli", "synthetic_one", 10**4, (500.0, 500.0), size=10**4)
+    one = bdp.mechanisms.ConjugateMechanism(
+        "bernoulli", "synthetic_one", 10**4, (500.0, 500.0), size=10**4
+    )
     took = seconds(lambda: one.delta(2.0), repeats=3)
     line("delta(epsilon), 10^4 records from one draw", f"{1e3 * took:.1f} ms",
          "the time of a draw's profile", took / ours, "1 s")  # fmt: skip
@@ -105,7 +107,7 @@ def composing() -> None:
 
 def spending() -> None:
     """Durable spends with 1,000 entries recorded, against bare synced writes."""
-    promise = bdp.BetaBinomialMechanism(10, 10, (5.0, 5.0)).guarantee()
+    promise = bdp.mechanisms.BetaBinomialMechanism(10, 10, (5.0, 5.0)).guarantee()
     with tempfile.TemporaryDirectory() as folder:
 
         def bare() -> None:
@@ -151,7 +153,7 @@ def postgresql() -> Iterator[str | None]:
 
 def auditing() -> None:
     """An audit in counted blocks against one that keeps and sorts every log ratio."""
-    mechanism, trials = bdp.RandomizedResponse.binary(1.0), 10**7
+    mechanism, trials = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0), 10**7
     ((one, other),) = mechanism.pairs()
 
     def sorting() -> Any:

@@ -25,15 +25,17 @@ def table(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
     return np.column_stack([x, np.clip(y, -1, 1)])
 
 
-def declared(p: int, epsilon: float, **known: Any) -> bdp.NoisyMoments:
+def declared(p: int, epsilon: float, **known: Any) -> bdp.synthesizers.NoisyMomentsSynthesizer:
     names = [*(f"x{j}" for j in range(p)), "y"]
-    return bdp.NoisyMoments(dict.fromkeys(names, (-1.0, 1.0)), epsilon=epsilon, **known)
+    return bdp.synthesizers.NoisyMomentsSynthesizer(
+        dict.fromkeys(names, (-1.0, 1.0)), epsilon=epsilon, **known
+    )
 
 
 def regression() -> None:
     """10 covariates: the seconds that 2,000 effective draws take, of the worst coefficient."""
     az, rng = import_arviz(), np.random.default_rng(1)
-    model = bdp.LinearRegression("y")
+    model = bdp.LinearRegressionModel("y")
     for n, epsilon, noise in (
         (1000, 1.0, "laplace"),
         (1000, 10.0, "laplace"),
@@ -67,14 +69,14 @@ def coverage(replicates: int = REPLICATES) -> None:
             release = declared(2, epsilon).release(records)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of one in hundreds
-                idata = bdp.LinearRegression("y").fit(
+                idata = bdp.LinearRegressionModel("y").fit(
                     release, draws=400, chains=2, warmup=300, seed=i
                 )
             low, high = np.quantile(idata.posterior["beta"], [0.025, 0.975], axis=(0, 1))
             covered += (low <= truth) & (truth <= high)
             try:
-                wrong = bdp.LinearRegression("y").fit_naive(release, seed=i).posterior["beta"]
-            except bdp.InvalidInput:
+                wrong = bdp.LinearRegressionModel("y").fit_naive(release, seed=i).posterior["beta"]
+            except bdp.errors.InvalidInput:
                 continue
             low, high = np.quantile(wrong, [0.025, 0.975], axis=(0, 1))
             naive.append((low <= truth) & (truth <= high))
@@ -107,22 +109,28 @@ def logistic_releases(
     """Of one survey, at the same price; answers of the response alone have public predictors."""
     axes = tuple(Axis(name, categories=tuple(labels)) for name, labels in LABELS.items())
     cell, counts = survey(rng, n)
-    copies = bdp.DirichletMultinomialMechanism.calibrate(
+    copies = bdp.mechanisms.DirichletMultinomialMechanism.calibrate(
         n=n, size=n, cells=20, epsilon=epsilon, axes=axes
     )
     return {
-        "cells": bdp.publish(bdp.PerturbedHistogram(1 / epsilon, 20, axes=axes), counts),
+        "cells": bdp.publish(
+            bdp.mechanisms.PerturbedHistogramMechanism(1 / epsilon, 20, axes=axes), counts
+        ),
         "copies": bdp.publish(copies, counts),
-        "answers": bdp.publish(bdp.RandomizedResponse.kary(epsilon, 20, n), cell),
-        "public": bdp.publish(bdp.RandomizedResponse.binary(epsilon, n), cell % 2),
-    }, {"age": AGES[cell // 4], "sex": SEXES[cell // 2 % 2]}  # fmt: skip
+        "answers": bdp.publish(
+            bdp.mechanisms.RandomizedResponseMechanism.kary(epsilon, 20, n), cell
+        ),
+        "public": bdp.publish(
+            bdp.mechanisms.RandomizedResponseMechanism.binary(epsilon, n), cell % 2
+        ),
+    }, {"age": AGES[cell // 4], "sex": SEXES[cell // 2 % 2]}
 
 
-def logistic_models(data: Any) -> dict[str, bdp.LogisticRegression]:
+def logistic_models(data: Any) -> dict[str, bdp.LogisticRegressionModel]:
     """For each of these releases."""
-    models = dict.fromkeys(("cells", "copies"), bdp.LogisticRegression("y ~ age + sex"))
-    models["answers"] = bdp.LogisticRegression("y ~ age + sex", categories=LABELS)
-    models["public"] = bdp.LogisticRegression("y ~ age + sex", data=data)
+    models = dict.fromkeys(("cells", "copies"), bdp.LogisticRegressionModel("y ~ age + sex"))
+    models["answers"] = bdp.LogisticRegressionModel("y ~ age + sex", categories=LABELS)
+    models["public"] = bdp.LogisticRegressionModel("y ~ age + sex", data=data)
     return models
 
 
@@ -158,7 +166,7 @@ def logistic_coverage(replicates: int = 200) -> None:
                     covered.setdefault(kind, []).append(_covers(idata, LOGIT))
                     try:
                         wrong = model.fit_naive(releases[kind], **options)
-                    except bdp.InvalidInput:
+                    except bdp.errors.InvalidInput:
                         continue
                 naive.setdefault(kind, []).append(_covers(wrong, LOGIT))
         for kind, found in covered.items():

@@ -29,12 +29,15 @@ BOUNDS = (("x", (0.0, 1.0)), ("y", (-1.0, 2.0)))
 TABLE = pd.DataFrame({"x": np.linspace(0.01, 0.9, 90), "y": np.linspace(-0.5, 1.5, 90)})
 LABELLED = pd.DataFrame({"sex": ["f", "m", "m"] * 30, "dose": np.linspace(0, 1, 90)})
 AXES = (Axis("a", categories=("u", "v")), Axis("b", categories=("u", "v", "w")))
-STEPS = (bdp.CategoricalColumns({"sex": ("f", "m")}), bdp.NumericColumns({"dose": (0.0, 1.0)}))
+STEPS = (
+    bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")}),
+    bdp.synthesizers.NumericColumns({"dose": (0.0, 1.0)}),
+)
 GRAPH = N.Network(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5)])
 EXACT = ("BinomialModel", "GaussianModel", "MultinomialModel", "PoissonModel")
 """Models whose fits take no compilation."""
 ONES = bdp.Count(38, 100)
-COUNTED = bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38, 41])
+COUNTED = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38, 41])
 FEW: dict[str, Any] = {"draws": 30, "chains": 2, "seed": 3}
 
 
@@ -113,7 +116,7 @@ def _mechanisms(call: Any) -> None:
         call(made.guarantee, copies=copies, delta=example.delta)
         for method in ("profile", "rho"):
             if callable(getattr(made, method, None)):
-                with contextlib.suppress(bdp.InvalidInput):
+                with contextlib.suppress(bdp.errors.InvalidInput):
                     call(getattr(made, method))
         if callable(getattr(made, "delta", None)):
             call(made.delta, 1.0)
@@ -128,47 +131,113 @@ def _mechanisms(call: Any) -> None:
             call(made.logp, example.outputs[0], statistic)
     assert seen == set(REGISTRY)
     for made in {e.mechanism.name: e.mechanism for e in EXAMPLES if e.mechanism.n is None}.values():
-        with contextlib.suppress(bdp.InvalidInput):  # of a relation under which n is public
+        with contextlib.suppress(bdp.errors.InvalidInput):  # of a relation under which n is public
             made.removal_guarantee(copies=3)
             call(made.removal_guarantee, copies=3)
     shape: dict[str, Any] = {"n": 20, "size": 30, "epsilon": 2.0, "copies": 3}
-    call(bdp.BetaBinomialMechanism.calibrate, **shape)
-    call(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)).epsilon, copies=3)
-    call(bdp.CensoredBetaMechanism.calibrate, epsilon=2.0, copies=3, size=4)
-    call(bdp.CensoredBetaMechanism((-2.0, 2.0), 3).epsilon, copies=3)
-    call(bdp.DirichletMultinomialMechanism.calibrate, cells=3, delta=0.01, **shape)
-    call(bdp.PoissonGammaMechanism.calibrate, n=20, expected=(2.0, 3.0), total=9, epsilon=2.0,
-         copies=3, delta=0.01)  # fmt: skip
-    call(bdp.ConjugateRelease.calibrate, family="bernoulli", method="synthetic_one", n=20, size=5,
-         epsilon=2.0, delta=0.01)  # fmt: skip
-    call(bdp.ConjugateRelease.calibrate, family="categorical", method="synthetic_one", n=20,
-         size=5, epsilon=2.0, categories=3)  # fmt: skip
-    for kind in (bdp.LaplaceMechanism, bdp.DiscreteLaplaceMechanism):
+    call(bdp.mechanisms.BetaBinomialMechanism.calibrate, **shape)
+    call(bdp.mechanisms.BetaBinomialMechanism(9, 6, (0.5, 3.0)).epsilon, copies=3)
+    call(bdp.mechanisms.CensoredBetaMechanism.calibrate, epsilon=2.0, copies=3, size=4)
+    call(bdp.mechanisms.CensoredBetaMechanism((-2.0, 2.0), 3).epsilon, copies=3)
+    call(bdp.mechanisms.DirichletMultinomialMechanism.calibrate, cells=3, delta=0.01, **shape)
+    call(
+        bdp.mechanisms.PoissonGammaMechanism.calibrate,
+        n=20,
+        expected=(2.0, 3.0),
+        total=9,
+        epsilon=2.0,
+        copies=3,
+        delta=0.01,
+    )
+    call(
+        bdp.mechanisms.ConjugateMechanism.calibrate,
+        family="bernoulli",
+        method="synthetic_one",
+        n=20,
+        size=5,
+        epsilon=2.0,
+        delta=0.01,
+    )
+    call(
+        bdp.mechanisms.ConjugateMechanism.calibrate,
+        family="categorical",
+        method="synthetic_one",
+        n=20,
+        size=5,
+        epsilon=2.0,
+        categories=3,
+    )
+    for kind in (bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.DiscreteLaplaceMechanism):
         call(kind.calibrate, epsilon=2.0, sensitivity=1, copies=3, dimension=2)
-    for kind in (bdp.GaussianMechanism, bdp.DiscreteGaussianMechanism):
+    for kind in (bdp.mechanisms.GaussianMechanism, bdp.mechanisms.DiscreteGaussianMechanism):
         call(kind.calibrate, epsilon=2.0, delta=1e-4, sensitivity=1, copies=3)
-    call(bdp.PerturbedHistogram.calibrate, epsilon=2.0, cells=3, copies=3)
-    call(bdp.NoisyMarginals.calibrate, epsilon=2.0, copies=3, marginals=[("a",)], axes=AXES)
-    call(bdp.RandomizedResponse.calibrate, epsilon=2.0, categories=3, n=4, copies=3)
-    call(bdp.RandomizedResponse.binary, 2.0, 4)
-    call(bdp.RandomizedResponse.kary, 2.0, 3, 4)
-    call(bdp.RandomizedResponse.of, ((0.75, 0.25), (0.25, 0.75)), 4)
-    call(bdp.ModipsSBS.calibrate, epsilon=2.0, copies=3, family=F.Bernoulli(), size=5, n=20,
-         weights=(1.0,))  # fmt: skip
-    call(bdp.SequentialModipsMechanism.calibrate, epsilon=2.0, copies=3, steps=STEPS, size=5, n=20,
-         weights=(0.5, 0.5))  # fmt: skip
-    call(bdp.NoisyMomentsMechanism.calibrate, epsilon=2.0, copies=3, bounds=BOUNDS, n=20)
-    call(bdp.PerturbedCoefficientsMechanism.calibrate, epsilon=2.0, delta=1e-6, copies=3, n=90,
-         bounds=BOUNDS, response="y", penalty=2.0)  # fmt: skip
-    made = call(bdp.ConjugateRelease, "bernoulli", "synthetic_one", 20, (4.0, 4.0), size=10)
+    call(bdp.mechanisms.PerturbedHistogramMechanism.calibrate, epsilon=2.0, cells=3, copies=3)
+    call(
+        bdp.mechanisms.NoisyMarginalsMechanism.calibrate,
+        epsilon=2.0,
+        copies=3,
+        marginals=[("a",)],
+        axes=AXES,
+    )
+    call(
+        bdp.mechanisms.RandomizedResponseMechanism.calibrate,
+        epsilon=2.0,
+        categories=3,
+        n=4,
+        copies=3,
+    )
+    call(bdp.mechanisms.RandomizedResponseMechanism.binary, 2.0, 4)
+    call(bdp.mechanisms.RandomizedResponseMechanism.kary, 2.0, 3, 4)
+    call(bdp.mechanisms.RandomizedResponseMechanism.of, ((0.75, 0.25), (0.25, 0.75)), 4)
+    call(
+        bdp.mechanisms.ModipsSBSMechanism.calibrate,
+        epsilon=2.0,
+        copies=3,
+        family=F.Bernoulli(),
+        size=5,
+        n=20,
+        weights=(1.0,),
+    )
+    call(
+        bdp.mechanisms.SequentialModipsMechanism.calibrate,
+        epsilon=2.0,
+        copies=3,
+        steps=STEPS,
+        size=5,
+        n=20,
+        weights=(0.5, 0.5),
+    )
+    call(bdp.mechanisms.NoisyMomentsMechanism.calibrate, epsilon=2.0, copies=3, bounds=BOUNDS, n=20)
+    call(
+        bdp.mechanisms.PerturbedCoefficientsMechanism.calibrate,
+        epsilon=2.0,
+        delta=1e-6,
+        copies=3,
+        n=90,
+        bounds=BOUNDS,
+        response="y",
+        penalty=2.0,
+    )
+    made = call(
+        bdp.mechanisms.ConjugateMechanism, "bernoulli", "synthetic_one", 20, (4.0, 4.0), size=10
+    )
     call(made.epsilon, 0.01)
-    call(bdp.average_case_delta, made, 1.0, theta=(0.2, 0.4))
-    call(bdp.distributional_delta, made, 1.0, theta=(0.2, 0.4))
-    call(bdp.noisy_mode, bdp.ConjugateRelease("bernoulli", "parameter_map", 20, (4.0, 4.0)),
-         epsilon=2.0, copies=3)  # fmt: skip
-    call(bdp.CategoricalColumns, {"sex": ("f", "m")}, prior=1.0)
-    call(bdp.NumericColumns, {"dose": (0.0, 1.0)}, by=["sex"], prior=(0.0, 0.1, 1.0, 0.1))
-    call(bdp.PublicWeights, 2.0, (0.5, 0.9), (1.0, 9.0))
+    call(bdp.mechanisms.average_case_delta, made, 1.0, theta=(0.2, 0.4))
+    call(bdp.mechanisms.distributional_delta, made, 1.0, theta=(0.2, 0.4))
+    call(
+        bdp.mechanisms.noisy_mode,
+        bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_map", 20, (4.0, 4.0)),
+        epsilon=2.0,
+        copies=3,
+    )
+    call(bdp.synthesizers.CategoricalColumns, {"sex": ("f", "m")}, prior=1.0)
+    call(
+        bdp.synthesizers.NumericColumns,
+        {"dose": (0.0, 1.0)},
+        by=["sex"],
+        prior=(0.0, 0.1, 1.0, 0.1),
+    )
+    call(bdp.synthesizers.PublicWeights, 2.0, (0.5, 0.9), (1.0, 9.0))
     call(bdp.Count, 3, 9)
     call(bdp.Count.of, [0, 1, 1])
     call(F.Bernoulli, (1.0, 1.0))
@@ -185,7 +254,7 @@ def _synthesizers(call: Any) -> None:
     call(bdp.BetaBinomialSynthesizer, prior=(20.0, 30.0))
     call(made.release, ONES)
     call(made.guarantee, 100)
-    made = call(bdp.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))
+    made = call(bdp.synthesizers.CensoredBetaSynthesizer, 2.0, copies=3, center=0.0, grid=(12, 12))
     call(made.release, TABLE["x"], size=5)
     call(made.pseudo_posterior, TABLE["x"])
     made = call(bdp.DirichletMultinomialSynthesizer, 2.0, copies=3, size=50, delta=0.01, prior=4.0)
@@ -194,39 +263,88 @@ def _synthesizers(call: Any) -> None:
     columns: Any = {"sex": ["f", "m"], "level": [1, 2]}
     made = bdp.DirichletMultinomialSynthesizer(2.0, categories=columns, size=50)
     call(made.records, made.release(counts=[3, 4, 5, 8]), seed=1)
-    made = call(bdp.LogLinearSynthesizer, 2.0, [("sex", "level")], categories=columns, copies=3,
-                delta=0.0)  # fmt: skip
+    made = call(
+        bdp.synthesizers.LogLinearSynthesizer,
+        2.0,
+        [("sex", "level")],
+        categories=columns,
+        copies=3,
+        delta=0.0,
+    )
     done = call(made.release, counts=[3, 4, 5, 8])
     call(made.records, done, 9, seed=1)
     call(made.fitted, done)
     family = F.Gaussian((-1.0, 2.0), sd=1.0)
-    made = call(bdp.Modips, family, epsilon=2.0, copies=3, size=20, weights=(1.0,), draws=2)
+    made = call(
+        bdp.ModipsSynthesizer, family, epsilon=2.0, copies=3, size=20, weights=(1.0,), draws=2
+    )
     call(made.release, TABLE["y"])
     call(made.guarantee, 90)
-    call(bdp.Modips, F.Bernoulli(), method="sdd", epsilon=9.0, copies=3, size=20, grid=(0.1, 0.9),
-         bins=7, samples=50)  # fmt: skip
+    call(
+        bdp.ModipsSynthesizer,
+        F.Bernoulli(),
+        method="sdd",
+        epsilon=9.0,
+        copies=3,
+        size=20,
+        grid=(0.1, 0.9),
+        bins=7,
+        samples=50,
+    )
     both = [F.Bernoulli(), F.Bernoulli((0.5, 6.0))]
-    chosen = call(bdp.FamilySelection, 0.5)
-    made = bdp.Modips(both, epsilon=2.0, copies=3, size=20, selection=chosen)
-    call(chosen.mechanism, bdp.ModipsSBS(both[0], 3, (1.5,), 4), both, 3)
+    chosen = call(bdp.synthesizers.FamilySelection, 0.5)
+    made = bdp.ModipsSynthesizer(both, epsilon=2.0, copies=3, size=20, selection=chosen)
+    call(chosen.mechanism, bdp.mechanisms.ModipsSBSMechanism(both[0], 3, (1.5,), 4), both, 3)
     call(chosen.times, 3)
-    call(bdp.select_family, both, [0, 1, 1], epsilon=2.0, copies=3)
-    made = call(bdp.NoisyMoments, dict(BOUNDS), epsilon=2.0, copies=3)
+    call(bdp.synthesizers.select_family, both, [0, 1, 1], epsilon=2.0, copies=3)
+    made = call(bdp.synthesizers.NoisyMomentsSynthesizer, dict(BOUNDS), epsilon=2.0, copies=3)
     call(made.release, TABLE)
     call(made.guarantee, 90)
-    made = call(bdp.PerturbedCoefficients, dict(BOUNDS), "y", 2.0, epsilon=2.0, copies=3)
+    made = call(
+        bdp.synthesizers.PerturbedCoefficientsSynthesizer,
+        dict(BOUNDS),
+        "y",
+        2.0,
+        epsilon=2.0,
+        copies=3,
+    )
     call(made.release, TABLE)
     call(made.guarantee, 90)
-    made = call(bdp.PerturbedHistogramSynthesizer, 2.0, copies=3, bounds=(0.0, 1.0), bins=4, n=90)
+    made = call(
+        bdp.synthesizers.PerturbedHistogramSynthesizer,
+        2.0,
+        copies=3,
+        bounds=(0.0, 1.0),
+        bins=4,
+        n=90,
+    )
     call(made.records, call(made.release, TABLE["x"]), 9, seed=1)
-    made = call(bdp.PoissonGammaSynthesizer, 2.0, (20.0, 5.0), copies=3, total=40, delta=0.01)
-    call(bdp.PoissonGammaSynthesizer, None, (20.0, 5.0), copies=3, total=40, prior=(9.0, 4.0))
+    made = call(
+        bdp.synthesizers.PoissonGammaSynthesizer, 2.0, (20.0, 5.0), copies=3, total=40, delta=0.01
+    )
+    call(
+        bdp.synthesizers.PoissonGammaSynthesizer,
+        None,
+        (20.0, 5.0),
+        copies=3,
+        total=40,
+        prior=(9.0, 4.0),
+    )
     call(made.release, [11, 4])
     call(made.guarantee, 15)
-    made = call(bdp.SequentialModips, STEPS, epsilon=2.0, copies=3, size=20, weights=(0.5, 0.5))
+    made = call(
+        bdp.synthesizers.SequentialModipsSynthesizer,
+        STEPS,
+        epsilon=2.0,
+        copies=3,
+        size=20,
+        weights=(0.5, 0.5),
+    )
     call(made.release, LABELLED)
     call(made.guarantee, 90)
-    comparators = call(bdp.HuComparators, TABLE["x"].to_numpy(), count=20, scale=1.0, shift=0.0)
+    comparators = call(
+        bdp.synthesizers.HuComparators, TABLE["x"].to_numpy(), count=20, scale=1.0, shift=0.0
+    )
     fitted = call(comparators.weighted, 2.0, 0.5)
     call(comparators.weighted_e, 2.0, 0.5)
     call(comparators.censor_w, 2.0, 0.5)
@@ -240,7 +358,7 @@ def _synthesizers(call: Any) -> None:
         return bdp.scan
 
     call(anew(of_a_file), "table.csv", ["x", "y"], rows=40)
-    call(bdp.publish, bdp.BetaBinomialMechanism(100, 9, (4.0, 4.0)), ONES, copies=3)
+    call(bdp.publish, bdp.mechanisms.BetaBinomialMechanism(100, 9, (4.0, 4.0)), ONES, copies=3)
     _posteriors(call)
     _releases(call)
 
@@ -255,10 +373,10 @@ def _posteriors(call: Any) -> None:
                 grid_bounds={"mu": (0.0, 6.0)}, grid_size=50)  # fmt: skip
     call(made.release)
     call(bdp.censor, model, epsilon=4.0, center=-1.5)
-    law = bdp.CensoredBetaSynthesizer(2.0, grid=(12, 12)).pseudo_posterior(TABLE["x"])
+    law = bdp.synthesizers.CensoredBetaSynthesizer(2.0, grid=(12, 12)).pseudo_posterior(TABLE["x"])
     call(law.sample, 4, 1)
     call(law.summary, (0.25, 0.5))
-    call(bdp.PseudoPosterior, law.law)
+    call(bdp.synthesizers.PseudoPosterior, law.law)
 
 
 def _releases(call: Any) -> None:
@@ -295,10 +413,10 @@ def _graphs(call: Any) -> None:
     call(N.is_graphical, [2, 2, 2])
     call(N.project_to_graphical, [2, 5, 2])
     call(N.network_with_degrees, [2, 2, 2], nodes=3)
-    fit = call(N.fit_beta_model, [2, 2, 2, 1, 2, 1], nodes=6, prior=bdp.Normal(0, 2))
+    fit = call(N.fit_beta_model, [2, 2, 2, 1, 2, 1], nodes=6, prior=bdp.networks.NormalPrior(0, 2))
     call(fit.simulate, 3, seed=1)
-    call(bdp.Normal, 0.0, 2.0)
-    call(bdp.Normal(0.0, 2.0).of, 3)
+    call(bdp.networks.NormalPrior, 0.0, 2.0)
+    call(bdp.networks.NormalPrior(0.0, 2.0).of, 3)
     call(N.statistics, GRAPH, "edges + gwesp(0.5)")
     call(N.fit_mple, GRAPH, "edges")
     short: dict[str, Any] = {"burn_in": 100, "interval": 20, "seed": 1}
@@ -306,29 +424,53 @@ def _graphs(call: Any) -> None:
     call(N.goodness_of_fit, GRAPH, "edges", [-0.5], draws=9, **short)
     call(N.simulate, GRAPH, "edges", [-0.5], draws=9, chains=2, **short)
     call(N.simulate, 6, "edges", [-0.5], draws=9, seed=1)
-    bayesian = call(N.BayesianERGM, "edges", bdp.Normal(0.0, 2.0))
+    bayesian = call(N.BayesianERGM, "edges", bdp.networks.NormalPrior(0.0, 2.0))
     call(bayesian.fit, GRAPH, draws=20, tune=20, chains=2, auxiliary=60, seed=1)
     call(bayesian.compare_auxiliary, GRAPH, auxiliary=60, seed=1, draws=20, tune=20, chains=2)
-    call(bdp.DPERGM, "edges", 4.0, "sphc", prior=bdp.Normal(0.0, 2.0), draws=20, correlation=0.5,
-         burn_in=50)  # fmt: skip
-    made = call(bdp.DPERGM, "edges", 4.0, centre=(-1.0,), scale=(0.5,), bins=9, reach=2.0)
+    call(
+        bdp.synthesizers.DPERGMSynthesizer,
+        "edges",
+        4.0,
+        "sphc",
+        prior=bdp.networks.NormalPrior(0.0, 2.0),
+        draws=20,
+        correlation=0.5,
+        burn_in=50,
+    )
+    made = call(
+        bdp.synthesizers.DPERGMSynthesizer,
+        "edges",
+        4.0,
+        centre=(-1.0,),
+        scale=(0.5,),
+        bins=9,
+        reach=2.0,
+    )
     call(made.release, GRAPH, 3)
     call(made.mechanism_like, GRAPH)
-    made = call(bdp.EdgeFlip, 2.0)
-    call(bdp.EdgeFlip, tie=0.8, gap=0.1)
+    made = call(bdp.synthesizers.EdgeFlipSynthesizer, 2.0)
+    call(bdp.synthesizers.EdgeFlipSynthesizer, tie=0.8, gap=0.1)
     call(made.release, GRAPH, copies=3)
     call(made.mechanism_like, GRAPH)
-    made = call(bdp.NoisyDegrees, 2.0)
+    made = call(bdp.synthesizers.NoisyDegreesSynthesizer, 2.0)
     call(made.mechanism_like, GRAPH)
-    call(made.networks, call(made.release, GRAPH, 3), 2, prior=bdp.Normal(0, 2), seed=1)
-    made = call(bdp.NoisyStatistics, "edges + kstar(2)", 2.0, weights=(1.0, 2.0), max_degree=4)
+    call(
+        made.networks, call(made.release, GRAPH, 3), 2, prior=bdp.networks.NormalPrior(0, 2), seed=1
+    )
+    made = call(
+        bdp.synthesizers.NoisyStatisticsSynthesizer,
+        "edges + kstar(2)",
+        2.0,
+        weights=(1.0, 2.0),
+        max_degree=4,
+    )
     call(made.release, GRAPH, copies=3)
     call(made.mechanism_like, GRAPH)
-    call(bdp.NoisyStatistics, "edges", 2.0, 1e-4, noise="gaussian")
-    made = call(bdp.NoisyTriangles, 2.0, 0.3)
+    call(bdp.synthesizers.NoisyStatisticsSynthesizer, "edges", 2.0, 1e-4, noise="gaussian")
+    made = call(bdp.synthesizers.NoisyTrianglesSynthesizer, 2.0, 0.3)
     call(made.release, GRAPH, 3)
     call(made.mechanism_like, GRAPH)
-    made = call(bdp.TruncatedStatistics, "edges", 2.0, 3, (1.0,))
+    made = call(bdp.synthesizers.TruncatedStatisticsSynthesizer, "edges", 2.0, 3, (1.0,))
     call(made.release, GRAPH, 3)
     call(made.mechanism_like, GRAPH)
 
@@ -347,85 +489,129 @@ def _models(call: Any) -> None:
         thin = {} if "thin" not in inspect.signature(model.fit).parameters else {"thin": 1}
         call(model.fit, release, warmup=20, **FEW, **thin)
         call(model.fit_naive, release, **FEW)
-    call(bdp.LinearRegression, "y", (0.0, 0.1, 1.0, 0.1), ("x",), (0.0, 0.1, 3.0, 0.1))
+    call(bdp.LinearRegressionModel, "y", (0.0, 0.1, 1.0, 0.1), ("x",), (0.0, 0.1, 3.0, 0.1))
     call(bdp.BinomialModel, (1.0, 1.0), 9)
-    call(bdp.BetaModel, bdp.Normal(0.0, 2.0))
+    call(bdp.models.NetworkBetaModel, bdp.networks.NormalPrior(0.0, 2.0))
     call(bdp.GaussianModel, (0.0, 2.0), 1.0, n=9)
-    call(bdp.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
-    call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)
-    call(bdp.HierarchicalGaussianModel, (0.0, 1.0), 1.0, None, (3.0, 2.0), n=9)
-    call(bdp.HierarchicalBinomialModel, (1.0, 2.0), 5.0)
-    call(bdp.LogLinearModel, "a + b", 1.0, 1.0, (0.0, 10.0), n=9)
-    call(bdp.ErgmModel, "edges", bdp.Normal(0.0, 2.0))
-    sampled = bdp.RecordModel({"theta": (3,)}, record_functions.start,
+    call(bdp.models.PoissonModel, (1.0, 1.0), (2.0, 3.0), 9)
+    call(bdp.models.HierarchicalGaussianModel, (0.0, 1.0), 1.0, 2.0, n=9)
+    call(bdp.models.HierarchicalGaussianModel, (0.0, 1.0), 1.0, None, (3.0, 2.0), n=9)
+    call(bdp.models.HierarchicalBinomialModel, (1.0, 2.0), 5.0)
+    call(bdp.models.LogLinearModel, "a + b", 1.0, 1.0, (0.0, 10.0), n=9)
+    call(bdp.models.ERGMModel, "edges", bdp.networks.NormalPrior(0.0, 2.0))
+    sampled = bdp.models.RecordModel({"theta": (3,)}, record_functions.start,
         record_functions.categories_given, record_functions.itself,
         record_functions.category)  # fmt: skip
-    call(bdp.RecordModel, sampled.parameters, sampled.start, sampled.posterior, sampled.statistic,
-         sampled.record, record_size=1, n=9)  # fmt: skip
+    call(
+        bdp.models.RecordModel,
+        sampled.parameters,
+        sampled.start,
+        sampled.posterior,
+        sampled.statistic,
+        sampled.record,
+        record_size=1,
+        n=9,
+    )
     model = bdp.BinomialModel()
     idata = model.fit(COUNTED, draws=30, chains=2, seed=1)
     call(bdp.posterior_predictive, model, idata, COUNTED, draws=20, seed=1)
     call(bdp.log_evidence, model, COUNTED, draws=20, chains=2, warmup=20, seed=1)
-    call(bdp.compare, [model, bdp.BinomialModel((2.0, 2.0))], COUNTED, prior=(0.5, 0.5), draws=20,
-         chains=2, warmup=20, seed=1)  # fmt: skip
+    call(
+        bdp.compare,
+        [model, bdp.BinomialModel((2.0, 2.0))],
+        COUNTED,
+        prior=(0.5, 0.5),
+        draws=20,
+        chains=2,
+        warmup=20,
+        seed=1,
+    )
     mixture = model.posterior(COUNTED)
-    call(bdp.BetaMixture, mixture.weights, mixture.a, mixture.b)
+    call(bdp.models.BetaMixture, mixture.weights, mixture.a, mixture.b)
     call(mixture.sample, 5, 1)
     call(mixture.interval, 0.9)
     call(mixture.quantile, 0.9)
     call(mixture.pdf, 0.4)
     call(mixture.cdf, 0.4)
-    call(bdp.write_explorer, COUNTED, "page.html", level=0.9)
-    call(bdp.write_report, idata, COUNTED, "report", level=0.9, reference=0.4)
+    call(bdp.evaluate.write_explorer, COUNTED, "page.html", level=0.9)
+    call(bdp.evaluate.write_report, idata, COUNTED, "report", level=0.9, reference=0.4)
 
 
 def _evaluation(call: Any) -> None:
     other = TABLE * 0.9
-    call(bdp.anonymity, LABELLED, quasi_identifiers=["sex"], sensitive=["dose"])
+    call(bdp.evaluate.anonymity, LABELLED, quasi_identifiers=["sex"], sensitive=["dose"])
     guesses = np.log([[[0.1, 0.9]], [[0.3, 0.7]]])
-    call(bdp.attribute_risk, guesses, [-0.2, -0.1], [1], prior=[0.5, 0.5])
-    call(bdp.identification_risk, TABLE, other, known=["x"], synthetic=["y"], radius=0.1)
-    call(bdp.utility, TABLE, other, quantiles=(0.25, 0.5), bins=3)
+    call(bdp.evaluate.attribute_risk, guesses, [-0.2, -0.1], [1], prior=[0.5, 0.5])
+    call(bdp.evaluate.identification_risk, TABLE, other, known=["x"], synthetic=["y"], radius=0.1)
+    call(bdp.evaluate.utility, TABLE, other, quantiles=(0.25, 0.5), bins=3)
     estimates = pd.DataFrame({"estimate": [1.0, 2.0], "low": [0.5, 1.0], "high": [1.5, 3.0]})
-    call(bdp.interval_overlap, estimates, estimates)
-    call(bdp.plot_risk, bdp.identification_risk(TABLE, other, known=["x"], synthetic=["y"],
-                                                radius=0.1, by_record=True))  # fmt: skip
-    call(bdp.plot_utility, bdp.utility(TABLE, other, bins=3))
+    call(bdp.evaluate.interval_overlap, estimates, estimates)
+    call(
+        bdp.evaluate.plot_risk,
+        bdp.evaluate.identification_risk(
+            TABLE, other, known=["x"], synthetic=["y"], radius=0.1, by_record=True
+        ),
+    )
+    call(bdp.evaluate.plot_utility, bdp.evaluate.utility(TABLE, other, bins=3))
     found = call(bdp.combine, [1.0, 1.2, 0.9], [0.1, 0.1, 0.2], size_ratio=1.0)
     call(found.interval, 0.9)
     call(found.wald_test, 0.5)
-    call(bdp.combine_all, [1.0, 1.2, 0.9], [0.1, 0.1, 0.2], size_ratio=1.0, level=0.9)
-    call(bdp.combine_nested, [[1.0, 1.1], [1.2, 0.9]], [[0.1, 0.1], [0.2, 0.2]])
+    call(bdp.evaluate.combine_all, [1.0, 1.2, 0.9], [0.1, 0.1, 0.2], size_ratio=1.0, level=0.9)
+    call(bdp.evaluate.combine_nested, [[1.0, 1.1], [1.2, 0.9]], [[0.1, 0.1], [0.2, 0.2]])
     vector = bdp.combine([[1.0, 2.0], [1.2, 2.1], [0.8, 2.3]], [[0.1, 0.1]] * 3)
     call(vector.interval, 0.9)
     call(vector.to_frame, 0.9)
     fits = [lambda theta, k=k: -float((theta[0] - k) ** 2 + theta[1] ** 2) for k in range(3)]
-    call(bdp.likelihood_ratio_test, fits, [[k, 0.0] for k in range(3)],
-         [[0.0, 0.0]] * 3, 1, size_ratio=1.0)  # fmt: skip
-    call(bdp.Simulated, [0, 1], 0.5)
-    call(bdp.ModelAnalysis, bdp.BinomialModel(), 0.9)
-    study = call(bdp.Study, data=[0, 1, 1, 0], synthesizers=[bdp.BetaBinomialSynthesizer],
-                 analyses=[bdp.BinomialModel()], grid={"epsilon": [0.5, 2.0]}, replicates=2,
-                 seed=7, truth=0.5)  # fmt: skip
+    call(
+        bdp.evaluate.likelihood_ratio_test,
+        fits,
+        [[k, 0.0] for k in range(3)],
+        [[0.0, 0.0]] * 3,
+        1,
+        size_ratio=1.0,
+    )
+    call(bdp.evaluate.Simulated, [0, 1], 0.5)
+    call(bdp.evaluate.ModelAnalysis, bdp.BinomialModel(), 0.9)
+    study = call(
+        bdp.Study,
+        data=[0, 1, 1, 0],
+        synthesizers=[bdp.BetaBinomialSynthesizer],
+        analyses=[bdp.BinomialModel()],
+        grid={"epsilon": [0.5, 2.0]},
+        replicates=2,
+        seed=7,
+        truth=0.5,
+    )
     call(study.run, "study", client=None)
 
     def of_a_study() -> Any:
         study.run("done", client=None)
-        return bdp.StudyResults.load
+        return bdp.evaluate.StudyResults.load
 
     call(anew(of_a_study), "done")
-    design = call(bdp.plan, bdp.BinomialModel(), 50, target=0.5, mechanisms=["beta_binomial"],
-                  epsilon=(0.5, 4.0), copies=[2], level=0.9, assurance=0.8, attacker_prior=0.5,
-                  replicates=20, seed=1)  # fmt: skip
+    design = call(
+        bdp.plan,
+        bdp.BinomialModel(),
+        50,
+        target=0.5,
+        mechanisms=["beta_binomial"],
+        epsilon=(0.5, 4.0),
+        copies=[2],
+        level=0.9,
+        assurance=0.8,
+        attacker_prior=0.5,
+        replicates=20,
+        seed=1,
+    )
     call(design.plot)
 
 
 def _privacy(call: Any) -> None:
     promise = call(bdp.Guarantee, 1.0, 0.0, "replace_one", "proved", (), "here", 0.5)
     call(bdp.compose, [promise, promise], delta=1e-6)
-    call(bdp.subsampled, promise, rate=0.1, scheme="without_replacement")
-    call(bdp.bootstrap_epsilon, 1.0, 20)
-    made = bdp.RandomizedResponse.binary(1.0)
+    call(bdp.privacy.subsampled, promise, rate=0.1, scheme="without_replacement")
+    call(bdp.privacy.bootstrap_epsilon, 1.0, 20)
+    made = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0)
     call(bdp.audit, made, trials=200, alpha=1e-3, search=2)
 
     @functools.wraps(bdp.reproducible)

@@ -116,7 +116,7 @@ def test_mutants_are_read_as_they_are_or_refused(example: Example, tmp_path: Pat
         with little_memory(), patience(gave_up):
             try:
                 loaded = bdp.Release.load(folder)
-            except bdp.InvalidRelease:
+            except bdp.errors.InvalidRelease:
                 continue
             assert is_what_is_written(loaded, changed)
             assert loaded.copies == release.copies
@@ -124,12 +124,12 @@ def test_mutants_are_read_as_they_are_or_refused(example: Example, tmp_path: Pat
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    mechanism = bdp.BetaBinomialMechanism(n=100, size=100, prior=(16.0, 16.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(16.0, 16.0))
     return bdp.Release.of(mechanism, [38, 41]).save(tmp_path / "r")
 
 
 def refuse(folder: Path, message: str) -> None:
-    with little_memory(), pytest.raises(bdp.InvalidRelease, match=message):
+    with little_memory(), pytest.raises(bdp.errors.InvalidRelease, match=message):
         bdp.Release.load(folder)
 
 
@@ -171,7 +171,7 @@ def test_many_parts_of_few_rows(folder: Path):
 
 
 def test_a_degree_that_no_network_has(tmp_path: Path):
-    made = bdp.TruncatedStatisticsMechanism("edges", 1.5, 2)
+    made = bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.5, 2)
     folder = bdp.Release.of(made, [(3,)]).save(tmp_path / "r")
     manifest, data = manifest_of(folder)
     write(folder, put(manifest, (*PARAMETERS, "max_degree"), 10**9), data)
@@ -179,7 +179,7 @@ def test_a_degree_that_no_network_has(tmp_path: Path):
 
 
 def test_counts_that_are_too_many_to_try(tmp_path: Path):
-    made = bdp.ConjugateRelease("bernoulli", "synthetic_one", 5, (50.0, 50.0), size=9)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 5, (50.0, 50.0), size=9)
     folder = bdp.Release.of(made, [3], delta=1e-6).save(tmp_path / "r")
     manifest, data = manifest_of(folder)
     for name in ("n", "size"):
@@ -282,7 +282,7 @@ def test_a_release_of_the_first_version_is_read(folder: Path):
     del manifest["seal"]
     write(folder, manifest | {"version": 1}, data)
     assert bdp.Release.load(folder) == whole
-    with pytest.raises(bdp.InvalidRelease, match="has no signature"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="has no signature"):
         bdp.Release.load(folder, key=KEY)
     write(folder, manifest, data)
     refuse(folder, "needs a seal")
@@ -290,21 +290,21 @@ def test_a_release_of_the_first_version_is_read(folder: Path):
 
 def test_a_signature_is_made_and_asked_for(folder: Path, tmp_path: Path):
     release = bdp.Release.load(folder)
-    with pytest.raises(bdp.InvalidRelease, match="has no signature"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="has no signature"):
         bdp.Release.load(folder, key=KEY)
     signed = release.save(tmp_path / "signed", key=KEY)
     assert bdp.Release.load(signed, key=KEY) == bdp.Release.load(signed) == release
-    with pytest.raises(bdp.InvalidRelease, match="isn't signed with this key"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="isn't signed with this key"):
         bdp.Release.load(signed, key=KEY + b"!")
     manifest, data = manifest_of(signed)
     forged = put(manifest, (*PARAMETERS, "n"), 10)
     write(signed, forged, data)  # with a hash that matches, as anybody can
     assert bdp.Release.load(signed).mechanism.n == 10
-    with pytest.raises(bdp.InvalidRelease, match="has no signature"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="has no signature"):
         bdp.Release.load(signed, key=KEY)
     forged = json.loads((signed / MANIFEST).read_text())
     edit(signed, ("seal",), forged["seal"] | {"hmac_sha256": manifest["seal"]["hmac_sha256"]})
-    with pytest.raises(bdp.InvalidRelease, match="isn't signed with this key"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="isn't signed with this key"):
         bdp.Release.load(signed, key=KEY)
 
 
@@ -315,7 +315,7 @@ def test_keys_that_are_none(folder: Path, tmp_path: Path, key: Any):
         lambda: release.save(tmp_path / "s", key=key),
         lambda: release.load(folder, key=key),
     ):
-        with pytest.raises(bdp.InvalidInput, match="key is") as caught:
+        with pytest.raises(bdp.errors.InvalidInput, match="key is") as caught:
             use()
         assert "long enough" not in str(caught.value)
     assert not (tmp_path / "s").exists()

@@ -70,11 +70,11 @@ def test_its_sampler_follows_its_law(example: Example, secure: bool):
 def test_an_intractable_law_says_so_and_is_never_a_wrong_one(example: Example):
     mechanism = example.mechanism
     assert mechanism.outputs() is None
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         mechanism.release(None)
     for attempt in (
         lambda: mechanism.logp(example.outputs[0], None),
         lambda: bdp.audit(mechanism, trials=100, delta=example.delta),
     ):
-        with pytest.raises(bdp.InvalidInput, match=r"bdp\.|conditional"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.|conditional"):
             attempt()

@@ -35,7 +35,7 @@ def test_an_exact_statistic_promises_nothing_about_neighbours(example: Example):
         lambda: bdp.audit(mechanism, trials=100, pairs=example.pairs),
         lambda: bdp.compose([mechanism]),
     ):
-        with pytest.raises(bdp.InvalidInput, match="distributional"):
+        with pytest.raises(bdp.errors.InvalidInput, match="distributional"):
             attempt()
     for one, other in example.pairs:
         assert mechanism.logp(mechanism.release(one)[0], other) == -math.inf
@@ -90,6 +90,6 @@ def test_copies_cost_more_and_the_promise_names_its_relation(example: Example):
     assert any("Computational" in assumption for assumption in one.assumptions)
     try:
         added = mechanism.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE, delta=delta)
-    except bdp.InvalidInput:
+    except bdp.errors.InvalidInput:
         return
     assert mechanism.removal_guarantee(delta=delta).epsilon <= added.epsilon * (1 + 1e-12)

@@ -111,7 +111,7 @@ def test_numbers_names_and_paths_are_quoted(value: Any, wanted: str):
 @pytest.mark.parametrize("value", [NUMBERS[0], WHOLE[0], WORDS[0]], ids=str)
 def test_of_one_of_several_values_a_message_says_the_type_alone(value: Any):
     assert kind_of(value) in ("a float", "an int", "a str")
-    with pytest.raises(bdp.InvalidInput, match="part is a") as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match="part is a") as caught:
         bdp.compose([value])
     assert str(value) not in str(caught.value)
 
@@ -119,7 +119,7 @@ def test_of_one_of_several_values_a_message_says_the_type_alone(value: Any):
 @pytest.mark.parametrize("check", [check_seed, lambda data: check_numbers("records", data)])
 def test_what_numpy_would_show_is_refused_before(check: Any):
     for data in (DATA["frame"], DATA["labels"], DATA["list"], DATA["mapping"]):
-        with pytest.raises(bdp.InvalidInput) as caught:
+        with pytest.raises(bdp.errors.InvalidInput) as caught:
             check(data)
         assert not [trace for trace in TRACES for shown in said(caught.value) if trace in shown]
 
@@ -138,6 +138,6 @@ def test_messages_quote_by_the_one_function():
 
 def test_a_frame_in_the_place_of_steps():
     frame = DATA["frame"]
-    with pytest.raises(bdp.InvalidInput) as caught:
-        bdp.SequentialModips(frame, epsilon=4)
+    with pytest.raises(bdp.errors.InvalidInput) as caught:
+        bdp.synthesizers.SequentialModipsSynthesizer(frame, epsilon=4)
     assert not [trace for trace in TRACES for message in said(caught.value) if trace in message]

@@ -36,11 +36,11 @@ class Case:
 
 
 def counted() -> bdp.Release:
-    return bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
+    return bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
 
 
 def weighted_count() -> bdp.Release:
-    return bdp.Release.of(bdp.LaplaceMechanism(3.0, 2.5, REPLACE, n=50), [38.5, 41.0])
+    return bdp.Release.of(bdp.mechanisms.LaplaceMechanism(3.0, 2.5, REPLACE, n=50), [38.5, 41.0])
 
 
 def counted_groups() -> bdp.Release:
@@ -52,73 +52,83 @@ def counted_groups() -> bdp.Release:
 def normal_copies() -> bdp.Release:
     family = bdp.families.Gaussian(bounds=(-8.0, 8.0), sd=1.0)
     with bdp.reproducible(2):
-        made = bdp.Modips(family=family, epsilon=2.0, copies=3, size=40)
+        made = bdp.ModipsSynthesizer(family=family, epsilon=2.0, copies=3, size=40)
         return made.release(np.linspace(-2, 2, 50))
 
 
 def noisy_mean_groups() -> bdp.Release:
-    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, n=20)
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, n=20)
     return bdp.Release.of_groups({"a": (noise, [1.0, 1.5]), "b": (noise, [-2.0, 0.0])})
 
 
 def moment_copies() -> bdp.Release:
     family = bdp.families.Gaussian(bounds=(-8.0, 8.0))
     with bdp.reproducible(2):
-        made = bdp.Modips(family=family, epsilon=6.0, copies=2, size=40)
+        made = bdp.ModipsSynthesizer(family=family, epsilon=6.0, copies=2, size=40)
         return made.release(np.linspace(-2, 2, 50))
 
 
 def noisy_moment_groups() -> bdp.Release:
-    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=20)
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=20)
     return bdp.Release.of_groups({"a": (noise, [(1.0, 2.0)]), "b": (noise, [(-2.0, 1.0)])})
 
 
 def noisy_cells() -> bdp.Release:
-    return bdp.Release.of(bdp.PerturbedHistogram(2.0, 3, REPLACE, n=20), [(9, 7, 5), (10, 3, 8)])
+    return bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, REPLACE, n=20), [(9, 7, 5), (10, 3, 8)]
+    )
 
 
 def table_groups() -> bdp.Release:
-    large = bdp.ConjugateRelease("categorical", "synthetic_one", 30, (4.0, 4.0, 4.0), size=30)
-    small = bdp.ConjugateRelease("categorical", "synthetic_one", 10, (4.0, 4.0, 4.0), size=10)
+    large = bdp.mechanisms.ConjugateMechanism(
+        "categorical", "synthetic_one", 30, (4.0, 4.0, 4.0), size=30
+    )
+    small = bdp.mechanisms.ConjugateMechanism(
+        "categorical", "synthetic_one", 10, (4.0, 4.0, 4.0), size=10
+    )
     return bdp.Release.of_groups({1: (large, [(12, 8, 10)]), 2: (small, [(1, 8, 1)])})
 
 
 def noisy_table(n: int | None = None) -> bdp.Release:
     axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
     relation = bdp.Neighbours.ADD_REMOVE if n is None else REPLACE
-    made = bdp.PerturbedHistogram(1.0, 4, relation, n, axes)
+    made = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 4, relation, n, axes)
     return bdp.Release.of(made, [(9, 7, 5, 8), (10, 3, 8, 9)])
 
 
 def answers() -> bdp.Release:
-    return bdp.Release.of(bdp.RandomizedResponse(((3, 1), (1, 3)), n=4), [(0, 1, 1, 1)])
+    return bdp.Release.of(
+        bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (1, 3)), n=4), [(0, 1, 1, 1)]
+    )
 
 
 def noisy_moments() -> bdp.Release:
     x = np.linspace(0, 2, 60)
     records = np.column_stack([x, np.cos(5 * x), 3 - x + np.sin(40 * x)])
     with bdp.reproducible(1):
-        declared = bdp.NoisyMoments({"a": (0, 2), "b": (-1, 1), "y": (0, 4)}, epsilon=40.0)
+        declared = bdp.synthesizers.NoisyMomentsSynthesizer(
+            {"a": (0, 2), "b": (-1, 1), "y": (0, 4)}, epsilon=40.0
+        )
         return declared.release(records)
 
 
 def noisy_moments_of_any_size() -> bdp.Release:
     x = np.linspace(0, 2, 60)
     with bdp.reproducible(1):
-        declared = bdp.NoisyMoments(
+        declared = bdp.synthesizers.NoisyMomentsSynthesizer(
             {"a": (0, 2), "y": (0, 4)}, epsilon=4.0, neighbours="add_remove", copies=2
         )
         return declared.release(np.column_stack([x, 3 - x + np.sin(40 * x)]))
 
 
 def events_by_area(total: int | None = None) -> bdp.Release:
-    made = bdp.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), total)
+    made = bdp.mechanisms.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), total)
     return bdp.Release.of(made, [(11, 4)])
 
 
 def copied_table() -> bdp.Release:
     axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
-    made = bdp.DirichletMultinomialMechanism(40, 80, 4, 1.0, (), axes)
+    made = bdp.mechanisms.DirichletMultinomialMechanism(40, 80, 4, 1.0, (), axes)
     return bdp.Release.of(made, [(22, 18, 12, 28), (24, 16, 16, 24)])
 
 
@@ -128,7 +138,7 @@ TABLE = {"beta": ("term",), "tau": ("scale",), "probability": ("cell",)}
 def exact(value: Any, n: int, **shape: Any) -> Callable[[], bdp.Release]:
     kinds = bdp.distributional
     promise = kinds.DistributionalGuarantee(0.5, 1e-6, "any", kinds.LawClass.of("any"))
-    return lambda: bdp.Release.of(kinds.ExactStatistic(promise, n, **shape), [value])
+    return lambda: bdp.Release.of(kinds.ExactStatisticMechanism(promise, n, **shape), [value])
 
 
 CASES = {
@@ -171,9 +181,9 @@ CASES = {
     "multinomial, answers": Case(
         bdp.MultinomialModel((1.0, 1.0)), answers, ("theta",), ("category",)
     ),
-    "poisson": Case(bdp.PoissonModel((2.0, 2.0)), events_by_area, ("rate",), ("area",)),
+    "poisson": Case(bdp.models.PoissonModel((2.0, 2.0)), events_by_area, ("rate",), ("area",)),
     "poisson, fixed total": Case(
-        bdp.PoissonModel((20.0, 20.0)),
+        bdp.models.PoissonModel((20.0, 20.0)),
         lambda: events_by_area(15),
         ("rate",),
         ("area",),
@@ -182,7 +192,7 @@ CASES = {
         no_evidence="tie the counts",
     ),
     "regression": Case(
-        bdp.LinearRegression("y", prior=(0.0, 0.5, 2.0, 0.1)),
+        bdp.LinearRegressionModel("y", prior=(0.0, 0.5, 2.0, 0.1)),
         noisy_moments,
         ("beta", "sigma"),
         ("coefficient",),
@@ -190,7 +200,7 @@ CASES = {
         dims_of={"sigma": ()},
     ),
     "regression, n unknown": Case(
-        bdp.LinearRegression("y", n=range(20, 200)),
+        bdp.LinearRegressionModel("y", n=range(20, 200)),
         noisy_moments_of_any_size,
         ("beta", "sigma", "n"),
         ("coefficient",),
@@ -198,13 +208,19 @@ CASES = {
         dims_of={"sigma": (), "n": ()},
     ),
     "log-linear, cells": Case(
-        bdp.LogLinearModel("a*b"), noisy_table, TABLE, (), "hmc", "summed out", TABLE
+        bdp.models.LogLinearModel("a*b"), noisy_table, TABLE, (), "hmc", "summed out", TABLE
     ),
     "log-linear, n public": Case(
-        bdp.LogLinearModel("a*b"), lambda: noisy_table(30), TABLE, (), "gibbs", "known", TABLE
+        bdp.models.LogLinearModel("a*b"),
+        lambda: noisy_table(30),
+        TABLE,
+        (),
+        "gibbs",
+        "known",
+        TABLE,
     ),
     "logistic, cells": Case(
-        bdp.LogisticRegression("b ~ a"),
+        bdp.LogisticRegressionModel("b ~ a"),
         noisy_table,
         ("beta",),
         ("coefficient",),
@@ -213,7 +229,7 @@ CASES = {
         no_evidence="log-linear models",
     ),
     "logistic, copies": Case(
-        bdp.LogisticRegression("b ~ a", (0.0, 1.5)),
+        bdp.LogisticRegressionModel("b ~ a", (0.0, 1.5)),
         copied_table,
         ("beta",),
         ("coefficient",),
@@ -222,7 +238,7 @@ CASES = {
         no_evidence="log-linear models",
     ),
     "logistic, answers": Case(
-        bdp.LogisticRegression("y ~ x", data={"x": [1.0, 2.0, 2.0, 5.0]}),
+        bdp.LogisticRegressionModel("y ~ x", data={"x": [1.0, 2.0, 2.0, 5.0]}),
         answers,
         ("beta",),
         ("coefficient",),
@@ -301,7 +317,7 @@ def test_a_seed_fixes_the_draws(case):
 def test_its_evidence_is_a_probability_or_refused_with_a_reason(case):
     release = case.release()
     if case.no_evidence is not None:
-        with pytest.raises(bdp.InvalidInput, match=case.no_evidence):
+        with pytest.raises(bdp.errors.InvalidInput, match=case.no_evidence):
             bdp.log_evidence(case.model, release)
         return
     found = bdp.log_evidence(case.model, release, draws=100, warmup=100, seed=1)
@@ -336,7 +352,7 @@ def test_arviz_takes_it_as_it_is(case, tmp_path):
     ],
 )
 def test_bad_arguments_are_named(case, arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         case.model.fit(case.release(), **arguments)
 
 
@@ -349,14 +365,17 @@ def test_a_saved_release_is_fitted_the_same(case, tmp_path, fitted):
 
 
 def test_labels_of_several_types_become_text():
-    mechanism = bdp.BetaBinomialMechanism(5, 5, (1.0, 1.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(5, 5, (1.0, 1.0))
     release = bdp.Release.of_groups({True: (mechanism, [1]), "x": (mechanism, [2])})
     idata = bdp.BinomialModel().fit(release, draws=5)
     assert idata.posterior["group"].to_numpy().tolist() == ["True", "x"]
 
 
 def test_groups_of_different_length_are_observed_apart():
-    noise = {n: bdp.ModipsSBS(bdp.families.Gaussian((-9, 9), sd=1.0), n, (0.5,), n) for n in (3, 5)}
+    noise = {
+        n: bdp.mechanisms.ModipsSBSMechanism(bdp.families.Gaussian((-9, 9), sd=1.0), n, (0.5,), n)
+        for n in (3, 5)
+    }
     outputs = {"a": (noise[3], [(0.1, 0.2, 0.3)]), "b": (noise[5], [(0.1, 0.2, 0.3, 0.4, 0.5)])}
     idata = bdp.GaussianModel(sd=1.0).fit(bdp.Release.of_groups(outputs), draws=5)
     assert idata.observed_data["outputs_a"].shape == (1, 3)

@@ -67,31 +67,33 @@ def table_by(d: Records) -> Any:
 
 
 def events(**options: Any) -> Callable[[Records], Any]:
-    made = bdp.PoissonGammaSynthesizer(1.0, AREAS, copies=2, total=3, **options)
+    made = bdp.synthesizers.PoissonGammaSynthesizer(1.0, AREAS, copies=2, total=3, **options)
     return lambda d: made.release([*d])
 
 
 def events_by(d: Records) -> Any:
-    made = bdp.PoissonGammaSynthesizer(1.0, BY_SEX, total=2, public_n=False)
+    made = bdp.synthesizers.PoissonGammaSynthesizer(1.0, BY_SEX, total=2, public_n=False)
     return made.release([a for a, _ in d], by=[g for _, g in d])
 
 
 def modips(family: Any, **options: Any) -> Callable[[Records], Any]:
-    made = bdp.Modips(family, epsilon=1.0, copies=2, **{"size": 2, **options})
+    made = bdp.ModipsSynthesizer(family, epsilon=1.0, copies=2, **{"size": 2, **options})
     return lambda d: made.release([*d])
 
 
 def modips_by(d: Records) -> Any:
-    made = bdp.Modips(F.Bernoulli(), epsilon=1.0, size=2, public_n=False, groups=[1, "b"])
+    made = bdp.ModipsSynthesizer(
+        F.Bernoulli(), epsilon=1.0, size=2, public_n=False, groups=[1, "b"]
+    )
     return made.release([v for v, _ in d], by=[g for _, g in d])
 
 
 def chosen(public_n: bool) -> Callable[[Records], Any]:
-    return lambda d: bdp.select_family(PRIORS, [*d], epsilon=1.0, public_n=public_n)
+    return lambda d: bdp.synthesizers.select_family(PRIORS, [*d], epsilon=1.0, public_n=public_n)
 
 
 def selected(**options: Any) -> Callable[[Records], Any]:
-    return modips(PRIORS, selection=bdp.FamilySelection(0.7, **options))
+    return modips(PRIORS, selection=bdp.synthesizers.FamilySelection(0.7, **options))
 
 
 BITS, MIXED, GROUPS = (0, 1), (0, True, 1.0), (1, "b")

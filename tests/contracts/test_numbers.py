@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.censored.posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
 from bayesdp.networks import Network
 from tests.contracts import calls
@@ -69,7 +69,7 @@ def outcome(call: calls.Call, changed: dict[str, Any]) -> Any:
     """What it gives, or the class of the refusal."""
     try:
         return call(**changed)
-    except bdp.BayesDPError as error:
+    except bdp.errors.BayesDPError as error:
         return type(error)
 
 
@@ -132,7 +132,7 @@ def taken_otherwise(call: calls.Call) -> Iterator[str]:
         for kind in kinds_of(value):
             found = outcome(call, put(kind(value)))
             said = f"{call.name}, {where} = {kind.__name__}({value})"
-            if isinstance(found, type) and issubclass(found, bdp.BayesDPError):
+            if isinstance(found, type) and issubclass(found, bdp.errors.BayesDPError):
                 continue
             if not alike(found, plain):
                 yield f"{said}: {found!r}, not {plain!r}"[:300]
@@ -163,7 +163,7 @@ def not_refused(call: calls.Call, tried: set[tuple[str, str]]) -> Iterator[str]:
             said = f"{call.name}, {where} = {hostile!r:.20} for {value}"
             try:
                 found = call(**put(hostile))
-            except bdp.BayesDPError:
+            except bdp.errors.BayesDPError:
                 continue
             except Exception as error:
                 yield f"{said}: {type(error).__name__}: {error}"[:300]
@@ -228,15 +228,15 @@ def test_outputs_of_another_kind_are_the_same_or_refused(example: Any):
                 continue
             try:
                 found = example.mechanism.check_output(of_kind(output, kind))
-            except bdp.InvalidInput:
+            except bdp.errors.InvalidInput:
                 continue
             assert found == output
             assert not stored(found), f"{kind.__name__} stays"
 
 
 COPIES = {
-    "beta_binomial": bdp.BetaBinomialMechanism(None, 100, (50.0, 50.0)),
-    "censored": CensoredPosterior(None, 2, -0.7, 0.0, (("y", "number"),)),
+    "beta_binomial": bdp.mechanisms.BetaBinomialMechanism(None, 100, (50.0, 50.0)),
+    "censored": CensoredPosteriorMechanism(None, 2, -0.7, 0.0, (("y", "number"),)),
     "dp_ergm": DPERGMMechanism("edges", 4.0, 4, False, (1.0,), centre=(-1.0,), scale=(0.5,)),
 }
 
@@ -280,7 +280,9 @@ def test_what_a_check_of_a_number_returns_is_used():
 
 
 def test_epsilon_is_the_total_of_the_copies_of_dp_ergm():
-    declared = bdp.DPERGM("edges", 2.0, centre=(-1.0,), scale=(0.5,), bins=5)
+    declared = bdp.synthesizers.DPERGMSynthesizer(
+        "edges", 2.0, centre=(-1.0,), scale=(0.5,), bins=5
+    )
     release = declared.release(calls.GRAPH, copies=3)
     assert 1.99 < release.guarantee.epsilon <= 2.0
     elsewhere = bdp.Release.of(declared, release.outputs)

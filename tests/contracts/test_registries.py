@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import bayesdp as bdp
 
 @dataclass(frozen=True)
-class OtherNoise(bdp.DiscreteLaplaceMechanism):
+class OtherNoise(bdp.mechanisms.DiscreteLaplaceMechanism):
     name = "other_noise"
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_all_rows_resolve():
     for registry in (REGISTRY, MODELS, SYNTHESIZERS):
         assert all(isinstance(registry[name], type) for name in registry)
-        assert all(registry.find(name, bdp.InvalidInput) is registry[name] for name in registry)
+        assert all(
+            registry.find(name, bdp.errors.InvalidInput) is registry[name] for name in registry
+        )
     assert {name: made.name for name, made in REGISTRY.items()} == {n: n for n in REGISTRY}
     assert {name: made.family for name, made in MODELS.items()} == {n: n for n in MODELS}
 
@@ -85,7 +87,7 @@ def test_a_release_by_another_package_is_loaded(other: Path, tmp_path: Path):
 
 
 def test_none_replaces_a_name_of_bayesdp(other: Path):
-    assert mechanism_named("beta_binomial") is bdp.BetaBinomialMechanism
+    assert mechanism_named("beta_binomial") is bdp.mechanisms.BetaBinomialMechanism
     assert type(model_of("binomial", {})) is bdp.BinomialModel
 
 
@@ -100,16 +102,20 @@ def test_none_replaces_a_name_of_bayesdp(other: Path):
     ],
 )
 def test_what_is_wrong_with_one_is_said(other: Path, name: str, message: str):
-    with pytest.raises(bdp.InvalidRelease, match=message):
+    with pytest.raises(bdp.errors.InvalidRelease, match=message):
         mechanism_named(name)
 
 
 def test_a_name_of_two_packages_is_refused(other: Path):
     install(other, "more_noises", "[bayesdp.mechanisms]\nother_noise = more_noises:Other\n")
-    with pytest.raises(bdp.InvalidRelease, match=r"of more_noises and .*; uninstall all but one"):
+    with pytest.raises(
+        bdp.errors.InvalidRelease, match=r"of more_noises and .*; uninstall all but one"
+    ):
         mechanism_named("other_noise")
 
 
 def test_models_say_which_there_are(other: Path):
-    with pytest.raises(bdp.InvalidInput, match=r"'probit'; it must be one of .*, other_model,"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"'probit'; it must be one of .*, other_model,"
+    ):
         model_of("probit", {})

@@ -36,7 +36,7 @@ def test_a_saved_release_says_what_it_said(name: str):
 def test_a_signature_of_then_is_checked():
     folder = write.RELEASES / "groups"
     assert bdp.Release.load(folder, key=write.KEY).groups == ("a", "b", "c")
-    with pytest.raises(bdp.InvalidRelease, match="key"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="key"):
         bdp.Release.load(folder, key=write.KEY[::-1])
 
 
@@ -75,5 +75,5 @@ def test_a_saved_ledger_is_spent_from(ledger: bdp.Ledger):
     assert survey.spent().epsilon == pytest.approx(before["spent"]["epsilon"] + 0.25, rel=1e-12)
     assert ledger.verify(LEDGER["heads"])["survey"] == entry.hash
     too_much = bdp.Guarantee(before["budget"]["epsilon"], 0.0, "replace_one", "proved", (), "")
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         survey.spend(too_much)

@@ -41,7 +41,7 @@ class Thinned:
 
     def check_statistic(self, statistic):
         if not isinstance(statistic, Count) or np.any(np.asarray(statistic.n) != self.n):
-            raise bdp.InvalidInput("the statistic isn't a Count of n records")
+            raise bdp.errors.InvalidInput("the statistic isn't a Count of n records")
         return statistic
 
     def logp(self, output, statistic):
@@ -84,12 +84,12 @@ def test_a_mechanism_from_elsewhere_is_read():
 
 
 def test_a_view_taken_away_takes_the_reader_away(monkeypatch):
-    made = bdp.BetaBinomialMechanism(5, 4, (2.0, 2.0))
+    made = bdp.mechanisms.BetaBinomialMechanism(5, 4, (2.0, 2.0))
     assert view_of(made, CountView) is not None
     assert "BinomialModel" in models_of(made)
     monkeypatch.setattr(type(made), "views", ())
     assert models_of(made) == ()
-    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count of ones"):
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't randomise a count of ones"):
         bdp.BinomialModel().posterior(bdp.Release.of(made, [2]))
 
 

@@ -57,7 +57,7 @@ def inferred(release: bdp.Release, family: str, parameters: dict[str, Any]) -> d
     model = model_of(family, parameters)
     evidence = bdp.log_evidence(model, release)
     if evidence.standard_error:
-        raise bdp.InvalidInput("this evidence isn't exact")
+        raise bdp.errors.InvalidInput("this evidence isn't exact")
     found = {"log_evidence": evidence.log_value}
     if not release.by:
         which = (0,) if family == "multinomial" else ()
@@ -138,7 +138,7 @@ def write_releases(expected: dict[str, Any]) -> None:
         for family, parameters in MODELS:
             try:
                 found = inferred(release, family, parameters)
-            except bdp.InvalidInput:
+            except bdp.errors.InvalidInput:
                 continue
             expected[name]["inferred"].append([family, parameters, found])
 
@@ -148,10 +148,10 @@ def write_ledger() -> dict[str, Any]:
     ledger = bdp.Ledger.open(f"sqlite:///{LEDGER}")
     survey = ledger.create("survey", epsilon=8.0, delta=1e-5, neighbours="replace_one")
     with_name = {"mechanism": "beta_binomial", "parameters": {"n": 9, "size": 6}}
-    mechanism = bdp.BetaBinomialMechanism(9, 6, (9.5, 13.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(9, 6, (9.5, 13.0))
     survey.spend(mechanism.guarantee(), with_name)
     survey.spend(bdp.Guarantee(1 / 3, 1e-7, "add_remove", "conditional", ("one",), "a text"))
-    noise = bdp.DiscreteGaussianMechanism(8.0, 1.0, bdp.Neighbours.REPLACE_ONE)
+    noise = bdp.mechanisms.DiscreteGaussianMechanism(8.0, 1.0, bdp.Neighbours.REPLACE_ONE)
     survey.spend(noise.guarantee(delta=1e-6))
     census = ledger.create("census", epsilon=1.0, neighbours="add_remove")
     census.spend(bdp.Guarantee(0.1, 0.0, "add_remove", "proved", (), "a text"))

@@ -63,11 +63,13 @@ def agrees(drawn, tables, log_law) -> None:
 
 NOISE = {
     "laplace": (
-        bdp.NoisyMarginals(1.5, AXES, (("a",), ("b", "a")), zeros=(4,)),
+        bdp.mechanisms.NoisyMarginalsMechanism(1.5, AXES, (("a",), ("b", "a")), zeros=(4,)),
         (3, 1, 1, 2, 0, 0, -1),
     ),
     "gaussian": (
-        bdp.NoisyMarginals(1.2, AXES, (("a",), ("b",)), noise="gaussian", zeros=(4,)),
+        bdp.mechanisms.NoisyMarginalsMechanism(
+            1.2, AXES, (("a",), ("b",)), noise="gaussian", zeros=(4,)
+        ),
         (3, 1, 1, 2, 0),
     ),
 }
@@ -133,10 +135,14 @@ def test_the_law_that_chains_use_is_the_mechanisms_own(kind):
     """But for a constant; -1 and 0 and an end of the bounds among the outputs."""
     replace = bdp.Neighbours.REPLACE_ONE
     cells = {
-        "histogram": bdp.PerturbedHistogram(1.3, 6, axes=AXES),
-        "inflated": bdp.DiscreteGaussianMechanism(1.5, 1.5, replace, 6, (0, 5), "inflated", n=8),
-        "truncated": bdp.DiscreteLaplaceMechanism(1.5, 2.0, replace, 6, (0, 8), "truncated", n=8),
-        "real": bdp.LaplaceMechanism(1.5, 2.0, replace, 6, n=8, granularity=0.25),
+        "histogram": bdp.mechanisms.PerturbedHistogramMechanism(1.3, 6, axes=AXES),
+        "inflated": bdp.mechanisms.DiscreteGaussianMechanism(
+            1.5, 1.5, replace, 6, (0, 5), "inflated", n=8
+        ),
+        "truncated": bdp.mechanisms.DiscreteLaplaceMechanism(
+            1.5, 2.0, replace, 6, (0, 8), "truncated", n=8
+        ),
+        "real": bdp.mechanisms.LaplaceMechanism(1.5, 2.0, replace, 6, n=8, granularity=0.25),
     }
     if kind in NOISE:
         mechanism, outputs = NOISE[kind][0], [(3, 1, 1, 2, 0), (0, 1, 4, -2, 1)]

@@ -77,7 +77,7 @@ def test_paths_are_relative_to_the_file(analysis: Path, tmp_path: Path):
     result = run_analysis(str(analysis), tmp_path / "out")
     assert result.release.groups == (1, 2)
     assert result.reference is None
-    with pytest.raises(bdp.ReleaseExists):
+    with pytest.raises(bdp.errors.ReleaseExists):
         run_analysis(str(analysis), tmp_path / "out")
 
 
@@ -117,14 +117,14 @@ def test_an_existing_release(analysis: Path, tmp_path: Path):
 )
 def test_what_is_wrong_is_said_and_nothing_written(analysis, tmp_path, old, new, message):
     analysis.write_text(GOOD.replace(old, new, 1))
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         run_analysis(str(analysis), tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.toml", "data.csv"]
 
 
 def test_a_file_that_is_no_text(analysis, tmp_path):
     analysis.write_bytes(b'title = "\xe9"')
-    with pytest.raises(bdp.InvalidInput, match=r"a\.toml is not valid TOML"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"a\.toml is not valid TOML"):
         run_analysis(str(analysis), tmp_path / "out")
 
 
@@ -163,7 +163,7 @@ def test_labels_that_are_listed_as_texts_are_texts_whatever_occurs(tmp_path, las
 def test_finding():
     assert find_analysis("fair") == find_analysis("fair.toml") == shipped("models") / "fair.toml"
     assert load_analysis(find_analysis("fair")).title
-    with pytest.raises(bdp.InvalidInput, match="shipped analysis: fair"):
+    with pytest.raises(bdp.errors.InvalidInput, match="shipped analysis: fair"):
         find_analysis("unfair")
 
 
@@ -235,7 +235,9 @@ def test_every_public_model_and_synthesizer_of_tables_can_be_declared():
 )
 def test_models_are_declared(family, parameters, message):
     if message is None:
-        assert model_of(family, parameters) == bdp.ErgmModel("edges", prior=bdp.Normal(0))
+        assert model_of(family, parameters) == bdp.models.ERGMModel(
+            "edges", prior=bdp.networks.NormalPrior(0)
+        )
         return
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         model_of(family, parameters)

@@ -20,7 +20,9 @@ SALARIES = pd.DataFrame(
 
 def test_the_papers_example_of_salaries():
     """Its section 4: {3, 4, 5} is 0.375 from the whole, and {6, 8, 11} is 0.167."""
-    found = bdp.anonymity(SALARIES, quasi_identifiers=["zip"], sensitive=["salary"]).iloc[0]
+    found = bdp.evaluate.anonymity(SALARIES, quasi_identifiers=["zip"], sensitive=["salary"]).iloc[
+        0
+    ]
     assert (found["classes"], found["k"], found["l_distinct"]) == (3, 3, 3)
     assert found["l_entropy"] == pytest.approx(3)
     assert found["t"] == pytest.approx(0.375)
@@ -29,13 +31,15 @@ def test_the_papers_example_of_salaries():
     by_hand = [sum(abs(sum(whole[3:6] <= i) / 3 - i / 9) for i in range(1, 10)) / 8]
     assert by_hand == pytest.approx([1 / 6])
     kept = SALARIES.assign(zip=["a"] * 3 + ["b"] * 3 + ["a"] * 3)
-    both = bdp.anonymity(kept, quasi_identifiers=["zip"], sensitive=["salary"]).iloc[0]
+    both = bdp.evaluate.anonymity(kept, quasi_identifiers=["zip"], sensitive=["salary"]).iloc[0]
     assert both["t"] == pytest.approx(1 / 6)  # the rest is only half as far
 
 
 def test_categories_by_hand():
     """p = 1/9, 2/9, 2/9, 2/9, 2/9 of a to e; classes a b c, b d d and e e c."""
-    found = bdp.anonymity(SALARIES, quasi_identifiers=["zip"], sensitive=["disease"]).iloc[0]
+    found = bdp.evaluate.anonymity(SALARIES, quasi_identifiers=["zip"], sensitive=["disease"]).iloc[
+        0
+    ]
     assert found["sensitive"] == "disease"
     assert found["l_distinct"] == 2
     two_thirds = -(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3))
@@ -46,27 +50,27 @@ def test_categories_by_hand():
 
 def test_numbers_as_categories():
     arguments = {"quasi_identifiers": ["zip"], "sensitive": ["salary"]}
-    found = bdp.anonymity(SALARIES, **arguments, categorical=["salary"]).iloc[0]
+    found = bdp.evaluate.anonymity(SALARIES, **arguments, categorical=["salary"]).iloc[0]
     assert found["t"] == pytest.approx(2 / 3)  # three of nine equally frequent values
 
 
 def test_one_class_and_one_value():
     alike = SALARIES.assign(zip="x", disease="flu", salary=4)
     sensitive = ["disease", "salary"]
-    found = bdp.anonymity(alike, quasi_identifiers=["zip"], sensitive=sensitive)
+    found = bdp.evaluate.anonymity(alike, quasi_identifiers=["zip"], sensitive=sensitive)
     assert found["k"].tolist() == [9, 9]
     assert found["l_distinct"].tolist() == found["l_entropy"].tolist() == [1, 1]
     assert found["t"].tolist() == [0, 0]
 
 
 def test_copies_and_no_sensitive_column():
-    found = bdp.anonymity([SALARIES, SALARIES.iloc[:7]], quasi_identifiers=["zip"])
+    found = bdp.evaluate.anonymity([SALARIES, SALARIES.iloc[:7]], quasi_identifiers=["zip"])
     assert found["k"].tolist() == [3, 1]
     assert found["copy"].tolist() == [0, 1]
     assert found[["l_distinct", "l_entropy", "t"]].isna().all(axis=None)
     with bdp.reproducible(4):
         release = bdp.BetaBinomialSynthesizer(epsilon=1.0, copies=2).release([0] * 30 + [1] * 30)
-    each = bdp.anonymity(release, quasi_identifiers=[release.variable])
+    each = bdp.evaluate.anonymity(release, quasi_identifiers=[release.variable])
     counts = [f[release.variable].value_counts().min() for f in release.to_frames()]
     assert each["k"].tolist() == counts
 
@@ -81,7 +85,7 @@ def test_against_the_definitions():
             "d": generator.choice(list("pqr"), 80),
         }
     )
-    found = bdp.anonymity(frame, quasi_identifiers=["a", "b"], sensitive=["x", "d"])
+    found = bdp.evaluate.anonymity(frame, quasi_identifiers=["a", "b"], sensitive=["x", "d"])
     classes = list(frame.groupby(["a", "b"]))
     assert (found["classes"] == len(classes)).all()
     assert (found["k"] == min(len(c) for _, c in classes)).all()
@@ -115,5 +119,5 @@ def test_against_the_definitions():
 )
 def test_refusals(frame, changes, message):
     arguments = {"quasi_identifiers": ["zip"], "sensitive": ["salary"], **changes}
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.anonymity(frame, **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.evaluate.anonymity(frame, **arguments)

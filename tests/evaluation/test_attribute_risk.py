@@ -18,7 +18,7 @@ def test_by_hand():
     q(1) = 1/2, 1/2. p(Z) = 0.1, 0.3: p(Z | 0) = 0.08 + 0.06 = 0.14, p(Z | 1) = 0.2.
     """
     density = np.log([[[0.5, 0.5]], [[0.2, 0.8]]])
-    found = bdp.attribute_risk(density, np.log([0.1, 0.3]), [1]).iloc[0]
+    found = bdp.evaluate.attribute_risk(density, np.log([0.1, 0.3]), [1]).iloc[0]
     assert found["prior"] == 0.5
     assert found["posterior"] == pytest.approx(0.2 / 0.34)
     assert found["odds_ratio"] == pytest.approx(0.2 / 0.14)
@@ -27,25 +27,25 @@ def test_by_hand():
     effective = [0.14**2 / (0.08**2 + 0.06**2), 0.2**2 / (0.05**2 + 0.15**2)]
     assert found["effective_draws"] == pytest.approx(min(effective))
 
-    skewed = bdp.attribute_risk(density, np.log([0.1, 0.3]), [1], prior=[3, 1]).iloc[0]
+    skewed = bdp.evaluate.attribute_risk(density, np.log([0.1, 0.3]), [1], prior=[3, 1]).iloc[0]
     assert skewed["prior"] == 0.25
     assert skewed["posterior"] == pytest.approx(0.2 * 0.25 / (0.2 * 0.25 + 0.14 * 0.75))
     assert skewed["odds_ratio"] == pytest.approx(0.2 / 0.14)
     assert (skewed["rank"], skewed["guess"]) == (2, 0)
 
     # A second copy, p(Z_2) = 0.4, 0.1: p(Z_2 | 0) = 0.32 + 0.02, p(Z_2 | 1) = 0.25
-    both = bdp.attribute_risk(density, np.log([[0.1, 0.3], [0.4, 0.1]]), [1]).iloc[0]
+    both = bdp.evaluate.attribute_risk(density, np.log([[0.1, 0.3], [0.4, 0.1]]), [1]).iloc[0]
     assert both["posterior"] == pytest.approx(0.2 * 0.25 / (0.2 * 0.25 + 0.14 * 0.34))
 
 
 def test_impossible_guesses_and_one_guess():
     density = np.log([[[0.5, 0.5]], [[0.2, 0.8]]])
     wider = np.concatenate([density, np.full((2, 1, 1), -math.inf)], axis=2)
-    found = bdp.attribute_risk(wider, np.log([0.1, 0.3]), [1])
+    found = bdp.evaluate.attribute_risk(wider, np.log([0.1, 0.3]), [1])
     assert found["posterior"].iloc[0] == pytest.approx(0.2 / 0.34)
-    only = bdp.attribute_risk(density[:, :, 1:], np.log([0.1, 0.3]), [0])
+    only = bdp.evaluate.attribute_risk(density[:, :, 1:], np.log([0.1, 0.3]), [0])
     assert only["posterior"].iloc[0] == 1
-    known = bdp.attribute_risk(density, np.log([0.1, 0.3]), [1], prior=[0, 2.0]).iloc[0]
+    known = bdp.evaluate.attribute_risk(density, np.log([0.1, 0.3]), [1], prior=[0, 2.0]).iloc[0]
     assert known["posterior"] == known["prior"] == 1
 
 
@@ -60,7 +60,7 @@ def test_by_enumeration(truth):
     draws = np.repeat(values, [3, 8, 9])
     density = np.stack([np.log1p(-draws), np.log(draws)], axis=-1)[:, None, :]
     synthetic = [stats.binom(5, draws).logpmf(z) for z in (1, 5)]
-    found = bdp.attribute_risk(density, synthetic, [truth])
+    found = bdp.evaluate.attribute_risk(density, synthetic, [truth])
     rest = 2 - truth  # ones among the other two
     law = []
     for guess in (0, 1):
@@ -81,7 +81,7 @@ def test_of_a_proportion_it_is_the_mechanisms_law(copies):
     theta = stats.beta(2 + 7, 3 + 13).ppf((np.arange(200_000) + 0.5) / 200_000)
     density = np.stack([np.log1p(-theta), np.log(theta)], axis=-1)[:, None, :].repeat(2, axis=1)
     synthetic = [stats.binom(12, theta).logpmf(z) for z in copies]
-    found = bdp.attribute_risk(density, synthetic, records[[0, -1]])
+    found = bdp.evaluate.attribute_risk(density, synthetic, records[[0, -1]])
     for i, truth in enumerate(records[[0, -1]]):
         rest = records.sum() - truth
         law = [
@@ -100,7 +100,7 @@ def test_no_release_beats_its_epsilon():
         successes = rest + truth
         theta = stats.beta(a + successes, b + 6 - successes).ppf((np.arange(4000) + 0.5) / 4000)
         density = np.stack([np.log1p(-theta), np.log(theta)], axis=-1)[:, None, :]
-        found = bdp.attribute_risk(density, stats.binom(4, theta).logpmf(z), [truth])
+        found = bdp.evaluate.attribute_risk(density, stats.binom(4, theta).logpmf(z), [truth])
         largest = max(largest, found["odds_ratio"].iloc[0])
     assert largest == pytest.approx(math.exp(0.8), rel=1e-3)  # attained: calibrated exactly
 
@@ -129,5 +129,5 @@ NOTHING = -math.inf
     ],
 )
 def test_refusals(arguments, prior, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.attribute_risk(*arguments, prior=prior)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.evaluate.attribute_risk(*arguments, prior=prior)

@@ -54,7 +54,7 @@ def test_intervals_are_student():
 
 
 def test_a_negative_variance_has_no_interval_but_a_way_out():
-    with pytest.raises(bdp.InvalidInput, match="reiter_positive"):
+    with pytest.raises(bdp.errors.InvalidInput, match="reiter_positive"):
         bdp.combine(Q, V, "reiter").interval()
     low, high = bdp.combine(Q, V, "reiter_positive").interval()
     assert low < 0.33 < high
@@ -101,11 +101,11 @@ def test_the_wald_test_is_the_squared_t_test():
 
 
 def test_wald_tests_that_cannot_be():
-    with pytest.raises(bdp.InvalidInput, match="reiter_positive"):
+    with pytest.raises(bdp.errors.InvalidInput, match="reiter_positive"):
         bdp.combine(Q, V, "reiter").wald_test()
-    with pytest.raises(bdp.InvalidInput, match="variance is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="variance is 0"):
         bdp.combine([0.2, 0.2], [0, 0]).wald_test()
-    with pytest.raises(bdp.InvalidInput, match="null is nan; it must be a finite number"):
+    with pytest.raises(bdp.errors.InvalidInput, match="null is nan; it must be a finite number"):
         bdp.combine(Q, V).wald_test(math.nan)
     nothing_known = bdp.combine([0.1, 0.3], [0.03, 0.03 + 1e-9], "reiter_positive")
     assert nothing_known.wald_test(5).p_value == 1
@@ -113,7 +113,7 @@ def test_wald_tests_that_cannot_be():
 
 class TestCombineAll:
     def test_rows_are_the_rules(self):
-        table = bdp.combine_all(Q, V, size_ratio=0.5, level=0.9)
+        table = bdp.evaluate.combine_all(Q, V, size_ratio=0.5, level=0.9)
         assert list(table.index) == list(RULES)
         assert list(table.columns) == ["estimate", "variance", "df", "low", "high", "note"]
         for rule in RULES:
@@ -130,7 +130,7 @@ class TestCombineAll:
                 assert (row.low, row.high) == pytest.approx(combined.interval(0.9), rel=1e-12)
 
     def test_one_copy(self):
-        table = bdp.combine_all([0.2], [0.01])
+        table = bdp.evaluate.combine_all([0.2], [0.01])
         assert table.loc["raab", "variance"] == pytest.approx(0.03)
         others = table.drop("raab")
         assert set(others.note) == {"needs two copies"}
@@ -138,18 +138,18 @@ class TestCombineAll:
 
     def test_vectors_have_a_row_per_component(self):
         q = pd.DataFrame({"age": Q, "sex": [1.0, 2.0, 4.0]})
-        table = bdp.combine_all(q, pd.DataFrame({"age": V, "sex": V}))
+        table = bdp.evaluate.combine_all(q, pd.DataFrame({"age": V, "sex": V}))
         assert table.index.names == ["rule", "component"]
-        assert table.xs("age", level="component").equals(bdp.combine_all(Q, V))
+        assert table.xs("age", level="component").equals(bdp.evaluate.combine_all(Q, V))
         assert table.loc[("liu", "sex"), "estimate"] == pytest.approx(7 / 3)
 
     def test_bad_input_is_named(self):
-        with pytest.raises(bdp.InvalidInput, match="level is 1"):
-            bdp.combine_all(Q, V, level=1)
-        with pytest.raises(bdp.InvalidInput, match="size_ratio is 0"):
-            bdp.combine_all(Q, V, size_ratio=0)
-        with pytest.raises(bdp.InvalidInput, match="match them"):
-            bdp.combine_all(Q, V[:2])
+        with pytest.raises(bdp.errors.InvalidInput, match="level is 1"):
+            bdp.evaluate.combine_all(Q, V, level=1)
+        with pytest.raises(bdp.errors.InvalidInput, match="size_ratio is 0"):
+            bdp.evaluate.combine_all(Q, V, size_ratio=0)
+        with pytest.raises(bdp.errors.InvalidInput, match="match them"):
+            bdp.evaluate.combine_all(Q, V[:2])
 
 
 @pytest.mark.parametrize(
@@ -170,12 +170,12 @@ class TestCombineAll:
     ],
 )
 def test_bad_input_is_named(arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.combine(*arguments)
 
 
 def test_bad_size_ratio():
-    with pytest.raises(bdp.InvalidInput, match="size_ratio is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="size_ratio is 0"):
         bdp.combine(Q, V, "raab", size_ratio=0)
 
 

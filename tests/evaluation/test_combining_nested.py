@@ -15,7 +15,7 @@ V = np.array([[0.0020, 0.0022], [0.0024, 0.0023], [0.0021, 0.0022]])
 
 
 def test_by_hand():
-    combined = bdp.combine_nested(Q, V)
+    combined = bdp.evaluate.combine_nested(Q, V)
     # Averages 0.33, 0.43, 0.255; squared differences over 2: 0.0018, 0.0008, 0.00605.
     within, v = (0.0018 + 0.0008 + 0.00605) / 3, 0.0022
     between = np.var([0.33, 0.43, 0.255], ddof=1)
@@ -28,7 +28,7 @@ def test_by_hand():
 
 
 def test_is_lius_rule_for_the_averages():
-    nested = bdp.combine_nested(Q, V)
+    nested = bdp.evaluate.combine_nested(Q, V)
     averages = bdp.combine(Q.mean(axis=1), V.mean(axis=1), "liu")
     assert nested.rule == averages.rule
     for name in ("estimate", "variance", "df"):
@@ -39,7 +39,7 @@ def test_is_lius_rule_for_the_averages():
 
 def test_sanitising_shows_by_one_way_analysis_of_variance():
     """b1 is positive where F = t B / W is above 1."""
-    combined = bdp.combine_nested(Q, V)
+    combined = bdp.evaluate.combine_nested(Q, V)
     f = stats.f_oneway(*Q).statistic
     within = combined.b21 + combined.b22
     assert combined.b1 == pytest.approx((f - 1) * within / 2)
@@ -59,7 +59,7 @@ def modips(generator, repetitions, m, t):
 @pytest.fixture(scope="module")
 def simulation():
     estimates, variances, components = modips(np.random.default_rng(21), 8000, 8, 4)
-    return [bdp.combine_nested(q, v) for q, v in zip(estimates, variances, strict=True)], (
+    return [bdp.evaluate.combine_nested(q, v) for q, v in zip(estimates, variances, strict=True)], (
         estimates,
         components,
     )
@@ -105,13 +105,13 @@ def test_one_sanitisation_for_all_copies_hides_its_noise():
 def test_no_noise_leaves_b1_around_zero():
     generator = np.random.default_rng(23)
     q = generator.normal(size=(2000, 4, 3))
-    found = np.array([bdp.combine_nested(x, np.full((4, 3), 0.5)).b1 for x in q])
+    found = np.array([bdp.evaluate.combine_nested(x, np.full((4, 3), 0.5)).b1 for x in q])
     assert abs(found.mean()) < Z * found.std(ddof=1) / math.sqrt(found.size)
     assert np.mean(found < 0) > 0.3
 
 
 def test_equal_copies():
-    combined = bdp.combine_nested(np.full((2, 2), 0.5), np.full((2, 2), 0.25))
+    combined = bdp.evaluate.combine_nested(np.full((2, 2), 0.5), np.full((2, 2), 0.25))
     assert math.isinf(combined.df)
     assert (combined.b1, combined.b21, combined.variance) == (0, -0.25, 0.25)
 
@@ -131,5 +131,5 @@ def test_equal_copies():
     ],
 )
 def test_bad_input_is_named(arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.combine_nested(*arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.evaluate.combine_nested(*arguments)

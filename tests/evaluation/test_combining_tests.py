@@ -189,7 +189,7 @@ class TestSize:
         for estimates in q:
             try:
                 rejected += bdp.combine(estimates, v, rule).wald_test().p_value < 0.05
-            except bdp.InvalidInput:
+            except bdp.errors.InvalidInput:
                 assert rule == "reiter"  # counted as not rejected, as in exact_size
         expected = exact_size(rule, BETWEEN[rule], size, copies)
         error = math.sqrt(expected * (1 - expected) / repetitions)
@@ -232,7 +232,7 @@ class TestLikelihoodRatio:
         null = q.copy()  # the first two components fixed at 0.2 and 0, the third is free
         null[:, :2] = [0.2, 0]
         null[:, 2] += v[2, :2] @ np.linalg.solve(v[:2, :2], (null - q)[:, :2].T)
-        test = bdp.likelihood_ratio_test(
+        test = bdp.evaluate.likelihood_ratio_test(
             [quadratic(estimate, np.linalg.inv(v)) for estimate in q], q, null, 2, rule
         )
         wald = bdp.combine(q[:, :2], np.stack([v[:2, :2]] * 6), rule).wald_test([0.2, 0])
@@ -243,7 +243,7 @@ class TestLikelihoodRatio:
     def test_one_constraint_is_the_scalar_test(self):
         q, v = np.array([0.30, 0.36, 0.33]), 0.0022
         functions = [quadratic(np.array([x]), np.array([[1 / v]])) for x in q]
-        test = bdp.likelihood_ratio_test(functions, q[:, None], np.full((3, 1), 0.2), 1)
+        test = bdp.evaluate.likelihood_ratio_test(functions, q[:, None], np.full((3, 1), 0.2), 1)
         scalar = bdp.combine(q, [v] * 3).wald_test(0.2)
         assert test.statistic == pytest.approx(scalar.statistic)
         assert test.df == pytest.approx(scalar.df)
@@ -254,7 +254,7 @@ class TestLikelihoodRatio:
         full = np.log(counts)
         null = np.broadcast_to(np.log(counts.mean(axis=1, keepdims=True)), counts.shape)
         functions = [lambda eta, y=y: float(y @ eta - np.exp(eta).sum()) for y in counts]
-        return bdp.likelihood_ratio_test(functions, full, null, counts.shape[1] - 1)
+        return bdp.evaluate.likelihood_ratio_test(functions, full, null, counts.shape[1] - 1)
 
     def test_size_after_sanitising_counts(self):
         """Poisson counts, Laplace noise, a gamma posterior draw and a copy, five times over."""
@@ -300,13 +300,13 @@ class TestLikelihoodRatio:
             "null": full * [0, 1],
             "constraints": 1,
         }
-        bdp.likelihood_ratio_test(**arguments)
-        with pytest.raises(bdp.InvalidInput, match=message):
-            bdp.likelihood_ratio_test(**(arguments | changes))
+        bdp.evaluate.likelihood_ratio_test(**arguments)
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
+            bdp.evaluate.likelihood_ratio_test(**(arguments | changes))
 
     def test_one_copy_takes_raab(self):
         arguments = ([quadratic(np.ones(2), np.eye(2))], [[1.0, 1.0]], [[0.0, 0.0]], 2)
-        with pytest.raises(bdp.InvalidInput, match="needs at least 2"):
-            bdp.likelihood_ratio_test(*arguments)
-        test = bdp.likelihood_ratio_test(*arguments, "raab")
+        with pytest.raises(bdp.errors.InvalidInput, match="needs at least 2"):
+            bdp.evaluate.likelihood_ratio_test(*arguments)
+        test = bdp.evaluate.likelihood_ratio_test(*arguments, "raab")
         assert (test.statistic, test.df) == (pytest.approx(2 / (2 * 3)), (2, math.inf))

@@ -140,12 +140,12 @@ class TestNames:
 
     def test_another_order_is_refused(self):
         q = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
-        with pytest.raises(bdp.InvalidInput, match="one order"):
+        with pytest.raises(bdp.errors.InvalidInput, match="one order"):
             bdp.combine(q, q[["b", "a"]])
         matrix = pd.DataFrame(np.eye(2), index=["a", "b"], columns=["a", "b"])
         bdp.combine(q, [matrix, matrix])
         for other in (matrix[["b", "a"]], matrix.loc[["b", "a"]]):
-            with pytest.raises(bdp.InvalidInput, match="one order"):
+            with pytest.raises(bdp.errors.InvalidInput, match="one order"):
                 bdp.combine(q, [matrix, other])
 
 
@@ -154,36 +154,38 @@ class TestRefusals:
         q, v = analyses
         combined = bdp.combine(0.01 * q, v, "reiter")
         assert np.all(combined.variance < 0)
-        with pytest.raises(bdp.InvalidInput, match=r"variance of '0'.*reiter_positive"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"variance of '0'.*reiter_positive"):
             combined.interval()
         assert combined.to_frame().low.isna().all()
-        with pytest.raises(bdp.InvalidInput, match="level is 0"):
+        with pytest.raises(bdp.errors.InvalidInput, match="level is 0"):
             combined.interval(0)
 
     @pytest.mark.parametrize("shape", [(6, 2), (6, 3, 2), (5, 3, 3), (6,), (3, 3)])
     def test_shapes(self, analyses, shape):
-        with pytest.raises(bdp.InvalidInput, match="match them"):
+        with pytest.raises(bdp.errors.InvalidInput, match="match them"):
             bdp.combine(analyses[0], np.ones(shape))
 
     def test_matrices_for_scalars(self):
-        with pytest.raises(bdp.InvalidInput, match="match them"):
+        with pytest.raises(bdp.errors.InvalidInput, match="match them"):
             bdp.combine([1.0, 2.0], np.ones((2, 2, 2)))
 
     def test_matrices(self, analyses):
         q, v = analyses
         bent = v.copy()
         bent[2, 0, 1] += 0.01
-        with pytest.raises(bdp.InvalidInput, match=r"variances\[2\] isn't symmetric"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"variances\[2\] isn't symmetric"):
             bdp.combine(q, bent)
         indefinite = v.copy()
         indefinite[4] = [[1, 2, 0], [2, 1, 0], [0, 0, 1]]
-        with pytest.raises(bdp.InvalidInput, match=r"variances\[4\] isn't positive semidefinite"):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match=r"variances\[4\] isn't positive semidefinite"
+        ):
             bdp.combine(q, indefinite)
-        with pytest.raises(bdp.InvalidInput, match="negative element"):
+        with pytest.raises(bdp.errors.InvalidInput, match="negative element"):
             bdp.combine(q, -v)
         unknown = v.copy()
         unknown[0, 0, 0] = math.nan
-        with pytest.raises(bdp.InvalidInput, match="variances must be"):
+        with pytest.raises(bdp.errors.InvalidInput, match="variances must be"):
             bdp.combine(q, unknown)
 
     def test_rounding_is_no_asymmetry(self, analyses):
@@ -196,31 +198,31 @@ class TestRefusals:
 
     def test_one_copy(self, analyses):
         q, v = analyses
-        with pytest.raises(bdp.InvalidInput, match="needs at least 2"):
+        with pytest.raises(bdp.errors.InvalidInput, match="needs at least 2"):
             bdp.combine(q[:1], v[:1])
         assert bdp.combine(q[:1], v[:1], "raab").covariance == pytest.approx(3 * v[0])
 
     def test_wald_tests(self, analyses):
         q, v = analyses
-        with pytest.raises(bdp.InvalidInput, match="covariance matrix"):
+        with pytest.raises(bdp.errors.InvalidInput, match="covariance matrix"):
             bdp.combine(q, np.abs(q)).wald_test()
         combined = bdp.combine(q, v)
-        with pytest.raises(bdp.InvalidInput, match="null has 2 elements"):
+        with pytest.raises(bdp.errors.InvalidInput, match="null has 2 elements"):
             combined.wald_test([0, 0])
-        with pytest.raises(bdp.InvalidInput, match="null must be"):
+        with pytest.raises(bdp.errors.InvalidInput, match="null must be"):
             combined.wald_test([0, 0, math.inf])
-        with pytest.raises(bdp.InvalidInput, match="below zero; use rule='reiter_positive'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="below zero; use rule='reiter_positive'"):
             bdp.combine(0.1 * q, v, "reiter").wald_test()
-        with pytest.raises(bdp.InvalidInput, match="isn't positive definite"):
+        with pytest.raises(bdp.errors.InvalidInput, match="isn't positive definite"):
             bdp.combine(0.1 * q, v, "reiter").wald_test(proportional=False)
         double = np.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 0]])  # the third is a sum of the others
-        with pytest.raises(bdp.InvalidInput, match="depend on the others"):
+        with pytest.raises(bdp.errors.InvalidInput, match="depend on the others"):
             bdp.combine(q @ double.T, double @ v @ double.T).wald_test()
         # Where (1 + 1/M) B is just above V, T is known on next to no degrees of freedom.
         cloud = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])  # B = 4/3 I
         few = bdp.combine(cloud, np.stack([1.6 * np.eye(3)] * 4), "reiter")
         assert few.covariance == pytest.approx((5 / 3 - 1.6) * np.eye(3))
-        with pytest.raises(bdp.InvalidInput, match="degrees of freedom"):
+        with pytest.raises(bdp.errors.InvalidInput, match="degrees of freedom"):
             few.wald_test(proportional=False)
 
 

@@ -18,7 +18,7 @@ ARGUMENTS = {"known": ["town"], "synthetic": ["income"], "radius": 0.1}
 
 
 def test_by_hand():
-    found = bdp.identification_risk(WHOLE, COPY, **ARGUMENTS)
+    found = bdp.evaluate.identification_risk(WHOLE, COPY, **ARGUMENTS)
     assert found.to_dict("records") == [
         {
             "copy": 0,
@@ -32,13 +32,15 @@ def test_by_hand():
 
 def test_several_matches_share_the_risk():
     """Within 20%: record 1 matches row 1, 2 rows 1, and a copy left as it was matches both."""
-    found = bdp.identification_risk(WHOLE, [WHOLE, COPY], **{**ARGUMENTS, "radius": 0.2})
+    found = bdp.evaluate.identification_risk(WHOLE, [WHOLE, COPY], **{**ARGUMENTS, "radius": 0.2})
     # unchanged: 1 and 2 match both of their rows, 3, 4 and 5 their own alone
     assert found["expected_match_risk"].tolist() == [1 / 2 + 1 / 2 + 3, 2.0]
     assert found["true_match_rate"].tolist() == [0.6, 0.4]
     assert found["false_match_rate"].tolist() == [0.0, 0.6]
     assert found["unique_matches"].tolist() == [3, 5]
-    records = bdp.identification_risk(WHOLE, WHOLE, **{**ARGUMENTS, "radius": 0.2}, by_record=True)
+    records = bdp.evaluate.identification_risk(
+        WHOLE, WHOLE, **{**ARGUMENTS, "radius": 0.2}, by_record=True
+    )
     assert records["matches"].tolist() == [2, 2, 1, 1, 1]
     assert records["true"].all()
     assert records["risk"].tolist() == [0.5, 0.5, 1, 1, 1]
@@ -46,7 +48,7 @@ def test_several_matches_share_the_risk():
 
 def test_radius_may_be_absolute_and_by_column_and_its_edge_matches():
     arguments = {**ARGUMENTS, "radius": {"income": 4.0}, "relative": False}
-    found = bdp.identification_risk(WHOLE, COPY, **arguments, by_record=True)
+    found = bdp.evaluate.identification_risk(WHOLE, COPY, **arguments, by_record=True)
     assert found["matches"].tolist() == [1, 1, 0, 1, 1]
     assert found["true"].tolist() == [True, False, False, False, False]
     assert found["risk"].tolist() == [1, 0, 0, 0, 0]
@@ -59,14 +61,18 @@ def test_radius_may_be_absolute_and_by_column_and_its_edge_matches():
 def test_the_edge_of_a_radius_matches_however_floats_round(true, other, radius, relative):
     whole, copy = (pd.DataFrame({"income": [x]}) for x in (true, other))
     arguments = {"known": [], "synthetic": ["income"], "radius": radius, "relative": relative}
-    assert bdp.identification_risk(whole, copy, **arguments)["unique_matches"].tolist() == [1]
+    assert bdp.evaluate.identification_risk(whole, copy, **arguments)[
+        "unique_matches"
+    ].tolist() == [1]
     further = copy + math.copysign(1e-9, true)
-    assert bdp.identification_risk(whole, further, **arguments)["unique_matches"].tolist() == [0]
+    assert bdp.evaluate.identification_risk(whole, further, **arguments)[
+        "unique_matches"
+    ].tolist() == [0]
 
 
 def test_no_unique_match_has_no_false_match_rate():
     apart = COPY.assign(income=[1e6] * 5)
-    found = bdp.identification_risk(WHOLE, apart, **ARGUMENTS).iloc[0]
+    found = bdp.evaluate.identification_risk(WHOLE, apart, **ARGUMENTS).iloc[0]
     assert found["expected_match_risk"] == found["true_match_rate"] == 0
     assert math.isnan(found["false_match_rate"])
 
@@ -75,10 +81,10 @@ def test_categories_alone():
     whole = pd.DataFrame({"sex": list("ffmm"), "code": [1, 2, 2, 2]})
     copy = pd.DataFrame({"sex": list("ffmm"), "code": [2, 2, 1, 2]})
     arguments = {"known": ["sex"], "synthetic": ["code"], "categorical": ["code"]}
-    found = bdp.identification_risk(whole, copy, **arguments, by_record=True)
+    found = bdp.evaluate.identification_risk(whole, copy, **arguments, by_record=True)
     assert found["matches"].tolist() == [0, 2, 1, 1]
     assert found["true"].tolist() == [False, True, False, True]
-    summary = bdp.identification_risk(whole, copy, **arguments).iloc[0]
+    summary = bdp.evaluate.identification_risk(whole, copy, **arguments).iloc[0]
     assert summary["expected_match_risk"] == 1 / 2 + 0 + 1
     assert summary["true_match_rate"] == 0.25
     assert summary["false_match_rate"] == 0.5
@@ -107,7 +113,7 @@ def test_against_the_definition(monkeypatch):
         "categorical": ["a"],
         "by_record": True,
     }
-    found = bdp.identification_risk(whole, copy, **options)
+    found = bdp.evaluate.identification_risk(whole, copy, **options)
     x, other = (np.rint(10 * frame.x).astype(int) for frame in (whole, copy))
     for i in range(60):
         matching = [
@@ -122,7 +128,7 @@ def test_against_the_definition(monkeypatch):
         assert found["true"][i] == (i in matching)
     assert found["true"].any()
     monkeypatch.setattr("bayesdp.evaluation.identification_risk._CELLS", 40)
-    pd.testing.assert_frame_equal(bdp.identification_risk(whole, copy, **options), found)
+    pd.testing.assert_frame_equal(bdp.evaluate.identification_risk(whole, copy, **options), found)
 
 
 def release():
@@ -150,5 +156,5 @@ def release():
     ],
 )
 def test_refusals(whole, copy, changes, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.identification_risk(whole, copy, **{**ARGUMENTS, **changes})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.evaluate.identification_risk(whole, copy, **{**ARGUMENTS, **changes})

@@ -29,7 +29,7 @@ def intervals(low, high, estimate=None):
 def test_overlap_by_hand():
     whole = intervals([0.0, 0.0], [2.0, 1.0])
     copies = [intervals([1.0, 2.0], [5.0, 4.0]), intervals([0.5, 0.0], [1.5, 1.0]).iloc[::-1]]
-    found = bdp.interval_overlap(whole, copies).rename(columns={"component": "column"})
+    found = bdp.evaluate.interval_overlap(whole, copies).rename(columns={"component": "column"})
     assert value(found, "interval_overlap", "a", copy=0) == pytest.approx((1 / 2 + 1 / 4) / 2)
     assert value(found, "interval_overlap", "b", copy=0) == 0
     assert value(found, "interval_overlap_signed", "b", copy=0) == pytest.approx((-1 - 1 / 2) / 2)
@@ -38,7 +38,7 @@ def test_overlap_by_hand():
     assert value(found, "covered", "a", copy=0) == 1  # 1 is on the edge
     assert value(found, "coverage", "a") == 1
     assert value(found, "coverage", "b") == 0.5
-    known = bdp.interval_overlap(whole, copies, truth={"a": 1.4, "b": 3.0})
+    known = bdp.evaluate.interval_overlap(whole, copies, truth={"a": 1.4, "b": 3.0})
     known = known.rename(columns={"component": "column"})
     assert value(known, "coverage", "a") == 1
     assert value(known, "coverage", "b") == 0.5
@@ -62,5 +62,5 @@ def test_overlap_by_hand():
     ],
 )
 def test_intervals_are_checked(whole, copies, truth, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.interval_overlap(whole, copies, truth=truth)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.evaluate.interval_overlap(whole, copies, truth=truth)

@@ -25,7 +25,7 @@ RELEASED = pd.DataFrame({"ill": [True, True], "sex": ["m", "f"], "x": [2.0, 5.0]
 
 
 def test_by_hand():
-    found = bdp.utility(CONFIDENTIAL, RELEASED, quantiles=[0.5, 1])
+    found = bdp.evaluate.utility(CONFIDENTIAL, RELEASED, quantiles=[0.5, 1])
     assert list(found.columns) == ["measure", "column", "other", "level", "copy", "value"]
     # F = 1/4, 1/2, 3/4, 1 at 1, 2, 3, 4 and G = 0, 1/2, 1/2, 1/2: largest at 4, and F = G at 5.
     assert value(found, "ecdf_max", "x") == 0.5
@@ -42,7 +42,7 @@ def test_by_hand():
 
 def test_equal_tables_are_not_told_apart():
     shuffled = CONFIDENTIAL.sample(frac=1, random_state=1)[["sex", "ill", "x"]]
-    found = bdp.utility(CONFIDENTIAL, [shuffled, shuffled])
+    found = bdp.evaluate.utility(CONFIDENTIAL, [shuffled, shuffled])
     assert set(found["copy"]) == {0, 1}
     kept = found[~found["measure"].isin(["pmse_standardized"])]
     assert np.allclose(kept["value"], 0, atol=1e-12)
@@ -57,9 +57,9 @@ def test_ecdf_maximum_is_scipys():
 
 def test_numbers_are_cut_at_confidential_quantiles():
     whole = pd.DataFrame({"x": np.arange(100.0)})
-    found = bdp.utility(whole, whole + 50, bins=2)
+    found = bdp.evaluate.utility(whole, whole + 50, bins=2)
     assert value(found, "marginal_tv", "x") == 0.5  # 50 of 100, and 100, are above the median
-    few = bdp.utility(whole % 3, (whole % 3).replace(2.0, 1.0), bins=3)
+    few = bdp.evaluate.utility(whole % 3, (whole % 3).replace(2.0, 1.0), bins=3)
     assert value(few, "marginal_tv", "x") == pytest.approx(0.33)  # uncut: 34, 33 and 33 records
 
 
@@ -91,7 +91,7 @@ def test_propensities_are_statsmodels():
 
 def test_categories_alone_give_shares():
     """A saturated model's scores are the synthetic shares of the cells."""
-    found = bdp.utility(CONFIDENTIAL[["ill"]], RELEASED[["ill"]])
+    found = bdp.evaluate.utility(CONFIDENTIAL[["ill"]], RELEASED[["ill"]])
     p, c = 2 / 3, 1 / 3  # of three True two are synthetic; of three False none
     assert value(found, "pmse") == pytest.approx(((p - c) ** 2 + (0 - c) ** 2) / 2, abs=1e-6)
     assert value(found, "propensity_ks") == pytest.approx(0.75)
@@ -99,14 +99,14 @@ def test_categories_alone_give_shares():
 
 def test_separated_tables_reach_the_bound():
     whole = pd.DataFrame({"x": [1.0, 2, 3, 4], "y": [4.0, 1, 3, 2]})
-    found = bdp.utility(whole, whole + 10)
+    found = bdp.evaluate.utility(whole, whole + 10)
     assert value(found, "pmse") == pytest.approx(0.25, abs=1e-4)
     assert value(found, "propensity_ks") == 1
 
 
 def test_separated_tables_may_have_outliers():
     whole = pd.DataFrame({"x": [1.0, 2, 3, 1e6]})
-    found = bdp.utility(whole, -whole)
+    found = bdp.evaluate.utility(whole, -whole)
     assert value(found, "pmse") == pytest.approx(0.25, abs=1e-4)
 
 
@@ -114,13 +114,13 @@ def test_dependent_and_constant_columns_add_no_coefficient():
     generator = np.random.default_rng(5)
     whole = pd.DataFrame({"x": generator.normal(size=50)})
     copy = pd.DataFrame({"x": generator.normal(0.4, 1, size=60)})
-    alone = bdp.utility(whole, copy)
-    more = bdp.utility(
+    alone = bdp.evaluate.utility(whole, copy)
+    more = bdp.evaluate.utility(
         *[t.assign(twice=2 * t["x"] + 1, one=1.0, word="same") for t in (whole, copy)]
     )
     for measure in ("pmse", "pmse_ratio", "pmse_standardized", "propensity_ks"):
         assert value(more, measure) == pytest.approx(value(alone, measure))
-    constant = bdp.utility(pd.DataFrame({"x": [1.0, 1.0]}), pd.DataFrame({"x": [1.0]}))
+    constant = bdp.evaluate.utility(pd.DataFrame({"x": [1.0, 1.0]}), pd.DataFrame({"x": [1.0]}))
     assert value(constant, "pmse") == pytest.approx(0)
     assert math.isnan(value(constant, "pmse_ratio"))
 
@@ -156,10 +156,10 @@ def test_a_release_is_compared_copy_by_copy():
         release = bdp.BetaBinomialSynthesizer(epsilon=1.0, copies=3).release(data["vote"])
     frames = [f.rename(columns={release.variable: "vote"}) for f in release.to_frames()]
     renamed = data.rename(columns={"vote": release.variable})
-    found = bdp.utility(renamed, release, categorical=[release.variable])
+    found = bdp.evaluate.utility(renamed, release, categorical=[release.variable])
     pd.testing.assert_frame_equal(
         found.assign(column=found["column"].replace(release.variable, "vote")),
-        bdp.utility(data, frames, categorical=["vote"]),
+        bdp.evaluate.utility(data, frames, categorical=["vote"]),
     )
     shares = [frame["vote"].mean() for frame in frames]
     distances = found[found["measure"] == "marginal_tv"]["value"]
@@ -171,7 +171,7 @@ def test_an_analysis_is_compared_in_the_same_call():
         half = 1.96 * frame["x"].std() / math.sqrt(len(frame))
         return intervals([frame["x"].mean() - half], [frame["x"].mean() + half])
 
-    found = bdp.utility(CONFIDENTIAL, [RELEASED, CONFIDENTIAL], analysis=mean)
+    found = bdp.evaluate.utility(CONFIDENTIAL, [RELEASED, CONFIDENTIAL], analysis=mean)
     assert value(found, "interval_overlap", "a", copy=1) == pytest.approx(1)
     assert value(found, "coverage", "a") == 1
     assert found.columns.tolist() == ["measure", "column", "other", "level", "copy", "value"]
@@ -183,12 +183,12 @@ def test_plot():
         pd.DataFrame({"x": generator.normal(size=40), "l": generator.choice(["u", "v"], 40)})
         for _ in range(3)
     ]
-    table = bdp.utility(
+    table = bdp.evaluate.utility(
         frames[0],
         frames[1:],
         analysis=lambda f: intervals([f["x"].mean() - 1], [f["x"].mean() + 1]),
     )
-    figure = bdp.plot_utility(table)
+    figure = bdp.evaluate.plot_utility(table)
     assert [axes.get_title("left") for axes in figure.axes[:4]] == [
         "columns",
         "pairs: total variation",
@@ -198,12 +198,12 @@ def test_plot():
     drawn = figure.axes[2].lines[0].get_ydata()
     assert list(drawn) == list(table[table["measure"] == "pmse_ratio"]["value"])
     figure.canvas.draw()
-    one = bdp.plot_utility(bdp.utility(frames[0][["x"]], frames[1][["x"]]))
+    one = bdp.evaluate.plot_utility(bdp.evaluate.utility(frames[0][["x"]], frames[1][["x"]]))
     assert len(one.axes) == 2
-    with pytest.raises(bdp.InvalidInput, match=r"bdp\.utility returns"):
-        bdp.plot_utility(frames[0])
-    with pytest.raises(bdp.InvalidInput, match="marginal_tv"):
-        bdp.plot_utility(table[table["measure"] == "pmse"])
+    with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.evaluate\.utility returns"):
+        bdp.evaluate.plot_utility(frames[0])
+    with pytest.raises(bdp.errors.InvalidInput, match="marginal_tv"):
+        bdp.evaluate.plot_utility(table[table["measure"] == "pmse"])
 
 
 SECRET = pd.DataFrame({"x": [918273.0, 645546.0], "l": ["secretive", "hidden"]})
@@ -252,8 +252,8 @@ SECRET = pd.DataFrame({"x": [918273.0, 645546.0], "l": ["secretive", "hidden"]})
     ],
 )
 def test_refusals_show_no_record(confidential, released, options, message):
-    with pytest.raises(bdp.InvalidInput, match=message) as caught:
-        bdp.utility(confidential, released, **options)
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as caught:
+        bdp.evaluate.utility(confidential, released, **options)
     text = str(caught.value)
     assert not any(secret in text for secret in ("918273", "645546", "secretive", "hidden"))
     assert caught.value.__cause__ is None
@@ -262,18 +262,30 @@ def test_refusals_show_no_record(confidential, released, options, message):
 @pytest.mark.parametrize(
     ("mechanism", "output", "way"),
     [
-        (bdp.PerturbedHistogram(1.0, 2), (3, 4), "PerturbedHistogramSynthesizer.records"),
-        (bdp.LaplaceMechanism(1.0, 1.0), 3.5, "DataFrames of records"),
-        (bdp.DirichletMultinomialMechanism(5, 5, 2, 1.0), (3, 2), "MultinomialSynthesizer.records"),
-        (bdp.ConjugateRelease("bernoulli", "parameter_draw", 5, (1, 1)), 0.5, "of records"),
+        (
+            bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2),
+            (3, 4),
+            "PerturbedHistogramSynthesizer.records",
+        ),
+        (bdp.mechanisms.LaplaceMechanism(1.0, 1.0), 3.5, "DataFrames of records"),
+        (
+            bdp.mechanisms.DirichletMultinomialMechanism(5, 5, 2, 1.0),
+            (3, 2),
+            "MultinomialSynthesizer.records",
+        ),
+        (
+            bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 5, (1, 1)),
+            0.5,
+            "of records",
+        ),
     ],
 )
 def test_released_numbers_are_not_taken_for_records(mechanism, output, way):
     release = bdp.Release.of(mechanism, [output])
-    with pytest.raises(bdp.InvalidInput, match=way):
-        bdp.utility(pd.DataFrame({"value": [3.0, 4.0]}), release)
-    with pytest.raises(bdp.InvalidInput, match="no records"):
-        bdp.anonymity(release, quasi_identifiers=["value"])
+    with pytest.raises(bdp.errors.InvalidInput, match=way):
+        bdp.evaluate.utility(pd.DataFrame({"value": [3.0, 4.0]}), release)
+    with pytest.raises(bdp.errors.InvalidInput, match="no records"):
+        bdp.evaluate.anonymity(release, quasi_identifiers=["value"])
 
 
 def test_whole_table_of_synthetic_counts_by_its_records():
@@ -285,6 +297,6 @@ def test_whole_table_of_synthetic_counts_by_its_records():
     records = made.records(release)
     counts = release.to_frames()[1].set_index(["sex", "job"])["count"] / len(records[1])
     truth = table.value_counts(normalize=True).reindex(counts.index, fill_value=0.0)
-    found = bdp.utility(table, records)
+    found = bdp.evaluate.utility(table, records)
     by_hand = (counts - truth).abs().sum() / 2
     assert value(found, "pairwise_tv", "sex", other="job", copy=1) == pytest.approx(by_hand)

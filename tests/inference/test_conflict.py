@@ -27,7 +27,7 @@ def test_a_variance_that_none_has(variance):
     n, b, z = 100, 0.01, 0.5
     m0, k, shape, rate = 0.0, 1.0, 2.0, 1.0
     release = bdp.Release.of(
-        bdp.LaplaceMechanism(b, 0.01, REPLACE, n=n, dimension=2), [(z, variance)]
+        bdp.mechanisms.LaplaceMechanism(b, 0.01, REPLACE, n=n, dimension=2), [(z, variance)]
     )
     model, h = bdp.GaussianModel((m0, k, shape, rate)), (n - 1) / 2
     sigma = np.exp(np.linspace(np.log(0.1), np.log(60), 4001))
@@ -53,7 +53,7 @@ def test_a_variance_that_none_has(variance):
 @pytest.mark.parametrize("outputs", [(50.0,), (50.0, 20.0)])
 def test_a_mean_that_the_prior_all_but_excludes(outputs):
     """Noise has a constant slope there, which tilts a normal prior; of one release and of two."""
-    noise = bdp.LaplaceMechanism(0.01, 0.01, REPLACE, n=100)
+    noise = bdp.mechanisms.LaplaceMechanism(0.01, 0.01, REPLACE, n=100)
     releases = [bdp.Release.of(noise, [z]) for z in outputs]
     posterior = bdp.GaussianModel((0.0, 0.01), sd=0.01).posterior(releases)
     assert posterior.mean() == pytest.approx(len(outputs) * 100 * 0.01**2, rel=1e-5)
@@ -62,14 +62,14 @@ def test_a_mean_that_the_prior_all_but_excludes(outputs):
 
 def test_releases_that_contradict_each_other():
     """Between two outputs of Laplace noise the law is flat, and the prior is left."""
-    noise = bdp.LaplaceMechanism(0.01, 0.01, REPLACE, n=100)
+    noise = bdp.mechanisms.LaplaceMechanism(0.01, 0.01, REPLACE, n=100)
     releases = [bdp.Release.of(noise, [z]) for z in (40.0, -40.0)]
     posterior = bdp.GaussianModel((3.0, 1.0), sd=0.01).posterior(releases)
     assert (posterior.mean(), posterior.sd()) == pytest.approx((3.0, 1.0), rel=1e-4)
 
 
 def moments(squares, scale, n=100):
-    made = bdp.NoisyMomentsMechanism({"x": (-1.0, 1.0), "y": (-1.0, 1.0)}, scale, n)
+    made = bdp.mechanisms.NoisyMomentsMechanism({"x": (-1.0, 1.0), "y": (-1.0, 1.0)}, scale, n)
     return bdp.Release.of(made, [(0.0, 0.0, squares, 30.0, 0.0)])
 
 
@@ -78,25 +78,27 @@ def moments(squares, scale, n=100):
 def test_a_regression_says_that_no_records_have_such_moments(squares):
     options = {"draws": 20, "warmup": 30, "chains": 1, "seed": 1}
     with pytest.warns(UserWarning, match=WARNS):
-        found = bdp.LinearRegression("y").fit(moments(squares, 0.01), **options)
+        found = bdp.LinearRegressionModel("y").fit(moments(squares, 0.01), **options)
     assert WARNS in found.attrs["verdict"]
-    good = bdp.LinearRegression("y").fit(moments(25.0, 0.01), **options)
+    good = bdp.LinearRegressionModel("y").fit(moments(25.0, 0.01), **options)
     assert WARNS not in good.attrs["verdict"]
 
 
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_every_model_of_noisy_numbers_says_so():
     def one(size, **more):
-        return bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50, **more), size
+        return bdp.mechanisms.DiscreteLaplaceMechanism(
+            1.0, 1.0, neighbours=REPLACE, n=50, **more
+        ), size
 
     count, table = one(None)[0], one(2, dimension=2)[0]
-    pair = bdp.LaplaceMechanism(0.1, 0.1, REPLACE, n=50, dimension=2)
+    pair = bdp.mechanisms.LaplaceMechanism(0.1, 0.1, REPLACE, n=50, dimension=2)
     groups = bdp.Release.of_groups({"a": (count, [-60]), "b": (count, [20])})
     for model, release in (
         (bdp.BinomialModel(), bdp.Release.of(count, [120])),
-        (bdp.HierarchicalBinomialModel(), groups),
+        (bdp.models.HierarchicalBinomialModel(), groups),
         (bdp.MultinomialModel((1, 1)), bdp.Release.of(table, [(60, 50)])),
-        (bdp.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
+        (bdp.models.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
         (bdp.GaussianModel((0, 1, 2, 1), statistic="sum"), bdp.Release.of(pair, [(100.0, 150.0)])),
     ):
         with pytest.warns(UserWarning, match=WARNS):
@@ -104,7 +106,9 @@ def test_every_model_of_noisy_numbers_says_so():
         assert WARNS in found.attrs["verdict"]
 
 
-@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize(
+    "kind", [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
+)
 def test_the_rule_bounds_what_noise_does(kind):
     """D of noise itself is at most a gamma variable; of matrices of moments, of no spread, too."""
     scale, numbers, size = 0.5, 3, 400
@@ -122,7 +126,7 @@ def test_the_rule_bounds_what_noise_does(kind):
     matrices = np.zeros((size, 2, 2))
     matrices[:, 0, 0], matrices[:, 1, 1] = released[:, 0], released[:, 2]
     matrices[:, 0, 1] = matrices[:, 1, 0] = released[:, 1]
-    gaussian = np.full(size, kind is bdp.GaussianMechanism)
+    gaussian = np.full(size, kind is bdp.mechanisms.GaussianMechanism)
     each = list(noise_from_moments(matrices, np.full(size, scale), gaussian))
     needed = np.array([one.needed for one in each])
     whole = np.abs(released) / scale
@@ -141,8 +145,8 @@ def test_the_rule_alone():
 def test_copies_that_contradict_each_other_are_said_to():
     """Each alone is as it may be; together no noise of that scale explains them."""
     for mechanism, far in (
-        (bdp.DiscreteLaplaceMechanism(2.0, n=100, neighbours="replace_one"), 40),
-        (bdp.DiscreteGaussianMechanism(2.0, n=100, neighbours="replace_one"), 40),
+        (bdp.mechanisms.DiscreteLaplaceMechanism(2.0, n=100, neighbours="replace_one"), 40),
+        (bdp.mechanisms.DiscreteGaussianMechanism(2.0, n=100, neighbours="replace_one"), 40),
     ):
         near = bdp.Release.of(mechanism, [50, 52, 49], delta=1e-6)
         apart = bdp.Release.of(mechanism, [50, 50 + far, 50 - far], delta=1e-6)
@@ -158,18 +162,20 @@ AXES = tuple(Axis(name, categories=("u", "v")) for name in "ab")
 FEW = {"draws": 20, "warmup": 30, "chains": 1, "seed": 1}
 
 
-def means(first, second, kind=bdp.LaplaceMechanism):
+def means(first, second, kind=bdp.mechanisms.LaplaceMechanism):
     """Two releases of one mean, and two copies of it."""
     noise = kind(0.1, 0.01, REPLACE, n=50)
     alone = [bdp.Release.of(noise, [z], delta=1e-6) for z in (first, second)]
     return alone, bdp.Release.of(noise, [first, second], delta=1e-6)
 
 
-@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize(
+    "kind", [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
+)
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 def test_means_that_contradict_each_other(kind):
     model = bdp.GaussianModel((0.0, 5.0), sd=1.0)
-    pooled = bdp.HierarchicalGaussianModel((0.0, 5.0), spread=1.0, sd=1.0)
+    pooled = bdp.models.HierarchicalGaussianModel((0.0, 5.0), spread=1.0, sd=1.0)
     for release in means(2.0, -2.0, kind):
         with pytest.warns(UserWarning, match=WARNS):
             assert WARNS in model.fit(release, **FEW).attrs["verdict"]
@@ -185,7 +191,7 @@ def test_means_that_contradict_each_other(kind):
 
 
 def test_moments_of_several_releases_that_contradict_each_other():
-    noise = bdp.LaplaceMechanism(0.1, 0.01, REPLACE, n=50, dimension=2)
+    noise = bdp.mechanisms.LaplaceMechanism(0.1, 0.01, REPLACE, n=50, dimension=2)
     model = bdp.GaussianModel((0.0, 1.0, 2.0, 1.0))
     apart = [bdp.Release.of(noise, [(z, 1.0)]) for z in (2.0, -2.0)]
     with pytest.warns(UserWarning, match=WARNS):
@@ -197,9 +203,13 @@ def test_moments_of_several_releases_that_contradict_each_other():
 def tables(kind):
     """Outputs that no table explains, of the mechanism they are of; and a model's n."""
     relation = bdp.Neighbours.ADD_REMOVE if kind != "total" else REPLACE
-    cells = bdp.PerturbedHistogram(1.0, 4, relation, 40 if kind == "total" else None, AXES)
-    margins = bdp.NoisyMarginals(axes=AXES, marginals=(("a",), ("b",)), scale=1.0, noise="laplace")
-    noise = bdp.DiscreteLaplaceMechanism(1.0, 1.0, dimension=4)
+    cells = bdp.mechanisms.PerturbedHistogramMechanism(
+        1.0, 4, relation, 40 if kind == "total" else None, AXES
+    )
+    margins = bdp.mechanisms.NoisyMarginalsMechanism(
+        axes=AXES, marginals=(("a",), ("b",)), scale=1.0, noise="laplace"
+    )
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0, dimension=4)
     return {
         "below 0": (noise, [(-60, 9, 8, 7)]),
         "total": (cells, [(30, 20, 25, 25)]),
@@ -216,9 +226,9 @@ def test_tables_that_noise_does_not_explain(kind, family):
     mechanism, outputs = tables(kind)
     release = bdp.Release.of(mechanism, outputs)
     columns = {"a": ("u", "v"), "b": ("u", "v")} if kind == "below 0" else None
-    model = bdp.LogLinearModel("a + b", categories=columns)
+    model = bdp.models.LogLinearModel("a + b", categories=columns)
     if family == "logistic":
-        model = bdp.LogisticRegression("a ~ b", categories=columns)
+        model = bdp.LogisticRegressionModel("a ~ b", categories=columns)
     if kind == "fine":
         assert WARNS not in model.fit(release, **FEW).attrs["verdict"]
         return
@@ -249,13 +259,13 @@ def test_the_least_noise_on_marginals_is_no_more_than_what_there_is(kind):
 
 @pytest.mark.filterwarnings("ignore:this log evidence:UserWarning")
 def test_evidences_say_so_too():
-    count = bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50)
-    table = bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50, dimension=2)
+    count = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50)
+    table = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50, dimension=2)
     for model, release in (
         (bdp.BinomialModel(), bdp.Release.of(count, [120])),
         (bdp.MultinomialModel((1, 1)), bdp.Release.of(table, [(60, 50)])),
-        (bdp.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
-        (bdp.LinearRegression("y"), moments(-50.0, 0.01)),
+        (bdp.models.PoissonModel(), bdp.Release.of(table, [(-60, 10)])),
+        (bdp.LinearRegressionModel("y"), moments(-50.0, 0.01)),
     ):
         options = FEW | {"draws": 200, "warmup": 200}
         with pytest.warns(UserWarning, match=WARNS):

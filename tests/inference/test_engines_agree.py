@@ -18,7 +18,7 @@ MODELS = {
 
 @pytest.fixture
 def hidden_release() -> bdp.Release:
-    return bdp.Release.of(bdp.BetaBinomialMechanism(None, 25, (6.0, 4.0)), [9, 12])
+    return bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(None, 25, (6.0, 4.0)), [9, 12])
 
 
 @pytest.fixture(params=["pymc", pytest.param("stan", marks=pytest.mark.slow)])
@@ -97,5 +97,5 @@ def test_a_model_that_cannot_be_sampled_says_why():
     with pm.Model() as model:
         pm.Normal("a", 0, 1)
         pm.Potential("impossible", pm.math.log(-1.0))
-    with pytest.raises(bdp.EngineFailed, match="nutpie could not sample"):
+    with pytest.raises(bdp.errors.EngineFailed, match="nutpie could not sample"):
         engine.sample(model, variables=["a"], draws=10, chains=1, warmup=10, seed=1)

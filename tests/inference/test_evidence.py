@@ -81,12 +81,12 @@ def _cubic(rng, shape):
 
 def test_a_bridge_says_what_it_cannot_do():
     rng = np.random.default_rng(3)
-    with pytest.raises(bdp.EngineFailed, match="too few"):
+    with pytest.raises(bdp.errors.EngineFailed, match="too few"):
         log_integral(lambda x: np.zeros(len(x)), rng.standard_normal((1, 4, 3)), generator=rng)
-    with pytest.raises(bdp.EngineFailed, match="don't move"):
+    with pytest.raises(bdp.errors.EngineFailed, match="don't move"):
         log_integral(lambda x: np.zeros(len(x)), np.zeros((2, 50, 2)), generator=rng)
     draws = rng.standard_normal((2, 50, 1))
-    with pytest.raises(bdp.EngineFailed, match="isn't a number somewhere"):
+    with pytest.raises(bdp.errors.EngineFailed, match="isn't a number somewhere"):
         log_integral(lambda x: np.full(len(x), np.nan), draws, generator=rng)
     apart = rng.standard_normal((2, 500, 1)) + np.array([-3.0, 3.0])[:, None, None]
     found = log_integral(
@@ -105,21 +105,23 @@ def total(made, release_of, outputs):
 
 
 def test_evidences_of_all_outputs_sum_to_one():
-    copies = bdp.BetaBinomialMechanism(5, 4, (2.0, 2.0))
+    copies = bdp.mechanisms.BetaBinomialMechanism(5, 4, (2.0, 2.0))
     pairs = itertools.product(range(5), repeat=2)
     made = bdp.BinomialModel((0.5, 2.0))
     assert total(made, lambda z: bdp.Release.of(copies, list(z)), pairs) == pytest.approx(1)
-    answers = bdp.RandomizedResponse(((3, 1), (1, 3)), n=4)
+    answers = bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (1, 3)), n=4)
     every = list(itertools.product(range(2), repeat=4))
     made = bdp.MultinomialModel((1.0, 2.0))
     assert total(made, lambda z: bdp.Release.of(answers, [z]), every) == pytest.approx(1)
-    table = bdp.ConjugateRelease("categorical", "synthetic_one", 3, (1.0, 2.0, 1.0), size=4)
+    table = bdp.mechanisms.ConjugateMechanism(
+        "categorical", "synthetic_one", 3, (1.0, 2.0, 1.0), size=4
+    )
     every = [z for z in itertools.product(range(5), repeat=3) if sum(z) == 4]
     made = bdp.MultinomialModel((1.0, 0.5, 2.0))
     assert total(made, lambda z: bdp.Release.of(table, [z]), every) == pytest.approx(1)
-    cells = bdp.DirichletMultinomialMechanism(3, 4, 3, (1.0, 2.0, 1.0))
+    cells = bdp.mechanisms.DirichletMultinomialMechanism(3, 4, 3, (1.0, 2.0, 1.0))
     assert total(made, lambda z: bdp.Release.of(cells, [z]), every) == pytest.approx(1)
-    noise = bdp.LaplaceMechanism(
+    noise = bdp.mechanisms.LaplaceMechanism(
         1.0, 1.0, REPLACE, n=9, bounds=(-3.0, 3.0), bounding="inflated", granularity=0.125
     )
     made = bdp.GaussianModel((0.3, 2.0), sd=1.5)
@@ -128,7 +130,7 @@ def test_evidences_of_all_outputs_sum_to_one():
 
 
 def test_the_families_that_are_exact_say_so():
-    release = bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
+    release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
     found = bdp.log_evidence(bdp.BinomialModel(), release)
     assert found.log_value == bdp.BinomialModel().log_evidence(release)
     assert found.standard_error == 0.0
@@ -136,7 +138,7 @@ def test_the_families_that_are_exact_say_so():
 
 
 def of_groups(outputs, n=12):
-    made = bdp.BetaBinomialMechanism(n, n, (5.0, 5.0))
+    made = bdp.mechanisms.BetaBinomialMechanism(n, n, (5.0, 5.0))
     return bdp.Release.of_groups({name: (made, z) for name, z in outputs.items()})
 
 
@@ -158,7 +160,7 @@ def test_groups_of_one_population_against_quadrature():
         ]  # fmt: skip
         log_p = log_p + special.logsumexp(terms, axis=0)
     expected = special.logsumexp(log_p) + math.log((u[1] - u[0]) * (v[1] - v[0]))
-    made = bdp.HierarchicalBinomialModel(prior, c)
+    made = bdp.models.HierarchicalBinomialModel(prior, c)
     near(bdp.log_evidence(made, release, seed=1), expected)
     # The same release, the same numbers: a model of unrelated groups is normalised likewise.
     table = bdp.compare({"one population": made, "unrelated": bdp.BinomialModel()}, release, seed=1)
@@ -169,7 +171,7 @@ def test_groups_of_one_population_against_quadrature():
 
 
 def test_randomized_responses_against_enumeration():
-    response = bdp.RandomizedResponse(((4, 1, 1), (1, 3, 2), (1, 1, 4)), n=6)
+    response = bdp.mechanisms.RandomizedResponseMechanism(((4, 1, 1), (1, 3, 2), (1, 1, 4)), n=6)
     answers, alpha = [(0, 1, 1, 2, 0, 0), (0, 2, 1, 2, 0, 1)], np.array([1.5, 0.7, 2.0])
     expected = -np.inf
     for truth in itertools.product(range(3), repeat=6):
@@ -188,7 +190,7 @@ def test_randomized_responses_against_enumeration():
 def test_modips_copies_against_a_list_of_all_counts():
     family = bdp.families.Categorical(3)
     with bdp.reproducible(3):
-        made = bdp.Modips(family=family, epsilon=2.0, copies=2, size=15)
+        made = bdp.ModipsSynthesizer(family=family, epsilon=2.0, copies=2, size=15)
         release = made.release(np.array([0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 0, 1]))
     parts, alpha, sizes = release.parts, (1.0, 0.5, 2.0), [(12, 1.0)]
     expected = categories.listed(parts, alpha, sizes).log_evidence
@@ -271,11 +273,13 @@ TABLE = (Axis("a", categories=("x", "y")), Axis("b", categories=("p", "q", "r"))
 
 def noisy_table(n=None, outputs=((9, 4, 5, 2, 3, 7),)):
     relation = bdp.Neighbours.ADD_REMOVE if n is None else REPLACE
-    return bdp.Release.of(bdp.PerturbedHistogram(1.5, 6, relation, n, TABLE), outputs)
+    return bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.5, 6, relation, n, TABLE), outputs
+    )
 
 
 def truncated_table(outputs):
-    noise = bdp.DiscreteGaussianMechanism(
+    noise = bdp.mechanisms.DiscreteGaussianMechanism(
         1.5, 1.0, dimension=6, bounds=(0, 4), bounding="truncated"
     )
     return bdp.Release.of(noise, outputs, delta=1e-6)
@@ -283,7 +287,7 @@ def truncated_table(outputs):
 
 @pytest.mark.parametrize("degrees", [1, 2, 5])
 def test_scales_are_integrated_out_of_the_prior(degrees):
-    setting = fits.setting_of(bdp.LogLinearModel("a*b", scale=0.7), noisy_table(30))
+    setting = fits.setting_of(bdp.models.LogLinearModel("a*b", scale=0.7), noisy_table(30))
     kernels = setting.problem.model(summed=True)
     own = kernels._replace(
         owners=np.zeros(degrees, dtype=np.int64),
@@ -308,7 +312,7 @@ def test_tables_with_a_total_sum_out(made):
     release = made(outputs=outputs)
     columns = None if plain else {axis.name: axis.labels for axis in TABLE}
     for sizes in ([0, 0, 0, 0, 0, 1.0], [0, 0, 0, 0, 0.4, 0.6]):
-        model = bdp.LogLinearModel("a*b", prior=1.0, n=sizes, categories=columns)
+        model = bdp.models.LogLinearModel("a*b", prior=1.0, n=sizes, categories=columns)
         setting = fits.setting_of(model, release)
         kernels = setting.problem.model(summed=True)
         u = np.random.default_rng(2).standard_normal((4, kernels.mean.size)) * 2
@@ -329,9 +333,9 @@ def test_tables_with_a_total_sum_out(made):
 def test_a_table_s_evidence_against_quadrature(n):
     """Of a column's effect and, where counts are Poisson, the intercept."""
     relation = bdp.Neighbours.ADD_REMOVE if n is None else REPLACE
-    histogram = bdp.PerturbedHistogram(1.5, 2, relation, n, LINE)
+    histogram = bdp.mechanisms.PerturbedHistogramMechanism(1.5, 2, relation, n, LINE)
     release = bdp.Release.of(histogram, [(19, 8), (16, 10)])
-    made = bdp.LogLinearModel("a", prior=0.8, intercept=(1.0, 1.5))
+    made = bdp.models.LogLinearModel("a", prior=0.8, intercept=(1.0, 1.5))
     setting = fits.setting_of(made, release)
     kernels = setting.problem.model(summed=True)
     grids = [np.linspace(-3, 5, 401)] if n is None else []
@@ -350,7 +354,7 @@ def test_a_table_s_evidence_against_quadrature(n):
 def test_equal_cells_as_one_family_or_another():
     """Both have all constants."""
     release = noisy_table(3, outputs=[(1, 0, 1, 0, 1, 0)])
-    uniform = bdp.LogLinearModel("a*b", prior=1e-3)
+    uniform = bdp.models.LogLinearModel("a*b", prior=1e-3)
     fixed = bdp.MultinomialModel((1e6,) * 6)
     found = bdp.log_evidence(uniform, release, draws=1000, seed=1)
     near(found, fixed.log_evidence(release))
@@ -360,7 +364,7 @@ def test_equal_cells_as_one_family_or_another():
 
 
 def test_probabilities_follow_bayes_rule():
-    release = bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
+    release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [38])
     models = [bdp.BinomialModel((500, 500)), bdp.BinomialModel(), bdp.BinomialModel((2, 3))]
     logs = np.array([made.log_evidence(release) for made in models])
     found = bdp.compare(models, release, prior=[3, 1, 1])
@@ -376,14 +380,14 @@ def test_probabilities_follow_bayes_rule():
 def test_evidences_of_other_data_are_not_compared():
     rng = np.random.default_rng(9)
     release = released(mechanism(2, 3.0, 30), simulated(rng, 1, 30, 2)["numbers"][0], rng)
-    fewer = bdp.LinearRegression("y", predictors=["x0"])
+    fewer = bdp.LinearRegressionModel("y", predictors=["x0"])
     options = {"draws": 2000, "warmup": 1000, "seed": 1}
-    with pytest.raises(bdp.InvalidInput, match="different numbers of the release"):
-        bdp.compare([bdp.LinearRegression("y"), fewer], release, **options)
-    held = bdp.LinearRegression("y", prior=(0.0, (0.1, 0.1, 1e8), 1.0, 0.1))
+    with pytest.raises(bdp.errors.InvalidInput, match="different numbers of the release"):
+        bdp.compare([bdp.LinearRegressionModel("y"), fewer], release, **options)
+    held = bdp.LinearRegressionModel("y", prior=(0.0, (0.1, 0.1, 1e8), 1.0, 0.1))
     with pytest.warns(UserWarning, match="log evidence can't"):
         bdp.log_evidence(held, release, draws=40, warmup=300, seed=1)
-    found = bdp.compare({"both": bdp.LinearRegression("y"), "one": held}, release, **options)
+    found = bdp.compare({"both": bdp.LinearRegressionModel("y"), "one": held}, release, **options)
     assert found["probability"].sum() == pytest.approx(1)
 
 
@@ -391,35 +395,37 @@ def test_evidences_of_other_data_are_not_compared():
     ("made", "message"),
     [
         (bdp.GaussianModel(sd=1.0), "flat"),
-        (bdp.ErgmModel("edges", prior=bdp.Normal(0, 1)), "intractable"),
-        (bdp.BetaModel(), "hidden graph"),
+        (bdp.models.ERGMModel("edges", prior=bdp.networks.NormalPrior(0, 1)), "intractable"),
+        (bdp.models.NetworkBetaModel(), "hidden graph"),
         (3, "model is a int"),
     ],
 )
 def test_where_there_is_none_it_says_why(made, message):
-    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, n=20)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, n=20)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.log_evidence(made, bdp.Release.of(noise, [1.0]))
 
 
 def test_overlapping_marginals_have_none():
     columns = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
-    made = bdp.LogLinearSynthesizer(2.0, marginals=[("a", "b"), ("b", "c")], categories=columns)
+    made = bdp.synthesizers.LogLinearSynthesizer(
+        2.0, marginals=[("a", "b"), ("b", "c")], categories=columns
+    )
     release = made.release(counts=[10, 2, 3, 5, 1, 8, 2, 9])
-    with pytest.raises(bdp.InvalidInput, match="doesn't sum out"):
-        bdp.log_evidence(bdp.LogLinearModel("a*b + c"), release)
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't sum out"):
+        bdp.log_evidence(bdp.models.LogLinearModel("a*b + c"), release)
 
 
 def test_bad_arguments_are_refused():
-    release = bdp.Release.of(bdp.BetaBinomialMechanism(10, 10, (5.0, 5.0)), [3])
+    release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(10, 10, (5.0, 5.0)), [3])
     one = bdp.BinomialModel()
-    with pytest.raises(bdp.InvalidInput, match="draws is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="draws is 0"):
         bdp.log_evidence(one, release, draws=0)
-    with pytest.raises(bdp.InvalidInput, match="release is a int"):
+    with pytest.raises(bdp.errors.InvalidInput, match="release is a int"):
         bdp.log_evidence(one, 3)
     for models in ([one], one, "ab"):
-        with pytest.raises(bdp.InvalidInput, match="two or more"):
+        with pytest.raises(bdp.errors.InvalidInput, match="two or more"):
             bdp.compare(models, release)
     for prior in ([1.0], [1.0, 0.0], [1.0, math.nan], "ab"):
-        with pytest.raises(bdp.InvalidInput, match="prior is"):
+        with pytest.raises(bdp.errors.InvalidInput, match="prior is"):
             bdp.compare([one, one], release, prior=prior)

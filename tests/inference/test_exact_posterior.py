@@ -79,7 +79,9 @@ def check_against_brute_force(posterior, mechanism, outputs, prior, sizes):
     ],
 )
 def test_equals_brute_force(n, size, copies, prior, epsilon):
-    mechanism = bdp.BetaBinomialMechanism.calibrate(n=n, size=size, epsilon=epsilon, copies=copies)
+    mechanism = bdp.mechanisms.BetaBinomialMechanism.calibrate(
+        n=n, size=size, epsilon=epsilon, copies=copies
+    )
     for edge in ("zero", "all", "mixed"):
         outputs = {"zero": [0] * copies, "all": [size] * copies}.get(
             edge, [(3 * i + 1) % (size + 1) for i in range(copies)]
@@ -96,7 +98,7 @@ def test_equals_brute_force(n, size, copies, prior, epsilon):
 
 @pytest.mark.parametrize("n", [range(5, 16), [0.1, 0.0, 0.4, 0.5]])
 def test_equals_brute_force_where_n_is_unknown(n):
-    mechanism = bdp.BetaBinomialMechanism(n=None, size=8, prior=(2.5, 1.25))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(n=None, size=8, prior=(2.5, 1.25))
     outputs = [3, 7]
     model = bdp.BinomialModel(prior=(1, 2), n=n)
     sizes = [(k, 1) for k in n] if isinstance(n, range) else list(enumerate(n))
@@ -116,7 +118,7 @@ def test_reference_figure(charest_release):
 def test_the_window_loses_less_than_it_says(prior, share):
     """Against all 20,001 counts: at most 1e-15 of the mass, nothing else changed."""
     n = 20_000
-    mechanism = bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=4.0, copies=3)
+    mechanism = bdp.mechanisms.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=4.0, copies=3)
     outputs = (int(share * n),) * 3
     cells = enumerate_cells([Part(None, mechanism, outputs)], prior, [(n, 1.0)])
     x = np.arange(n + 1)
@@ -141,14 +143,16 @@ def test_the_window_finds_narrow_peaks_anywhere(mode):
 def test_a_sharper_release_gives_the_real_data_posterior():
     """As epsilon grows without bound and copies are many, z pins down x."""
     n, x = 40, 11
-    mechanism = bdp.BetaBinomialMechanism(n=n, size=200_000, prior=(1e-9, 1e-9))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(n=n, size=200_000, prior=(1e-9, 1e-9))
     outputs = [round(200_000 * x / n)]
     posterior = bdp.BinomialModel().posterior(bdp.Release.of(mechanism, outputs * 400))
     assert posterior.mean() == pytest.approx((x + 1) / (n + 2), abs=2e-3)
 
 
 def test_quantiles_invert_the_cdf_at_large_n():
-    mechanism = bdp.BetaBinomialMechanism.calibrate(n=10**6, size=10**6, epsilon=2.0, copies=5)
+    mechanism = bdp.mechanisms.BetaBinomialMechanism.calibrate(
+        n=10**6, size=10**6, epsilon=2.0, copies=5
+    )
     release = bdp.Release.of(mechanism, [460_000, 461_000, 459_900, 460_100, 460_000])
     posterior = bdp.BinomialModel().posterior(release)
     q = np.array([1e-6, 0.025, 0.5, 0.975])
@@ -170,7 +174,7 @@ def test_density_integrates_to_one_and_matches_draws(charest_release):
 
 
 def test_naive_posterior_pools_the_copies():
-    mechanism = bdp.BetaBinomialMechanism(n=20, size=30, prior=(4.0, 4.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(n=20, size=30, prior=(4.0, 4.0))
     naive = bdp.BinomialModel(prior=(2, 3)).naive_posterior(bdp.Release.of(mechanism, [10, 20]))
     assert naive.mean() == pytest.approx((2 + 30) / (5 + 60))
 
@@ -189,39 +193,39 @@ def test_naive_posterior_pools_the_copies():
     ],
 )
 def test_bad_models_are_refused(model, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.BinomialModel(**model)
 
 
 def test_a_prior_on_n_goes_with_a_confidential_n_only(charest_release):
-    with pytest.raises(bdp.InvalidInput, match="leave n out"):
+    with pytest.raises(bdp.errors.InvalidInput, match="leave n out"):
         bdp.BinomialModel(n=range(50, 150)).posterior(charest_release)
-    hidden = bdp.Release.of(bdp.BetaBinomialMechanism(None, 10, (1.0, 1.0)), [3])
-    with pytest.raises(bdp.InvalidInput, match="prior on it"):
+    hidden = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(None, 10, (1.0, 1.0)), [3])
+    with pytest.raises(bdp.errors.InvalidInput, match="prior on it"):
         bdp.BinomialModel().posterior(hidden)
 
 
 def test_too_many_sizes_are_refused():
-    hidden = bdp.Release.of(bdp.BetaBinomialMechanism(None, 10, (0.5, 0.5)), [3])
-    with pytest.raises(bdp.InvalidInput, match="narrow it"):
+    hidden = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(None, 10, (0.5, 0.5)), [3])
+    with pytest.raises(bdp.errors.InvalidInput, match="narrow it"):
         bdp.BinomialModel(n=range(5_000_000, 5_000_100)).posterior(hidden)
 
 
 def test_too_many_records_for_copies_are_refused_by_their_number():
-    release = bdp.Release.of(bdp.BetaBinomialMechanism(10**9, 1000, (1.0, 1.0)), [300])
-    with pytest.raises(bdp.InvalidInput, match=r"at n = 1,000,000,000.*DiscreteLaplace"):
+    release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(10**9, 1000, (1.0, 1.0)), [300])
+    with pytest.raises(bdp.errors.InvalidInput, match=r"at n = 1,000,000,000.*DiscreteLaplace"):
         bdp.BinomialModel().posterior(release)
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
 def test_quantile_refuses_what_is_no_probability(charest_release, bad):
-    with pytest.raises(bdp.InvalidInput, match="q is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="q is"):
         bdp.BinomialModel().posterior(charest_release).quantile(bad)
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, math.nan])
 def test_interval_refuses_what_is_no_level(charest_release, level):
-    with pytest.raises(bdp.InvalidInput, match="level is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="level is"):
         bdp.BinomialModel().posterior(charest_release).interval(level)
 
 
@@ -237,14 +241,16 @@ def test_all_pairs_of_group_and_prior_are_independent(grouped_release):
 
 @pytest.mark.parametrize("n", [None, range(30, 50)])
 def test_a_release_of_anything_else_has_no_binomial_law(n):
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 2), [(38, 3)])
-    with pytest.raises(bdp.InvalidInput, match="'perturbed_histogram' doesn't randomise a count"):
+    release = bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2), [(38, 3)])
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="'perturbed_histogram' doesn't randomise a count"
+    ):
         bdp.BinomialModel(n=n).posterior(release)
 
 
 def test_a_conjugate_draw_of_a_proportion_has_one():
     """The posterior of p given one draw from another's posterior: every count has its density."""
-    mechanism = bdp.ConjugateRelease("bernoulli", "parameter_draw", 6, (2.0, 3.0))
+    mechanism = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 6, (2.0, 3.0))
     release = bdp.Release.of(mechanism, [0.3], delta=1e-3)
     x = np.arange(7)
     law = np.exp([mechanism.logp(0.3, bdp.Count(int(k), 6)) for k in x])
@@ -255,7 +261,7 @@ def test_a_conjugate_draw_of_a_proportion_has_one():
 
 def test_quantiles_below_the_smallest_float():
     """Half of the posterior is Beta(0.001, 14.001), whose 5% quantile is .05^1000 of a number."""
-    mechanism = bdp.DiscreteLaplaceMechanism(100.0, 1.0, neighbours="replace_one", n=14)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(100.0, 1.0, neighbours="replace_one", n=14)
     release = bdp.Release.of(mechanism, [7])
     posterior = bdp.BinomialModel((1e-3, 1e-3)).posterior(release)
     assert posterior.interval(0.95) == (0.0, 1.0)
@@ -276,7 +282,7 @@ def test_a_prior_of_n_that_is_too_wide_is_refused_before_the_work(monkeypatch):
     monkeypatch.setattr(
         enumeration, "_window_of", lambda *each: tried.append(each) or window_of(*each)
     )
-    hidden = bdp.Release.of(bdp.BetaBinomialMechanism(None, 1000, (200.0, 200.0)), [300])
-    with pytest.raises(bdp.InvalidInput, match="narrow it"):
+    hidden = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(None, 1000, (200.0, 200.0)), [300])
+    with pytest.raises(bdp.errors.InvalidInput, match="narrow it"):
         bdp.BinomialModel(n=range(1, 20_001)).posterior(hidden)
     assert len(tried) <= 60

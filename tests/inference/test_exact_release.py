@@ -14,7 +14,7 @@ PROMISE = D.DistributionalGuarantee(0.5, 1e-6, "any records", D.LawClass.of("any
 
 def exact(value, n=None, **shape):
     dimension = len(value) if isinstance(value, tuple) else None
-    return bdp.publish(D.ExactStatistic(PROMISE, n, dimension, **shape), value)
+    return bdp.publish(D.ExactStatisticMechanism(PROMISE, n, dimension, **shape), value)
 
 
 def test_a_count_is_beta_binomial():
@@ -41,7 +41,7 @@ def test_a_count_of_a_confidential_n_keeps_the_prior_on_n():
 
 
 def test_a_count_beside_a_noisy_one():
-    noisy = bdp.Release.of(bdp.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [41])
+    noisy = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(100, 100, (15.65, 15.65)), [41])
     both = bdp.BinomialModel()
     posterior = both.posterior([exact(38, 100, whole=True), noisy])
     assert posterior.mean() == pytest.approx(39 / 102)
@@ -168,7 +168,7 @@ TWO = bdp.MultinomialModel((1.0, 1.0))
 
 
 def noisy_mean(value=0.25):
-    return bdp.Release.of(bdp.GaussianMechanism(0.1, 0.1, "replace_one", n=50), [value])
+    return bdp.Release.of(bdp.mechanisms.GaussianMechanism(0.1, 0.1, "replace_one", n=50), [value])
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def noisy_mean(value=0.25):
     ],
 )  # fmt: skip
 def test_bad_inputs(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call()
 
 
 def test_copies_that_differ_are_nobodys():
-    release = bdp.Release.of(D.ExactStatistic(PROMISE, 9), [0.5, 0.6])
-    with pytest.raises(bdp.InvalidInput, match="differ"):
+    release = bdp.Release.of(D.ExactStatisticMechanism(PROMISE, 9), [0.5, 0.6])
+    with pytest.raises(bdp.errors.InvalidInput, match="differ"):
         bdp.GaussianModel(sd=1.0).posterior(release)
 
 

@@ -18,27 +18,30 @@ pytestmark = [
 
 N = 30
 COUNTED = {
-    "beta-binomial": (bdp.BetaBinomialMechanism(n=N, size=20, prior=(4.0, 4.0)), [7, 12]),
+    "beta-binomial": (
+        bdp.mechanisms.BetaBinomialMechanism(n=N, size=20, prior=(4.0, 4.0)),
+        [7, 12],
+    ),
     "modips": (
-        bdp.ModipsSBS(bdp.families.Bernoulli(), size=20, scales=(0.1,), n=N),
+        bdp.mechanisms.ModipsSBSMechanism(bdp.families.Bernoulli(), size=20, scales=(0.1,), n=N),
         [9, 4],
     ),
     "conjugate": (
-        bdp.ConjugateRelease("bernoulli", "synthetic_one", N, (6.0, 6.0), size=15),
+        bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", N, (6.0, 6.0), size=15),
         [5, 8],
     ),
 }
 NOISY = {
-    "discrete": (bdp.DiscreteLaplaceMechanism(2.0, 1.0), [11, 14]),
+    "discrete": (bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0), [11, 14]),
     "truncated": (
-        bdp.DiscreteGaussianMechanism(3.0, 1.0, bounds=(0, N), bounding="truncated"),
+        bdp.mechanisms.DiscreteGaussianMechanism(3.0, 1.0, bounds=(0, N), bounding="truncated"),
         [0, 3],
     ),
     "inflated": (
-        bdp.DiscreteLaplaceMechanism(4.0, 1.0, bounds=(0, N), bounding="inflated"),
+        bdp.mechanisms.DiscreteLaplaceMechanism(4.0, 1.0, bounds=(0, N), bounding="inflated"),
         [N, 27],
     ),
-    "real": (bdp.LaplaceMechanism(1.5, 1.0), [10.25, 8.5]),
+    "real": (bdp.mechanisms.LaplaceMechanism(1.5, 1.0), [10.25, 8.5]),
 }
 
 
@@ -68,7 +71,7 @@ def test_a_binomial_count_is_summed_out(name: str):
 def test_copies_further_apart_than_noise_reaches(outputs: list[int], bounding: str | None):
     """The integer is between them, as likely as both noises together say."""
     bounds = None if bounding is None else (0, N)
-    mechanism = bdp.DiscreteGaussianMechanism(0.5, 1.0, bounds=bounds, bounding=bounding)
+    mechanism = bdp.mechanisms.DiscreteGaussianMechanism(0.5, 1.0, bounds=bounds, bounding=bounding)
     release = bdp.Release.of(mechanism, outputs=outputs, delta=1e-6)
     x = np.arange(N + 1)
     law = mechanism.logp(np.array(outputs)[:, None], x).sum(axis=0)
@@ -82,7 +85,9 @@ def test_copies_further_apart_than_noise_reaches(outputs: list[int], bounding: s
 
 def test_the_sum_has_a_gradient():
     """As NUTS takes it, against differences; where most of the table is padding, too."""
-    release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2), outputs=[(4, 9)])
+    release = bdp.Release.of(
+        bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2), outputs=[(4, 9)]
+    )
     with pm.Model():
         p = pm.Beta("p", 1, 1, shape=2)
         law = bdp.observe(release, pm.Binomial.dist(n=[10, 400], p=p))
@@ -95,10 +100,10 @@ def test_the_sum_has_a_gradient():
 
 
 def test_poisson_cells_are_summed_out_each():
-    mechanism = bdp.DiscreteLaplaceMechanism(2.0, 2.0, dimension=3)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 2.0, dimension=3)
     release = bdp.Release.of(mechanism, outputs=[(4, -2, 17), (5, 1, 12)])
     rates, x = np.array([3.0, 0.5, 11.0]), np.arange(400)
-    cell = bdp.DiscreteLaplaceMechanism(2.0, 1.0)
+    cell = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0)
     with pm.Model():
         pm.Gamma("rates", 1, 1, shape=3)
         made = bdp.observe(release, pm.Poisson.dist(pm.modelcontext(None)["rates"]))
@@ -112,7 +117,7 @@ def test_poisson_cells_are_summed_out_each():
 def test_events_by_area_are_summed_out_each():
     """Given an area's events its copies are negative binomial; nobody lives in the second."""
     expected, prior, rates = np.array([40.0, 0.0, 3.0]), (2.0, 0.0, 7.0), np.array([1.2, 1.0, 0.3])
-    mechanism = bdp.PoissonGammaMechanism(None, tuple(expected), prior, None)
+    mechanism = bdp.mechanisms.PoissonGammaMechanism(None, tuple(expected), prior, None)
     release = bdp.Release.of(mechanism, [(51, 0, 2), (0, 0, 0), (33, 0, 5)])
     x = np.arange(4000)
     with pm.Model():
@@ -129,9 +134,12 @@ def test_events_by_area_are_summed_out_each():
 
 
 def test_events_by_area_with_a_fixed_total_are_refused():
-    mechanism = bdp.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7)
+    mechanism = bdp.mechanisms.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7)
     release = bdp.Release.of(mechanism, [(5, 2)])
-    with pm.Model(), pytest.raises(bdp.InvalidInput, match=r"fixed total, 7, .* bdp.PoissonModel"):
+    with (
+        pm.Model(),
+        pytest.raises(bdp.errors.InvalidInput, match=r"fixed total, 7, .* bdp.models.PoissonModel"),
+    ):
         bdp.observe(release, pm.Poisson.dist(np.ones(2)))
 
 
@@ -151,7 +159,7 @@ def test_groups_are_elements_in_their_order(grouped_release: bdp.Release):
 
 
 def test_randomized_response_of_one_law_or_of_each_records_own():
-    mechanism = bdp.RandomizedResponse.kary(1.2, 3, n=5)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.kary(1.2, 3, n=5)
     release = bdp.Release.of(mechanism, outputs=[(0, 2, 2, 1, 0), (0, 2, 1, 1, 0)])
     theta = np.array([0.2, 0.5, 0.3])
     answers = np.array(release.outputs)
@@ -200,7 +208,9 @@ def test_several_releases_share_the_statistic():
         assert at(made, p=0.3) == pytest.approx(right, abs=1e-10)
 
 
-@pytest.mark.parametrize("noise", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize(
+    "noise", [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
+)
 @pytest.mark.parametrize("bounding", [None, "inflated", "truncated"])
 def test_a_real_statistic_has_the_noises_density(noise, bounding):
     bounds = None if bounding is None else (-1.0, 1.0)
@@ -223,7 +233,7 @@ def test_modips_copies_of_normal_records_bring_their_latents(sd):
     x = np.random.default_rng(4).normal(0.3, 1.0, size=200)
     family = bdp.families.Gaussian(bounds=(-5, 5), sd=sd)
     with bdp.reproducible(8):
-        release = bdp.Modips(family=family, epsilon=4.0, copies=3).release(x)
+        release = bdp.ModipsSynthesizer(family=family, epsilon=4.0, copies=3).release(x)
     n = 200
     with pm.Model() as model:
         mu = pm.Normal("mu", 0, 1)
@@ -252,7 +262,7 @@ def test_modips_copies_of_normal_records_bring_their_latents(sd):
 
 
 def test_a_distribution_without_ends_goes_as_far_as_noise_reaches():
-    release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1.0, 1.0), outputs=[5])
+    release = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0), outputs=[5])
     with pm.Model():
         pm.Normal("centre")
         centre = pm.modelcontext(None)["centre"]
@@ -264,67 +274,73 @@ def test_a_distribution_without_ends_goes_as_far_as_noise_reaches():
 
 
 class TestBadInput:
-    noisy = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0), outputs=[0.5])
+    noisy = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0), outputs=[0.5])
 
     def test_without_a_model(self):
-        with pytest.raises(bdp.InvalidInput, match=r"with pm\.Model\(\)"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"with pm\.Model\(\)"):
             bdp.observe(self.noisy)
 
     def test_without_a_statistic(self):
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="no variable called 'statistic'"):
+        with (
+            pm.Model(),
+            pytest.raises(bdp.errors.InvalidInput, match="no variable called 'statistic'"),
+        ):
             bdp.observe(self.noisy)
 
     def test_what_is_no_release(self):
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="release is a float"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="release is a float"):
             bdp.observe(0.5, pm.Poisson.dist(3.0))
 
     def test_a_continuous_distribution_without_a_name(self):
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="name it"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="name it"):
             bdp.observe(self.noisy, pm.Normal.dist())
 
     def test_a_statistic_of_another_shape(self):
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="1 dimensions"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="1 dimensions"):
             bdp.observe(self.noisy, pm.Normal("s", shape=2))
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="1 dimensions"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="1 dimensions"):
             bdp.observe(self.noisy, pm.Poisson.dist([1.0, 2.0]))
 
     def test_a_joint_distribution(self):
         release = bdp.Release.of(
-            bdp.DiscreteLaplaceMechanism(1.0, 2.0, dimension=2), outputs=[(3, 4)]
+            bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 2.0, dimension=2), outputs=[(3, 4)]
         )
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="joint distribution"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="joint distribution"):
             bdp.observe(release, pm.Multinomial.dist(7, [0.5, 0.5]))
 
     def test_a_real_number_for_a_count(self):
         release = bdp.Release.of(*COUNTED["beta-binomial"])
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="no law here"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="no law here"):
             bdp.observe(release, pm.Normal("s"))
 
     def test_integers_in_a_range_need_integers(self):
         release = bdp.Release.of(*NOISY["inflated"])
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="give the integers' distribution"):
+        with (
+            pm.Model(),
+            pytest.raises(bdp.errors.InvalidInput, match="give the integers' distribution"),
+        ):
             bdp.observe(release, pm.Normal("s"))
         at_end = bdp.Release.of(release.mechanism, outputs=[N])
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="largest and a smallest"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="largest and a smallest"):
             bdp.observe(at_end, pm.Poisson.dist(3.0))
 
     def test_a_release_of_a_network(self):
         network = bdp.networks.Network(nodes=4, edges=[(0, 1)])
         with bdp.reproducible(1):
-            release = bdp.EdgeFlip(epsilon=1.0).release(network)
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="no law here"):
+            release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(network)
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="no law here"):
             bdp.observe(release, pm.Poisson.dist(3.0))
 
     def test_an_n_that_is_missing_or_another(self):
-        confidential = bdp.BetaBinomialMechanism(n=None, size=20, prior=(4.0, 4.0))
+        confidential = bdp.mechanisms.BetaBinomialMechanism(n=None, size=20, prior=(4.0, 4.0))
         release = bdp.Release.of(confidential, outputs=[7])
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="n is None"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="n is None"):
             bdp.observe(release, pm.Binomial.dist(30, 0.4))
         public = bdp.Release.of(*COUNTED["beta-binomial"])
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="n is 31"):
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="n is 31"):
             bdp.observe(public, pm.Binomial.dist(30, 0.4), n=31)
 
     def test_noise_that_reaches_too_far(self):
-        release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1e6, 1.0), outputs=[3])
-        with pm.Model(), pytest.raises(bdp.InvalidInput, match="noise reaches"):
+        release = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1e6, 1.0), outputs=[3])
+        with pm.Model(), pytest.raises(bdp.errors.InvalidInput, match="noise reaches"):
             bdp.observe(release, pm.Poisson.dist(3.0))

@@ -42,7 +42,7 @@ def test_counts_follow_their_law(charest_release):
 
 
 def test_noisy_means_have_the_variances_of_all_that_is_random():
-    noise = bdp.GaussianMechanism(0.4, 0.01, neighbours="replace_one", n=25)
+    noise = bdp.mechanisms.GaussianMechanism(0.4, 0.01, neighbours="replace_one", n=25)
     release = bdp.Release.of_groups(
         {"a": (noise, [1.0, 1.5]), "b": (noise, [-2.0, -1.0])}, delta=1e-6
     )
@@ -60,7 +60,7 @@ def test_noisy_means_have_the_variances_of_all_that_is_random():
 
 
 def test_moments_are_of_records_within_their_bounds():
-    mechanism = bdp.LaplaceMechanism(
+    mechanism = bdp.mechanisms.LaplaceMechanism(
         0.5, 0.1, neighbours="replace_one", n=30, dimension=2, bounds=(0.0, 4.0),
         bounding="truncated",
     )  # fmt: skip
@@ -73,7 +73,7 @@ def test_moments_are_of_records_within_their_bounds():
 
 
 def test_answers_and_tables():
-    answers = bdp.RandomizedResponse.kary(1.0, 3, n=200)
+    answers = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=200)
     release = bdp.Release.of(answers, [tuple([0] * 120 + [1] * 50 + [2] * 30)])
     model = bdp.MultinomialModel(prior=(1, 1, 1))
     made = predicted(model, release, draws=1500)
@@ -84,7 +84,8 @@ def test_answers_and_tables():
     # As if a tenth of the draws were independent, which chains here exceed.
     assert abs(share.mean() - mean) < 5 * share.std() / np.sqrt(share.size / 10)
     table = bdp.Release.of(
-        bdp.PerturbedHistogram(2.0, 3, bdp.Neighbours.REPLACE_ONE, n=20), [(9, 7, 5), (10, 3, 8)]
+        bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, bdp.Neighbours.REPLACE_ONE, n=20),
+        [(9, 7, 5), (10, 3, 8)],
     )
     outputs = predicted(model, table, draws=50).posterior_predictive["outputs"]
     assert outputs.shape == (1, 50, 2, 3)
@@ -98,32 +99,32 @@ def check_means(z, expected):
 
 
 def test_events_by_area():
-    mechanism = bdp.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), None)
+    mechanism = bdp.mechanisms.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), None)
     release = bdp.Release.of(mechanism, [(11, 4), (14, 9)])
-    made = predicted(bdp.PoissonModel(), release, draws=2000)
+    made = predicted(bdp.models.PoissonModel(), release, draws=2000)
     z = made.posterior_predictive["outputs"].to_numpy()[0]
     assert z.shape == (2000, 2, 2)
     # A copy's own rate is Gamma(a + x, a / e + 1), and x has mean e times the area's rate.
     e, a = np.array([20.0, 5.0]), np.array([9.0, 4.0])
     rate = made.posterior["rate"].to_numpy().mean(axis=(0, 1))
     check_means(z[:, 0], (a + e * rate) / (a / e + 1))
-    noise = bdp.PerturbedHistogram(2.0, 3, bdp.Neighbours.REPLACE_ONE, n=20)
-    made = predicted(bdp.PoissonModel(), bdp.Release.of(noise, [(9, 7, 5)]), draws=2000)
+    noise = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, bdp.Neighbours.REPLACE_ONE, n=20)
+    made = predicted(bdp.models.PoissonModel(), bdp.Release.of(noise, [(9, 7, 5)]), draws=2000)
     z = made.posterior_predictive["outputs"].to_numpy()[0, :, 0]
     rates = made.posterior["rate"].to_numpy().reshape(-1, 3)
     check_means(z, 20 * (rates / rates.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 def test_groups_of_one_population():
-    mechanism = bdp.BetaBinomialMechanism(12, 12, (5.0, 5.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
     release = bdp.Release.of_groups({"a": (mechanism, [3, 4]), "b": (mechanism, [10, 9])})
-    made = predicted(bdp.HierarchicalBinomialModel(), release, draws=2000)
+    made = predicted(bdp.models.HierarchicalBinomialModel(), release, draws=2000)
     z = made.posterior_predictive["outputs"].to_numpy()[0]
     p = made.posterior["p"].to_numpy().mean(axis=(0, 1))
     check_means(z[:, 0], 12 * (5 + 12 * p) / 22)
-    noise = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=20)
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=20)
     release = bdp.Release.of_groups({"a": (noise, [1.25]), "b": (noise, [-0.5])})
-    model = bdp.HierarchicalGaussianModel((0.0, 2.0), spread=1.0, sd=1.0)
+    model = bdp.models.HierarchicalGaussianModel((0.0, 2.0), spread=1.0, sd=1.0)
     made = predicted(model, release, draws=2000)
     z = made.posterior_predictive["outputs"].to_numpy()[0, :, 0]
     check_means(z, made.posterior["mu"].to_numpy().mean(axis=(0, 1)))
@@ -134,9 +135,9 @@ def test_groups_of_one_population():
 def test_tables_of_a_log_linear_model(n):
     axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
     relation = bdp.Neighbours.ADD_REMOVE if n is None else bdp.Neighbours.REPLACE_ONE
-    made = bdp.PerturbedHistogram(1.0, 4, relation, n, axes)
+    made = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 4, relation, n, axes)
     release = bdp.Release.of(made, [(9, 7, 5, 8), (10, 3, 8, 9)])
-    found = predicted(bdp.LogLinearModel("a + b"), release, draws=2000)
+    found = predicted(bdp.models.LogLinearModel("a + b"), release, draws=2000)
     z = found.posterior_predictive["outputs"].to_numpy()[0, :, 0]
     assert found.posterior_predictive["outputs"].shape == (1, 2000, 2, 4)
     p = found.posterior["probability"].to_numpy().mean(axis=(0, 1))
@@ -158,15 +159,15 @@ def test_arviz_compares_them_with_what_was_released(grouped_release):
 def test_refusals(charest_release, grouped_release):
     model = bdp.BinomialModel()
     idata = model.fit(charest_release, draws=10, seed=1)
-    with pytest.raises(bdp.InvalidInput, match="given this release"):
+    with pytest.raises(bdp.errors.InvalidInput, match="given this release"):
         bdp.posterior_predictive(model, idata, grouped_release)
-    with pytest.raises(bdp.InvalidInput, match="isn't this model's"):
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't this model's"):
         bdp.posterior_predictive(bdp.GaussianModel(sd=1), idata, charest_release)
-    with pytest.raises(bdp.InvalidInput, match="there are binomial, gaussian, hierarchical"):
-        bdp.posterior_predictive(bdp.ErgmModel("edges"), idata, charest_release)
-    with pytest.raises(bdp.InvalidInput, match="draws is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="there are binomial, gaussian, hierarchical"):
+        bdp.posterior_predictive(bdp.models.ERGMModel("edges"), idata, charest_release)
+    with pytest.raises(bdp.errors.InvalidInput, match="draws is 0"):
         bdp.posterior_predictive(model, idata, charest_release, draws=0)
-    hidden = bdp.Release.of(bdp.BetaBinomialMechanism(None, 10, (4.0, 4.0)), [3])
+    hidden = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(None, 10, (4.0, 4.0)), [3])
     prior = bdp.BinomialModel(n=range(5, 20))
-    with pytest.raises(bdp.InvalidInput, match="n is confidential"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):
         bdp.posterior_predictive(prior, prior.fit(hidden, draws=10), hidden)

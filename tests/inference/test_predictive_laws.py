@@ -61,7 +61,7 @@ def with_sum(outputs):
 
 def test_probabilities_of_categories():
     rng, alpha, a, n, size = np.random.default_rng(1), (0.8, 2.0, 1.0), np.array([2.0, 1, 3]), 6, 5
-    made = bdp.DirichletMultinomialMechanism(n, size, 3, tuple(a))
+    made = bdp.mechanisms.DirichletMultinomialMechanism(n, size, 3, tuple(a))
     z = np.array([4, 0, 1])
     found, independent = predicted(bdp.MultinomialModel(alpha), bdp.Release.of(made, [tuple(z)]))
     theta = rng.dirichlet(alpha, SIZE)
@@ -75,8 +75,10 @@ def test_probabilities_of_categories():
 def test_rates_of_events(n):
     rng, prior, e, scale = np.random.default_rng(2), (2.0, 1.5), np.array([4.0, 1.0, 7.0]), 1.5
     z = np.array([4, 0, 9])
-    made = bdp.PerturbedHistogram(scale, 3, bdp.Neighbours.ADD_REMOVE if n is None else REPLACE, n)
-    model = bdp.PoissonModel(prior, tuple(e))
+    made = bdp.mechanisms.PerturbedHistogramMechanism(
+        scale, 3, bdp.Neighbours.ADD_REMOVE if n is None else REPLACE, n
+    )
+    model = bdp.models.PoissonModel(prior, tuple(e))
     found, independent = predicted(model, bdp.Release.of(made, [tuple(z)]))
     rate = rng.gamma(prior[0], 1 / prior[1], (SIZE, 3))
     x, new = rng.poisson(rate * e), rng.poisson(rate * e)
@@ -93,7 +95,7 @@ def test_rates_of_events(n):
 @pytest.mark.parametrize("known", [True, False])
 def test_normal_means_and_variances(known):
     rng, n, scale, (m0, k, a, b) = np.random.default_rng(3), 12, 0.4, (0.5, 2.0, 4.0, 3.0)
-    made = bdp.LaplaceMechanism(scale, 0.1, REPLACE, n=n, dimension=None if known else 2)
+    made = bdp.mechanisms.LaplaceMechanism(scale, 0.1, REPLACE, n=n, dimension=None if known else 2)
     z = np.array([1.0]) if known else np.array([1.0, 0.5])
     model = bdp.GaussianModel((m0, 0.6), sd=0.8) if known else bdp.GaussianModel((m0, k, a, b))
     release = bdp.Release.of(made, [float(z[0]) if known else tuple(z)])
@@ -113,10 +115,12 @@ def test_normal_means_and_variances(known):
 
 def test_proportions_of_groups():
     rng, n, scale, c = np.random.default_rng(4), np.array([9, 30]), 0.7, 10.0
-    made = [bdp.DiscreteLaplaceMechanism(scale, 1.0, neighbours=REPLACE, n=int(k)) for k in n]
+    made = [
+        bdp.mechanisms.DiscreteLaplaceMechanism(scale, 1.0, neighbours=REPLACE, n=int(k)) for k in n
+    ]
     z = np.array([7, 8])
     groups = {g: (m, [int(v)]) for g, m, v in zip("ab", made, z, strict=True)}
-    model = bdp.HierarchicalBinomialModel((1.5, 1.0), concentration=c)
+    model = bdp.models.HierarchicalBinomialModel((1.5, 1.0), concentration=c)
     found, independent = predicted(model, bdp.Release.of_groups(groups))
     m, share = rng.beta(1.5, 1.0, (SIZE, 1)), rng.random((SIZE, 1))
     kappa = np.clip(c * share / (1 - share), 1e-9, 1e9)
@@ -128,10 +132,10 @@ def test_proportions_of_groups():
 
 def test_means_of_groups():
     rng, n, scale, sd = np.random.default_rng(5), 20, 0.5, 1.2
-    made = bdp.LaplaceMechanism(scale, 0.1, REPLACE, n=n)
+    made = bdp.mechanisms.LaplaceMechanism(scale, 0.1, REPLACE, n=n)
     z = np.array([1.25, -0.5])
     release = bdp.Release.of_groups({g: (made, [v]) for g, v in zip("ab", z.tolist(), strict=True)})
-    model = bdp.HierarchicalGaussianModel((0.3, 2.0), spread=1.0, sd=sd)
+    model = bdp.models.HierarchicalGaussianModel((0.3, 2.0), spread=1.0, sd=sd)
     found, independent = predicted(model, release)
     m, t = rng.normal(0.3, 2.0, (SIZE, 1)), np.abs(rng.normal(0, 1.0, (SIZE, 1)))
     mu = rng.normal(m, t, (SIZE, 2))
@@ -145,11 +149,11 @@ def test_tables(n):
     """Main effects of two columns: log rates of cells, or probabilities where n is known."""
     rng, scale, sd = np.random.default_rng(6), 1.0, 0.15
     axes = tuple(Axis(name, categories=("x", "y")) for name in "ab")
-    made = bdp.PerturbedHistogram(
+    made = bdp.mechanisms.PerturbedHistogramMechanism(
         scale, 4, bdp.Neighbours.ADD_REMOVE if n is None else REPLACE, n, axes
     )
     z = np.array([9, 7, 5, 8])
-    model = bdp.LogLinearModel("a + b", prior=sd, intercept=(2.0, 0.5))
+    model = bdp.models.LogLinearModel("a + b", prior=sd, intercept=(2.0, 0.5))
     found, independent = predicted(model, bdp.Release.of(made, [tuple(z.tolist())]))
     u = rng.normal(0, sd, (SIZE, 2))
     eta = u @ np.array([[1, 1, -1, -1], [1, -1, 1, -1]])  # effects u and -u of two categories

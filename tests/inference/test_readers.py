@@ -8,16 +8,16 @@ from tests.contracts.test_models import CASES
 
 MODELS = {
     "BinomialModel": bdp.BinomialModel(),
-    "HierarchicalBinomialModel": bdp.HierarchicalBinomialModel(),
+    "HierarchicalBinomialModel": bdp.models.HierarchicalBinomialModel(),
     "GaussianModel": bdp.GaussianModel(sd=1.0),
-    "HierarchicalGaussianModel": bdp.HierarchicalGaussianModel((0.0, 1.0), 1.0, sd=1.0),
+    "HierarchicalGaussianModel": bdp.models.HierarchicalGaussianModel((0.0, 1.0), 1.0, sd=1.0),
     "MultinomialModel": bdp.MultinomialModel((1.0, 1.0)),
-    "LogLinearModel": bdp.LogLinearModel("a"),
-    "LogisticRegression": bdp.LogisticRegression("y ~ x"),
-    "LinearRegression": bdp.LinearRegression("y"),
-    "PoissonModel": bdp.PoissonModel(),
-    "ErgmModel": bdp.ErgmModel("edges"),
-    "BetaModel": bdp.BetaModel(),
+    "LogLinearModel": bdp.models.LogLinearModel("a"),
+    "LogisticRegressionModel": bdp.LogisticRegressionModel("y ~ x"),
+    "LinearRegressionModel": bdp.LinearRegressionModel("y"),
+    "PoissonModel": bdp.models.PoissonModel(),
+    "ERGMModel": bdp.models.ERGMModel("edges"),
+    "NetworkBetaModel": bdp.models.NetworkBetaModel(),
 }
 
 
@@ -30,13 +30,13 @@ def test_what_fits_is_named_and_what_is_not_named_refuses(name):
     assert type(case.model).__name__ in named
     for other, model in MODELS.items():
         if other not in named:
-            with pytest.raises(bdp.InvalidInput) as refused:
+            with pytest.raises(bdp.errors.InvalidInput) as refused:
                 model.fit(release if group is None else release[group], draws=10)
             for right in named:
                 assert f"bdp.{right}" in str(refused.value) or "groups" in str(refused.value)
 
 
 def test_where_no_model_has_the_law():
-    mechanism = bdp.PermuteAndFlip(1.0, 1.0, 3)
+    mechanism = bdp.mechanisms.PermuteAndFlipMechanism(1.0, 1.0, 3)
     assert models_of(mechanism) == ()
     assert "bdp.combine" in instead(mechanism)

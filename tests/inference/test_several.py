@@ -9,7 +9,7 @@ import bayesdp as bdp
 N, SD = 40, 2.0
 
 
-def noisy(outputs, scale=0.7, law=bdp.LaplaceMechanism, n=N):
+def noisy(outputs, scale=0.7, law=bdp.mechanisms.LaplaceMechanism, n=N):
     mechanism = law(scale, 0.1, neighbours="replace_one", n=n)
     return bdp.Release.of(mechanism, outputs=outputs, delta=1e-6)
 
@@ -19,12 +19,12 @@ def copies():
     x = np.random.default_rng(3).normal(1.0, SD, size=N)
     family = bdp.families.Gaussian(bounds=(-9, 11), sd=SD)
     with bdp.reproducible(4):
-        return bdp.Modips(family=family, epsilon=2.0, copies=2).release(x)
+        return bdp.ModipsSynthesizer(family=family, epsilon=2.0, copies=2).release(x)
 
 
 def test_laws_of_a_mean_multiply(copies):
     """Noise of two kinds and modips copies: against Bayes' rule on a fine grid of means."""
-    releases = [noisy([1.5, 0.25]), noisy([0.75], 0.4, bdp.GaussianMechanism), copies]
+    releases = [noisy([1.5, 0.25]), noisy([0.75], 0.4, bdp.mechanisms.GaussianMechanism), copies]
     model = bdp.GaussianModel(prior=(0, 3), sd=SD)
     s = np.linspace(-4, 6, 20001)
     law = stats.norm.logpdf(s, 0, np.hypot(3, SD / np.sqrt(N)))
@@ -49,7 +49,7 @@ def test_the_same_outputs_as_copies_or_as_releases():
     # Their pieces of quadrature differ.
     assert model.log_evidence(two) == pytest.approx(model.log_evidence(one), abs=1e-7)
     assert model.posterior(two).interval(0.9) == pytest.approx(model.posterior(one).interval(0.9))
-    pair = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=N, dimension=2)
+    pair = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=N, dimension=2)
     whole = bdp.Release.of(pair, outputs=[(1.5, 4.0), (0.25, 3.5)])
     each = [bdp.Release.of(pair, outputs=[z]) for z in whole.outputs]
     model = bdp.GaussianModel(prior=(0, 0.1, 2, 4))
@@ -69,7 +69,7 @@ def test_a_fit_observes_them_all(copies):
 
 
 def test_one_release_tells_the_size_of_another():
-    hidden = bdp.Release.of(bdp.LaplaceMechanism(0.7, 0.1), outputs=[1.5])
+    hidden = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(0.7, 0.1), outputs=[1.5])
     model = bdp.GaussianModel(prior=(0, 3), sd=SD)
     known = bdp.GaussianModel(prior=(0, 3), sd=SD, n=N)
     both = model.posterior([hidden, noisy([0.25])])
@@ -79,29 +79,29 @@ def test_one_release_tells_the_size_of_another():
 def test_what_does_not_belong_together_is_refused(grouped_release):
     model = bdp.GaussianModel(prior=(0, 3), sd=SD)
     one = noisy([1.5])
-    with pytest.raises(bdp.InvalidInput, match="n = 40 and n = 41"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n = 40 and n = 41"):
         model.posterior([one, noisy([1.5], n=41)])
-    with pytest.raises(bdp.InvalidInput, match="have the groups"):
+    with pytest.raises(bdp.errors.InvalidInput, match="have the groups"):
         model.fit([one, grouped_release])
-    with pytest.raises(bdp.InvalidInput, match="release is a list"):
+    with pytest.raises(bdp.errors.InvalidInput, match="release is a list"):
         model.fit([])
-    with pytest.raises(bdp.InvalidInput, match="release is a float"):
+    with pytest.raises(bdp.errors.InvalidInput, match="release is a float"):
         model.fit(1.5)
-    with pytest.raises(bdp.InvalidInput, match="one release at a time"):
+    with pytest.raises(bdp.errors.InvalidInput, match="one release at a time"):
         model.fit([one, one], engine="pymc")
-    sums = bdp.LaplaceMechanism(
+    sums = bdp.mechanisms.LaplaceMechanism(
         5.0, 0.1, neighbours="replace_one", n=N, dimension=2, bounds=(-90.0, 900.0),
         bounding="truncated",
     )  # fmt: skip
     squares = bdp.Release.of(sums, outputs=[(40.0, 300.0)])
-    with pytest.raises(bdp.InvalidInput, match=r"bdp\.observe"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.observe"):
         bdp.GaussianModel(prior=(0, 0.1, 2, 4), statistic="sum").posterior([squares, squares])
 
 
 def test_releases_that_contradict_each_other_have_their_exact_posterior():
     """Between their outputs the law has one slope, which tilts the normal prior."""
     far = bdp.Release.of(
-        bdp.LaplaceMechanism(0.1, 0.1, neighbours="replace_one", n=N), outputs=[500.0]
+        bdp.mechanisms.LaplaceMechanism(0.1, 0.1, neighbours="replace_one", n=N), outputs=[500.0]
     )
     posterior = bdp.GaussianModel(prior=(0, 3), sd=SD).posterior([noisy([1.5]), far])
     assert posterior.mean() == pytest.approx((1 / 0.1 - 1 / 0.7) * 3**2, rel=1e-6)
@@ -120,12 +120,12 @@ def test_evidence_is_that_of_the_product():
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-COUNTED = bdp.BetaBinomialMechanism(30, 30, (6.0, 6.0))
+COUNTED = bdp.mechanisms.BetaBinomialMechanism(30, 30, (6.0, 6.0))
 
 
 def test_laws_of_a_count_multiply():
     """Of two mechanisms, one of which doesn't say n: against the sum over all counts."""
-    hidden = bdp.BetaBinomialMechanism(None, 12, (4.0, 4.0))
+    hidden = bdp.mechanisms.BetaBinomialMechanism(None, 12, (4.0, 4.0))
     releases = [bdp.Release.of(COUNTED, [11, 17]), bdp.Release.of(hidden, [7])]
     x = np.arange(31)
     law = sum(
@@ -139,7 +139,7 @@ def test_laws_of_a_count_multiply():
     assert model.posterior(releases).mean() == pytest.approx(shares @ (2 + x) / 35, abs=1e-12)
     idata = model.fit(releases, draws=50, seed=1)
     assert idata.observed_data["outputs_2"].to_numpy().tolist() == [7]
-    with pytest.raises(bdp.InvalidInput, match="one release at a time"):
+    with pytest.raises(bdp.errors.InvalidInput, match="one release at a time"):
         model.fit(releases, engine="augmentation")
     potential = model.pymc_model(releases).compile_logp()
     alone = model.pymc_model(releases[0]).compile_logp()
@@ -154,7 +154,7 @@ def test_groups_of_counts_too():
         bdp.Release.of_groups({"a": (COUNTED, [11]), "b": (COUNTED, [20])}),
         bdp.Release.of_groups({"a": (COUNTED, [17]), "b": (COUNTED, [25])}),
     ]
-    model = bdp.HierarchicalBinomialModel()
+    model = bdp.models.HierarchicalBinomialModel()
     together, whole = (model.fit(r, draws=50, seed=1).posterior["p"] for r in (two, one))
     assert np.allclose(together, whole, atol=1e-6)
     assert bdp.BinomialModel().log_evidence(two) == pytest.approx(

@@ -17,16 +17,22 @@ pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarni
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
 N, ALPHA = 12, (1.0, 0.5, 2.0)
-NOISY = bdp.Release.of(bdp.PerturbedHistogram(1.5, 3, REPLACE, n=N), [(6, 3, 5), (4, 2, 4)])
-HIDDEN = bdp.Release.of(
-    bdp.DiscreteGaussianMechanism(1.2, 1.0, dimension=3), [(7, 2, 4)], delta=1e-6
+NOISY = bdp.Release.of(
+    bdp.mechanisms.PerturbedHistogramMechanism(1.5, 3, REPLACE, n=N), [(6, 3, 5), (4, 2, 4)]
 )
-COPIED = bdp.Release.of(bdp.DirichletMultinomialMechanism(N, 9, 3, (1.0, 2.0, 1.0)), [(4, 2, 3)])
+HIDDEN = bdp.Release.of(
+    bdp.mechanisms.DiscreteGaussianMechanism(1.2, 1.0, dimension=3), [(7, 2, 4)], delta=1e-6
+)
+COPIED = bdp.Release.of(
+    bdp.mechanisms.DirichletMultinomialMechanism(N, 9, 3, (1.0, 2.0, 1.0)), [(4, 2, 3)]
+)
 DRAWN = bdp.Release.of(
-    bdp.ConjugateRelease("categorical", "synthetic_one", N, (2.0, 2.0, 2.0), size=9), [(3, 3, 3)]
+    bdp.mechanisms.ConjugateMechanism("categorical", "synthetic_one", N, (2.0, 2.0, 2.0), size=9),
+    [(3, 3, 3)],
 )
 MODIPS = bdp.Release.of(
-    bdp.ModipsSBS(bdp.families.Categorical(3), 9, (2.0, 2.0, 2.0), N), [(5, 1, 3), (6, 1, 2)]
+    bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(3), 9, (2.0, 2.0, 2.0), N),
+    [(5, 1, 3), (6, 1, 2)],
 )
 SETS = {
     "noise of two kinds": (NOISY, HIDDEN),
@@ -82,8 +88,8 @@ def test_chains_sample_them_together():
 
 def test_answers_of_the_same_records_go_together():
     """Two randomized responses with their own matrices, against all that records may be."""
-    one = bdp.RandomizedResponse(((3, 1, 1), (1, 4, 1), (1, 1, 2)), n=4)
-    other = bdp.RandomizedResponse(((2, 1, 1), (1, 2, 1), (1, 1, 2)), n=4)
+    one = bdp.mechanisms.RandomizedResponseMechanism(((3, 1, 1), (1, 4, 1), (1, 1, 2)), n=4)
+    other = bdp.mechanisms.RandomizedResponseMechanism(((2, 1, 1), (1, 2, 1), (1, 1, 2)), n=4)
     outputs = (0, 1, 1, 2), (0, 1, 2, 2)
     releases = [bdp.Release.of(m, [z]) for m, z in zip((one, other), outputs, strict=True)]
     alpha, weights, means = np.array(ALPHA), [], []
@@ -117,20 +123,20 @@ def test_moments_as_copies_or_as_releases(n):
 
 def test_moments_that_do_not_belong_together_are_refused():
     def release(n, **bounds):
-        made = bdp.NoisyMomentsMechanism(bounds, 3.0, n)
+        made = bdp.mechanisms.NoisyMomentsMechanism(bounds, 3.0, n)
         return bdp.Release.of(made, [(1.0,) * len(made.numbers)])
 
     unit = (-1.0, 1.0)
-    one, model = release(30, x0=unit, y=unit), bdp.LinearRegression("y")
-    with pytest.raises(bdp.InvalidInput, match="n = 30 and n = 31"):
+    one, model = release(30, x0=unit, y=unit), bdp.LinearRegressionModel("y")
+    with pytest.raises(bdp.errors.InvalidInput, match="n = 30 and n = 31"):
         model.fit([one, release(31, x0=unit, y=unit)])
-    with pytest.raises(bdp.InvalidInput, match="bound 'x0'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="bound 'x0'"):
         model.fit([one, release(30, x0=(-2.0, 1.0), y=unit)])
-    with pytest.raises(bdp.InvalidInput, match="say which predictors"):
+    with pytest.raises(bdp.errors.InvalidInput, match="say which predictors"):
         model.fit([one, release(30, x0=unit, x1=unit, y=unit)])
-    with pytest.raises(bdp.InvalidInput, match="the release's columns are"):
+    with pytest.raises(bdp.errors.InvalidInput, match="the release's columns are"):
         model.fit([one, release(30, x0=unit, x1=unit)])
-    chosen = bdp.LinearRegression("y", predictors=["x0"])
+    chosen = bdp.LinearRegressionModel("y", predictors=["x0"])
     both = chosen.fit([one, release(30, x0=unit, x1=unit, y=unit)], draws=10, seed=1)
     assert both.posterior["beta"].sizes["coefficient"] == 2
 
@@ -150,17 +156,21 @@ def test_groups_of_tables_too():
 
 def test_tables_that_do_not_belong_together_are_refused():
     model = bdp.MultinomialModel(ALPHA)
-    answers = bdp.RandomizedResponse(((2, 1, 1), (1, 2, 1), (1, 1, 2)), n=N)
-    other = bdp.Release.of(bdp.PerturbedHistogram(1.5, 3, REPLACE, n=N + 1), [(6, 3, 5)])
-    with pytest.raises(bdp.InvalidInput, match="n = 12 and n = 13"):
+    answers = bdp.mechanisms.RandomizedResponseMechanism(((2, 1, 1), (1, 2, 1), (1, 1, 2)), n=N)
+    other = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.5, 3, REPLACE, n=N + 1), [(6, 3, 5)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="n = 12 and n = 13"):
         model.fit([NOISY, other])
-    with pytest.raises(bdp.InvalidInput, match="not both"):
+    with pytest.raises(bdp.errors.InvalidInput, match="not both"):
         model.fit([NOISY, bdp.Release.of(answers, [(0,) * N])])
-    with pytest.raises(bdp.InvalidInput, match="one release at a time"):
+    with pytest.raises(bdp.errors.InvalidInput, match="one release at a time"):
         model.fit([NOISY, HIDDEN], engine="augmentation")
-    with pytest.raises(bdp.InvalidInput, match="n = 12"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n = 12"):
         bdp.MultinomialModel(ALPHA, n=N).fit([NOISY, HIDDEN])
-    far = bdp.Release.of(bdp.PerturbedHistogram(0.005, 3, REPLACE, n=N), [(0, 0, 12)])
+    far = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(0.005, 3, REPLACE, n=N), [(0, 0, 12)]
+    )
     with pytest.warns(UserWarning, match="noise hardly explains what was released"):
         model.fit([far, bdp.Release.of(far.mechanism, [(12, 0, 0)])])
 
@@ -169,13 +179,21 @@ def test_tables_that_do_not_belong_together_are_refused():
 
 SIZE = 6
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1)))
-CELLS = bdp.Release.of(bdp.PerturbedHistogram(1.5, 4, REPLACE, SIZE, AXES), [(3, 0, 2, 2)])
-MARGINAL = bdp.Release.of(
-    bdp.NoisyMarginals(1.2, AXES, [("b",)], noise="gaussian"), [(4, 1), (6, 2)], delta=1e-6
+CELLS = bdp.Release.of(
+    bdp.mechanisms.PerturbedHistogramMechanism(1.5, 4, REPLACE, SIZE, AXES), [(3, 0, 2, 2)]
 )
-TURNED = bdp.Release.of(bdp.NoisyMarginals(2.0, AXES, [("b", "a")]), [(2, 1, 3, 0)])
+MARGINAL = bdp.Release.of(
+    bdp.mechanisms.NoisyMarginalsMechanism(1.2, AXES, [("b",)], noise="gaussian"),
+    [(4, 1), (6, 2)],
+    delta=1e-6,
+)
+TURNED = bdp.Release.of(
+    bdp.mechanisms.NoisyMarginalsMechanism(2.0, AXES, [("b", "a")]), [(2, 1, 3, 0)]
+)
 BOUNDED = bdp.Release.of(
-    bdp.DiscreteGaussianMechanism(1.5, 1.0, dimension=4, bounds=(0, 4), bounding="truncated"),
+    bdp.mechanisms.DiscreteGaussianMechanism(
+        1.5, 1.0, dimension=4, bounds=(0, 4), bounding="truncated"
+    ),
     [(2, 1, 1, 3)],
     delta=1e-6,
 )
@@ -197,7 +215,7 @@ def effects_on_a_grid(releases, model):
     law = special.gammaln(SIZE + 1) - special.gammaln(x + 1).sum(axis=1)
     for release in releases:
         made = release.mechanism
-        marginal = isinstance(made, bdp.NoisyMarginals)
+        marginal = isinstance(made, bdp.mechanisms.NoisyMarginalsMechanism)
         s = np.array([made.statistic(row) for row in x]) if marginal else x
         possible = np.all(s <= 4, axis=1) if release is BOUNDED else np.ones(len(s), dtype=bool)
         s = np.minimum(s, 4) if release is BOUNDED else s
@@ -212,7 +230,7 @@ def test_laws_of_tables_multiply(name):
     releases = list(TABLES[name])
     columns = {axis.name: axis.categories for axis in AXES} if BOUNDED in releases else None
     n = None if CELLS in releases else SIZE
-    model = bdp.LogLinearModel("a + b", prior=1.0, categories=columns, n=n)
+    model = bdp.models.LogLinearModel("a + b", prior=1.0, categories=columns, n=n)
     p, log_joint, step = effects_on_a_grid(releases, model)
     idata = model.fit(releases, draws=4000, warmup=500, seed=1)
     found = idata.posterior["probability"].to_numpy()
@@ -220,7 +238,7 @@ def test_laws_of_tables_multiply(name):
     assert np.all(np.abs(found.mean(axis=(0, 1)) - special.softmax(log_joint) @ p) < 5 * error)
     assert len(idata.attrs["release"].split()) == len(releases)
     if MARGINAL in releases or BOUNDED in releases:  # the latter's law isn't log-concave
-        with pytest.raises(bdp.InvalidInput, match="doesn't sum out"):
+        with pytest.raises(bdp.errors.InvalidInput, match="doesn't sum out"):
             bdp.log_evidence(model, releases)
         return
     evidence = bdp.log_evidence(model, releases, draws=1000, seed=1)
@@ -233,11 +251,11 @@ def test_tables_as_copies_or_as_releases():
     """Two copies of one mechanism are two releases of it, draw by draw."""
     relation = bdp.Neighbours.ADD_REMOVE
     for made, size in (
-        (bdp.PerturbedHistogram(1.5, 4, relation, None, AXES), 4),
-        (bdp.NoisyMarginals(1.5, AXES, [("a", "b"), ("b",)]), 6),
+        (bdp.mechanisms.PerturbedHistogramMechanism(1.5, 4, relation, None, AXES), 4),
+        (bdp.mechanisms.NoisyMarginalsMechanism(1.5, AXES, [("a", "b"), ("b",)]), 6),
     ):
         z = [(3, 0, 2, 2, 4, 5)[:size], (4, 1, 1, 2, 6, 2)[:size]]
-        model = bdp.LogLinearModel("a*b")
+        model = bdp.models.LogLinearModel("a*b")
         each = [bdp.Release.of(made, [one]) for one in z]
         one, two = (model.fit(r, draws=30, seed=2) for r in (bdp.Release.of(made, z), each))
         assert one.attrs["engine"] == two.attrs["engine"]
@@ -247,8 +265,11 @@ def test_tables_as_copies_or_as_releases():
 def test_a_whole_marginal_may_name_its_columns_in_any_order():
     """It has the same counts, in another order."""
     z = np.array([[2, 1], [3, 0]])
-    plain, turned = (bdp.NoisyMarginals(2.0, AXES, [names]) for names in (("a", "b"), ("b", "a")))
-    model = bdp.LogLinearModel("a*b", n=SIZE)
+    plain, turned = (
+        bdp.mechanisms.NoisyMarginalsMechanism(2.0, AXES, [names])
+        for names in (("a", "b"), ("b", "a"))
+    )
+    model = bdp.models.LogLinearModel("a*b", n=SIZE)
     releases = (
         bdp.Release.of(plain, [tuple(z.ravel())]),
         bdp.Release.of(turned, [tuple(z.T.ravel())]),
@@ -262,17 +283,25 @@ def test_a_whole_marginal_may_name_its_columns_in_any_order():
 
 
 def test_other_tables_are_refused():
-    model = bdp.LogLinearModel("a + b")
-    turned = bdp.Release.of(bdp.NoisyMarginals(2.0, AXES[::-1], [("b", "a")]), [(2, 1, 3, 0)])
-    with pytest.raises(bdp.InvalidInput, match="must be of one table"):
+    model = bdp.models.LogLinearModel("a + b")
+    turned = bdp.Release.of(
+        bdp.mechanisms.NoisyMarginalsMechanism(2.0, AXES[::-1], [("b", "a")]), [(2, 1, 3, 0)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="must be of one table"):
         model.fit([CELLS, turned])
-    other = bdp.Release.of(bdp.PerturbedHistogram(1.5, 4, REPLACE, 7, AXES), [(3, 0, 2, 2)])
-    with pytest.raises(bdp.InvalidInput, match="n = 6 and n = 7"):
+    other = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.5, 4, REPLACE, 7, AXES), [(3, 0, 2, 2)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="n = 6 and n = 7"):
         model.fit([CELLS, other])
-    with pytest.raises(bdp.InvalidInput, match="doesn't say what its 4 cells are"):
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't say what its 4 cells are"):
         model.fit([CELLS, BOUNDED])
-    far = bdp.DiscreteGaussianMechanism(0.2, 1.0, dimension=4, bounds=(5, 9), bounding="truncated")
+    far = bdp.mechanisms.DiscreteGaussianMechanism(
+        0.2, 1.0, dimension=4, bounds=(5, 9), bounding="truncated"
+    )
     low = bdp.Release.of(far, [(5, 5, 5, 5)], delta=1e-6)
-    model = bdp.LogLinearModel("a + b", categories={axis.name: axis.categories for axis in AXES})
-    with pytest.raises(bdp.InvalidInput, match="probability zero"):
+    model = bdp.models.LogLinearModel(
+        "a + b", categories={axis.name: axis.categories for axis in AXES}
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="probability zero"):
         model.fit([CELLS, BOUNDED, low])

@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
-from bayesdp.networks import BayesianERGM, Network, Normal, goodness_of_fit, simulate
+from bayesdp.networks import BayesianERGM, Network, NormalPrior, goodness_of_fit, simulate
 from tests.networks.oracles import ORACLES, all_graphs, florentine, karate
 
 
@@ -44,9 +44,9 @@ def test_a_fit_is_the_exact_posterior(n, pairs, offset, auxiliary):
     """An offset common to all dyads is a prior mean of edges in disguise."""
     network, terms = Network(n, pairs), ["edges", "triangle"]
     mean, covariance = exact_posterior(network, terms, 2.0)
-    prior, given = Normal(0.0, 2.0), None
+    prior, given = NormalPrior(0.0, 2.0), None
     if offset is not None:
-        prior, given = Normal([-offset, 0.0], 2.0), np.full((n, n), offset)
+        prior, given = NormalPrior([-offset, 0.0], 2.0), np.full((n, n), offset)
         mean = mean - [offset, 0.0]
     idata = BayesianERGM("edges + triangle", prior).fit(
         network, draws=4_000, tune=1_000, auxiliary=auxiliary, tempering=64_000, offset=given,
@@ -62,7 +62,7 @@ def test_a_fit_is_the_exact_posterior(n, pairs, offset, auxiliary):
 
 
 def test_what_a_fit_returns():
-    model = BayesianERGM("edges + gwesp(0.5)", Normal(0, [5, 3]))
+    model = BayesianERGM("edges + gwesp(0.5)", NormalPrior(0, [5, 3]))
     options = {"draws": 200, "tune": 200, "chains": 3}
     idata = model.fit(florentine(), seed=5, **options)
     assert idata.posterior["theta"].dims == ("chain", "draw", "term")
@@ -85,7 +85,7 @@ def test_what_a_fit_returns():
 
 
 def test_florentine_posterior_is_near_its_maximum_likelihood():
-    idata = BayesianERGM("edges + nodecov('wealth')", Normal(0, 10)).fit(
+    idata = BayesianERGM("edges + nodecov('wealth')", NormalPrior(0, 10)).fit(
         florentine(), draws=2_000, tune=500, auxiliary=2_000, seed=1
     )
     found = idata.posterior["theta"].mean(("chain", "draw")).values
@@ -93,7 +93,7 @@ def test_florentine_posterior_is_near_its_maximum_likelihood():
 
 
 def test_doubling_shows_the_bias_of_short_auxiliary_graphs():
-    model = BayesianERGM("edges", Normal(0, 2))
+    model = BayesianERGM("edges", NormalPrior(0, 2))
     network = Network(6, [[0, 1]])
     options = {"draws": 4_000, "tune": 500, "seed": 1}
     with pytest.warns(UserWarning, match="graphs of 3 proposals don't forget where they start"):
@@ -108,7 +108,7 @@ def test_doubling_shows_the_bias_of_short_auxiliary_graphs():
 @pytest.mark.parametrize("pairs", [[], [[0, 1], [0, 2], [1, 2]]])
 def test_an_empty_or_complete_network_is_said_to_be(pairs):
     with pytest.warns(UserWarning, match="empty or complete: the posterior rests on the prior"):
-        BayesianERGM("edges", Normal(0, 1)).fit(Network(3, pairs), draws=100, tune=100, seed=1)
+        BayesianERGM("edges", NormalPrior(0, 1)).fit(Network(3, pairs), draws=100, tune=100, seed=1)
 
 
 def test_a_degenerate_model_is_said_to_be():
@@ -116,7 +116,7 @@ def test_a_degenerate_model_is_said_to_be():
     network = Network(30, np.argwhere(np.triu(rng.random((30, 30)) < 0.3, 1)))
     for auxiliary in ("tempered", 20_000):
         with pytest.warns(UserWarning, match="435 ties, and those that the model is fitted to"):
-            BayesianERGM("edges + triangle", Normal([2, 2], 0.001)).fit(
+            BayesianERGM("edges + triangle", NormalPrior([2, 2], 0.001)).fit(
                 network, draws=50, tune=50, chains=2, auxiliary=auxiliary, seed=1
             )
 
@@ -124,10 +124,10 @@ def test_a_degenerate_model_is_said_to_be():
 REFUSED = [
     (lambda: BayesianERGM("edges", prior=3), "prior is 3"),
     (lambda: BayesianERGM("alien"), "alien"),
-    (lambda: Normal(0, 0), "above zero"),
-    (lambda: Normal(np.inf, 1), "finite"),
-    (lambda: Normal("a", 1), "must be a number"),
-    (lambda: BayesianERGM("edges", Normal([0, 0])).fit(florentine()), "2 numbers"),
+    (lambda: NormalPrior(0, 0), "above zero"),
+    (lambda: NormalPrior(np.inf, 1), "finite"),
+    (lambda: NormalPrior("a", 1), "must be a number"),
+    (lambda: BayesianERGM("edges", NormalPrior([0, 0])).fit(florentine()), "2 numbers"),
     (lambda: BayesianERGM("edges").fit(florentine(), chains=0), "chains is 0"),
     (lambda: BayesianERGM("edges").fit(florentine(), auxiliary=0), "auxiliary is 0"),
     (lambda: BayesianERGM("edges").fit(florentine(), seed=1.5), "seed is 1.5"),
@@ -138,7 +138,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("make", "message"), REFUSED)
 def test_what_is_refused(make, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         make()
 
 

@@ -73,7 +73,9 @@ def test_it_exists_in_the_interior_of_the_hull_of_all_graphs(n: int):
             fit = fit_beta_model(d)
             np.testing.assert_allclose(probabilities(fit.coef).sum(axis=1), d, atol=1e-9)
         else:
-            with pytest.raises(bdp.InvalidInput, match="no maximum likelihood estimate exists"):
+            with pytest.raises(
+                bdp.errors.InvalidInput, match="no maximum likelihood estimate exists"
+            ):
                 fit_beta_model(d)
     assert there == {2: 0, 3: 0, 4: 2, 5: 6, 6: 28}[n]
 
@@ -94,7 +96,7 @@ def test_it_is_the_maximum_that_a_general_optimiser_finds(n, density, seed):
     np.testing.assert_allclose(fit.coef, found.x, atol=1e-2 * (1 + np.abs(fit.coef).max()))
 
 
-@pytest.mark.parametrize("prior", [None, bdp.Normal(-0.5, 0.7)])
+@pytest.mark.parametrize("prior", [None, bdp.networks.NormalPrior(-0.5, 0.7)])
 def test_standard_errors_are_those_of_the_whole_information_matrix(prior):
     fit = fit_beta_model(degrees(nx.karate_club_graph()), prior=prior)
     tie = probabilities(fit.coef)
@@ -130,7 +132,7 @@ def test_it_is_the_logistic_regression_of_the_dyads_on_their_ends():
 
 
 def test_a_posterior_mode_exists_for_every_graph():
-    prior = bdp.Normal(-1.0, 2.0)
+    prior = bdp.networks.NormalPrior(-1.0, 2.0)
     for d in (*sorted_sequences(2), *sorted_sequences(5), (0,) * 50, (49,) * 50):
         fit = fit_beta_model(d, prior=prior)
         slope = np.array(d) - fit.expected_degrees - (fit.coef + 1.0) / 4.0
@@ -206,7 +208,7 @@ def test_the_estimate_covers_the_truth():
     ],
 )
 def test_where_none_exists_the_nodes_are_named(d, said):
-    with pytest.raises(bdp.InvalidInput, match=f"{said}.*prior=") as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match=f"{said}.*prior=") as caught:
         fit_beta_model(d, nodes=list("abcdefghijkl"[: len(d)]))
     assert "posterior mode" in str(caught.value)
 
@@ -216,22 +218,22 @@ def test_where_none_exists_the_nodes_are_named(d, said):
     [
         ([2, 2, 1, 1, 1], {}, "project_to_graphical"),
         ([-1, 2, 1, 1, 1], {}, "project_to_graphical"),
-        ([9, 2, 1, 1, 1], {"prior": bdp.Normal()}, "project_to_graphical"),
+        ([9, 2, 1, 1, 1], {"prior": bdp.networks.NormalPrior()}, "project_to_graphical"),
         ([2.0, 2, 1, 1, 2], {}, "integers"),
         ([[1, 1], [1, 1]], {}, "directed"),
         ([2, 2, 1, 1, 2], {"nodes": ["a", "b"]}, "2 labels"),
         ([2, 2, 1, 1, 2], {"nodes": ["a"] * 5}, "twice"),
-        ([2, 2, 1, 1, 2], {"prior": bdp.Normal([0.0] * 5, 1.0)}, "one mean"),
+        ([2, 2, 1, 1, 2], {"prior": bdp.networks.NormalPrior([0.0] * 5, 1.0)}, "one mean"),
     ],
 )
 def test_what_cant_be_fitted_is_refused(d, known, said):
-    with pytest.raises(bdp.InvalidInput, match=said):
+    with pytest.raises(bdp.errors.InvalidInput, match=said):
         fit_beta_model(d, **known)
 
 
 @pytest.mark.parametrize("wrong", [{"draws": 0}, {"seed": -1}, {"draws": 1.5}])
 def test_what_cant_be_drawn_is_refused(wrong):
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         fit_beta_model([2, 2, 1, 1, 2]).simulate(**wrong)
 
 

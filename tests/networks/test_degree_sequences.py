@@ -125,11 +125,11 @@ def test_a_hundred_thousand_noisy_degrees_are_projected():
 )
 def test_what_are_no_degrees_is_refused(wrong, said):
     for function in (is_graphical, project_to_graphical, network_with_degrees):
-        with pytest.raises(bdp.InvalidInput, match=said):
+        with pytest.raises(bdp.errors.InvalidInput, match=said):
             function(wrong)
 
 
 @pytest.mark.parametrize("wrong", [[1, 0], [-1, 1], [3, 3, 1, 1], [4, 0, 0, 0]])
 def test_a_graph_that_isnt_there_is_refused(wrong):
-    with pytest.raises(bdp.InvalidInput, match="project_to_graphical"):
+    with pytest.raises(bdp.errors.InvalidInput, match="project_to_graphical"):
         network_with_degrees(wrong)

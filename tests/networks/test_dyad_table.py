@@ -194,9 +194,9 @@ def test_which_formulas_are_closed(formula, directed, closed):
     bound = bind(formula, net)
     assert is_pairwise(bound) == closed
     if not closed:
-        with pytest.raises(bdp.InvalidInput, match="depend on each other"):
+        with pytest.raises(bdp.errors.InvalidInput, match="depend on each other"):
             hidden_table(bound, net, flipped(net, 1.0))
-        with pytest.raises(bdp.InvalidInput, match="depend on each other"):
+        with pytest.raises(bdp.errors.InvalidInput, match="depend on each other"):
             known_table(bound, [net])
 
 
@@ -206,22 +206,22 @@ def test_wrong_evidence():
     noisy = Evidence.of_statistics(Network(5), SeenStatistics("edges", np.ones(1), np.ones(1)))
     degrees = Evidence.of_degrees(Network(5), SeenDegrees(np.ones(5), 1.0))
     for evidence in (noisy, degrees, together([flipped(net, 1.0), noisy])):
-        with pytest.raises(bdp.InvalidInput, match="noisy statistics or degrees"):
+        with pytest.raises(bdp.errors.InvalidInput, match="noisy statistics or degrees"):
             hidden_table(bound, net, evidence)
     for other in (example(4, False), example(5, True)):
-        with pytest.raises(bdp.InvalidInput, match="the evidence is of"):
+        with pytest.raises(bdp.errors.InvalidInput, match="the evidence is of"):
             hidden_table(bound, net, flipped(other, 1.0))
     broken = whole(net, 1)
     broken.matrix[1, 2] = broken.matrix[2, 1] = np.inf
     for evidence in (flipped(net, np.inf), flipped(net, np.nan), broken):
-        with pytest.raises(bdp.InvalidInput, match="isn't finite"):
+        with pytest.raises(bdp.errors.InvalidInput, match="isn't finite"):
             hidden_table(bound, net, evidence)
 
 
 def test_too_many_kinds_of_nodes():
     rng = np.random.default_rng(1)
     net = Network(6_000, [[0, 1]], False, {"x": rng.normal(size=6_000)})
-    with pytest.raises(bdp.InvalidInput, match=r"tells 6,000 kinds of nodes apart.*round"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"tells 6,000 kinds of nodes apart.*round"):
         hidden_table(bind("edges + nodecov('x')", net), net, flipped(net, 1.0))
     rounded = Network(6_000, [[0, 1]], False, {"x": np.round(net.attributes["x"], 1)})
     table = hidden_table(bind("edges + nodecov('x')", rounded), rounded, flipped(rounded, 1.0))
@@ -230,7 +230,7 @@ def test_too_many_kinds_of_nodes():
 
 def test_a_constant_attribute_is_refused():
     net = Network(4, [[0, 1]], False, {"g": ["a"] * 4})
-    with pytest.raises(bdp.InvalidInput, match="the same for all nodes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="the same for all nodes"):
         bind("edges + nodematch('g')", net)
 
 

@@ -97,7 +97,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("network", "formula", "message"), REFUSED)
 def test_likelihoods_without_a_maximum_are_refused(network, formula, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         fit_mple(network, formula)
 
 
@@ -110,11 +110,11 @@ def test_likelihoods_without_a_maximum_are_refused(network, formula, message):
 )
 def test_degenerate_models_are_reported(formula, message):
     """Triangles and stars put the mass on nearly empty and nearly complete graphs."""
-    with pytest.raises(bdp.EngineFailed, match=message):
+    with pytest.raises(bdp.errors.EngineFailed, match=message):
         fit_mle(karate(), formula, seed=1, iterations=20)
 
 
 @pytest.mark.parametrize("changed", [{"draws": 0}, {"iterations": 0}, {"interval": 0}])
 def test_arguments_that_are_refused(changed):
-    with pytest.raises(bdp.InvalidInput, match=next(iter(changed))):
+    with pytest.raises(bdp.errors.InvalidInput, match=next(iter(changed))):
         fit_mle(karate(), "edges + triangle", **changed)

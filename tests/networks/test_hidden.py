@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.networks import Network, Normal, simulate, statistics
+from bayesdp.networks import Network, NormalPrior, simulate, statistics
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.hidden import sample_hidden
 from bayesdp.networks.hidden_pace import PARTS, fit_pace, levels_between
@@ -37,7 +37,7 @@ def errors(theta: np.ndarray, mean, sd, correlation: float) -> np.ndarray:
 @pytest.mark.parametrize("epsilon", SEVEN)
 def test_seven_nodes(epsilon, levels):
     drawn = sample_hidden(
-        "edges + triangle", RELEASED, flipped(RELEASED, epsilon), prior=Normal(0, 2),
+        "edges + triangle", RELEASED, flipped(RELEASED, epsilon), prior=NormalPrior(0, 2),
         draws=5_000 if levels is None else 15_000, levels=levels, seed=1,
     )  # fmt: skip
     assert drawn.constant.kind == "exact"
@@ -54,7 +54,7 @@ def test_short_auxiliary_graphs_bias_towards_the_prior():
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             drawn = sample_hidden(
-                "edges + triangle", RELEASED, flipped(RELEASED, 4.0), prior=Normal(0, 2),
+                "edges + triangle", RELEASED, flipped(RELEASED, 4.0), prior=NormalPrior(0, 2),
                 draws=2_500, auxiliary=auxiliary, levels=1, seed=2,
             )  # fmt: skip
         theta = drawn.theta
@@ -93,7 +93,7 @@ def test_five_nodes_seen_in_every_way(kind):
     spread = (theta - mean).T @ ((theta - mean) * weight[:, None])
     root = np.sqrt(np.diag(spread))
     drawn = sample_hidden(
-        " + ".join(terms), nodes, evidence, prior=Normal(0, sd), draws=3_000, tune=500,
+        " + ".join(terms), nodes, evidence, prior=NormalPrior(0, sd), draws=3_000, tune=500,
         auxiliary="exact", levels=20, seed=1,
     )  # fmt: skip
     correlation = spread[0, 1] / root.prod()
@@ -133,7 +133,7 @@ def test_annealed_moves_and_the_plain_exchange_agree_on_thirty_nodes():
     evidence = flipped(network, 2.5)
     both = [
         sample_hidden(
-            "edges + gwesp(0.5)", network, evidence, prior=Normal(0, [3, 1]), draws=draws,
+            "edges + gwesp(0.5)", network, evidence, prior=NormalPrior(0, [3, 1]), draws=draws,
             auxiliary=3_000, levels=levels, seed=5,
         ).theta
         for draws, levels in ((1_500, None), (15_000, 1))
@@ -169,14 +169,14 @@ def test_collapsed_graphs_are_said_to_be():
     nodes = Network(8)
     nothing = Evidence(Network(8), np.empty((0, 2), np.int64), np.empty(0), constant=-30.0)
     with pytest.warns(UserWarning, match="hidden graphs were empty or complete"):
-        sample_hidden("edges", nodes, nothing, prior=Normal(0, 1), draws=50, tune=50, seed=1)
+        sample_hidden("edges", nodes, nothing, prior=NormalPrior(0, 1), draws=50, tune=50, seed=1)
     with pytest.warns(UserWarning, match="28 ties, and those that the model is fitted to 1[4-6]"):
         sample_hidden(
             "edges", nodes,
             Evidence.of_statistics(
                 Network(8), SeenStatistics("edges", np.array([14.0]), np.array([0.5]), "gaussian")
             ),
-            prior=Normal(9, 0.01), draws=50, tune=50, seed=1,
+            prior=NormalPrior(9, 0.01), draws=50, tune=50, seed=1,
         )  # fmt: skip
 
 
@@ -192,14 +192,14 @@ REFUSED = [
     ({"auxiliary": "exact"}, "45 dyads"),
     ({"seed": -1}, "seed is -1"),
     ({"prior": 3}, "prior is 3"),
-    ({"prior": Normal([0, 0, 0])}, "3 numbers"),
+    ({"prior": NormalPrior([0, 0, 0])}, "3 numbers"),
 ]
 
 
 @pytest.mark.parametrize(("changed", "message"), REFUSED)
 def test_arguments_that_are_refused(changed, message):
     nodes = Network(10, [[0, 1]])
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         sample_hidden("edges + triangle", nodes, flipped(nodes, 2.0), **changed)
 
 
@@ -236,7 +236,7 @@ def test_simulation_based_calibration_on_six_nodes(terms):
     replicates, kept, bins, thin = 400, 99, 20, 6
     rng = np.random.default_rng(1)
     nodes, graphs, values = every_graph(6, False, terms)
-    formula, prior = " + ".join(terms), Normal([-0.5, 0.0], [1.0, 0.7])
+    formula, prior = " + ".join(terms), NormalPrior([-0.5, 0.0], [1.0, 0.7])
     mean, sd = prior.of(2)
     ranks = []
     for seed in range(replicates):

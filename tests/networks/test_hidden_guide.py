@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from bayesdp.networks import Network, Normal
+from bayesdp.networks import Network, NormalPrior
 from bayesdp.networks.hidden import sample_hidden
 from bayesdp.networks.hidden_guide import fit_mixture, log_mixture
 from tests.networks.hidden_oracles import flipped
@@ -66,7 +66,7 @@ def test_it_follows_bent_points():
 def test_the_shortest_warm_ups(tune, chains):
     network = Network(6, [(0, 1), (1, 2), (3, 5)])
     drawn = sample_hidden(
-        "edges + gwesp(0.5)", network, flipped(network, 2.0), prior=Normal(0, 1), draws=5,
+        "edges + gwesp(0.5)", network, flipped(network, 2.0), prior=NormalPrior(0, 1), draws=5,
         tune=tune, chains=chains, seed=1,
     )  # fmt: skip
     assert drawn.theta.shape == (chains, 5, 2)

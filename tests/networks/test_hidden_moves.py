@@ -294,7 +294,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("evidence", "message"), REFUSED)
 def test_evidence_that_is_refused(evidence, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         seen_of(evidence, "edges + triangle", NODES)
 
 

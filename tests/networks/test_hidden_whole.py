@@ -18,7 +18,10 @@ from tests.networks.oracles import karate
 from tests.networks.test_hidden_moves import check_law, run_codes
 from tests.networks.test_max_degree import errors
 
-Truncated, Triangles = bdp.TruncatedStatisticsMechanism, bdp.NoisyTrianglesMechanism
+Truncated, Triangles = (
+    bdp.mechanisms.TruncatedStatisticsMechanism,
+    bdp.mechanisms.NoisyTrianglesMechanism,
+)
 
 
 def truncated(n: int, formula: str = "edges + kstar(2)", most: int = 2) -> Truncated:
@@ -111,7 +114,7 @@ def test_a_fit_is_the_enumerated_posterior(case):
     mean = weight @ theta
     spread = (theta - mean).T @ ((theta - mean) * weight[:, None])
     root = np.sqrt(np.diag(spread))
-    idata = bdp.ErgmModel(" + ".join(terms), prior=bdp.Normal(0, sd)).fit(
+    idata = bdp.models.ERGMModel(" + ".join(terms), prior=bdp.networks.NormalPrior(0, sd)).fit(
         bdp.Release.of(mechanism, outputs=outputs), draws=2_500, warmup=500, auxiliary="exact",
         seed=1,
     )  # fmt: skip
@@ -123,12 +126,16 @@ def test_a_fit_is_the_enumerated_posterior(case):
 def test_a_release_of_a_confidential_graph_is_read():
     with bdp.reproducible(1):
         releases = [
-            bdp.TruncatedStatistics("edges + kstar(2)", 8.0, 6).release(karate()),
-            bdp.NoisyTriangles(3.0).release(karate(), copies=2),
+            bdp.synthesizers.TruncatedStatisticsSynthesizer("edges + kstar(2)", 8.0, 6).release(
+                karate()
+            ),
+            bdp.synthesizers.NoisyTrianglesSynthesizer(3.0).release(karate(), copies=2),
         ]
     for release in releases:
         assert release.mechanism.nodes == 34
-        model = bdp.ErgmModel("edges + gwesp(0.5)", prior=bdp.Normal(0, [3, 1]))
+        model = bdp.models.ERGMModel(
+            "edges + gwesp(0.5)", prior=bdp.networks.NormalPrior(0, [3, 1])
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # ten draws haven't mixed
             idata = model.fit(release, draws=10, warmup=20, chains=2, auxiliary=500, seed=1)
@@ -137,17 +144,17 @@ def test_a_release_of_a_confidential_graph_is_read():
 
 def test_what_is_refused():
     for mechanism, output in ((Truncated("edges", 1.0, 3), (3,)), (Triangles(1.0), 3)):
-        with pytest.raises(bdp.InvalidInput, match="doesn't say how many nodes"):
+        with pytest.raises(bdp.errors.InvalidInput, match="doesn't say how many nodes"):
             mechanism.evidence(output)
         dataclasses.replace(mechanism, nodes=5).evidence(output)
-    with pytest.raises(bdp.InvalidInput, match="nodes is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="nodes is 0"):
         Truncated("edges", 1.0, 3, nodes=0)
-    with pytest.raises(bdp.InvalidInput, match="this mechanism is for nodes = 4"):
+    with pytest.raises(bdp.errors.InvalidInput, match="this mechanism is for nodes = 4"):
         truncated(4).release(Network(5))
     evidence = Triangles(1.0, nodes=5).evidence(2)
     directed = dataclasses.replace(evidence, nodes=Network(5, (), True))
-    with pytest.raises(bdp.InvalidInput, match="undirected graphs"):
+    with pytest.raises(bdp.errors.InvalidInput, match="undirected graphs"):
         seen_of(directed, "edges", directed.nodes)
     many = Triangles(1.0, nodes=10_000).evidence(2)
-    with pytest.raises(bdp.InvalidInput, match="on 3 to 2,000"):
+    with pytest.raises(bdp.errors.InvalidInput, match="on 3 to 2,000"):
         seen_of(many, "edges", many.nodes)

@@ -9,7 +9,7 @@ from scipy import special
 
 import bayesdp as bdp
 from bayesdp.inference.graphs.ergm_dyads import is_closed
-from bayesdp.networks import Network, Normal, goodness_of_fit, simulate
+from bayesdp.networks import Network, NormalPrior, goodness_of_fit, simulate
 from bayesdp.networks.dyad_table import hidden_table
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.formula import bind
@@ -67,7 +67,7 @@ def test_both_readings_of_a_bound_are_the_enumerated_ones(constraint, auxiliary)
     seen = SeenStatistics(FORMULA, SEEN, SCALE)
     drawn = sample_hidden(
         FORMULA, Network(5), Evidence.of_statistics(Network(5), seen, max_degree=MOST),
-        prior=Normal(0, SD), constraint=constraint, draws=2_500, tune=500, auxiliary=auxiliary,
+        prior=NormalPrior(0, SD), constraint=constraint, draws=2_500, tune=500, auxiliary=auxiliary,
         levels=20, seed=3,
     )  # fmt: skip
     mean, sd, correlation = enumerated(constraint == "max_degree")
@@ -78,14 +78,14 @@ def test_both_readings_of_a_bound_are_the_enumerated_ones(constraint, auxiliary)
 
 
 def test_a_fit_takes_the_bound_of_the_release_for_the_sample_space():
-    mechanism = bdp.NoisyStatisticsMechanism(FORMULA, SCALE, 5, max_degree=MOST)
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism(FORMULA, SCALE, 5, max_degree=MOST)
     release = bdp.Release.of(mechanism, outputs=[(4, 4)])
     options = {"draws": 4_000, "warmup": 1_000, "auxiliary": "exact", "seed": 2}
-    idata = bdp.ErgmModel(FORMULA, prior=Normal(0, SD)).fit(release, **options)
+    idata = bdp.models.ERGMModel(FORMULA, prior=NormalPrior(0, SD)).fit(release, **options)
     assert idata.attrs["constraint"] == "max_degree = 2"
     found = errors(idata.posterior["theta"].to_numpy(), *enumerated(True))
     assert (np.abs(found) < 5).all()
-    free = bdp.ErgmModel(FORMULA, prior=Normal(0, SD), constraint="none")
+    free = bdp.models.ERGMModel(FORMULA, prior=NormalPrior(0, SD), constraint="none")
     other = free.fit(release, **options)
     assert other.attrs["constraint"] == "none"
     assert float(other.posterior["theta"][..., 1].mean()) < 0
@@ -151,23 +151,27 @@ def test_a_bound_alone_leaves_no_closed_likelihood():
     assert is_closed(bind("edges", nodes), Evidence.of_statistics(nodes))
     bounded = Evidence.of_statistics(nodes, max_degree=2)
     assert not is_closed(bind("edges", nodes), bounded)
-    with pytest.raises(bdp.InvalidInput, match="a bound on degrees"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a bound on degrees"):
         hidden_table(bind("edges", nodes), nodes, bounded)
 
 
 def test_what_is_refused():
     star = Network(4, [[0, 1], [0, 2], [0, 3]])
-    with pytest.raises(bdp.InvalidInput, match="max_degree is 2, but a node of the network"):
+    with pytest.raises(bdp.errors.InvalidInput, match="max_degree is 2, but a node of the network"):
         simulate(star, "edges", [0.0], max_degree=2)
-    with pytest.raises(bdp.InvalidInput, match="max_degree is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="max_degree is 0"):
         simulate(4, "edges", [0.0], max_degree=0)
-    with pytest.raises(bdp.InvalidInput, match="constraint is 'bd'; it must be 'max_degree'"):
-        bdp.ErgmModel("edges", constraint="bd")
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="constraint is 'bd'; it must be 'max_degree'"
+    ):
+        bdp.models.ERGMModel("edges", constraint="bd")
     nodes = Network(4)
     bounded = Evidence.of_statistics(nodes, max_degree=2)
-    with pytest.raises(bdp.InvalidInput, match="'tempered', and the sample space has degrees up"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="'tempered', and the sample space has degrees up"
+    ):
         sample_hidden("edges", nodes, bounded, auxiliary="tempered")
-    with pytest.raises(bdp.InvalidInput, match="constraint is None"):
+    with pytest.raises(bdp.errors.InvalidInput, match="constraint is None"):
         sample_hidden(
             "edges", nodes, Evidence.of_statistics(nodes), constraint=None
         )  # fmt: skip

@@ -74,7 +74,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("make", "message"), REFUSED)
 def test_what_is_not_a_simple_graph_is_refused(make, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         make()
 
 
@@ -129,11 +129,13 @@ class TestAttributesByNode:
         assert network.attributes["x"].tolist() == [1, 2, 3]
         frame = Network.from_adjacency(network.to_adjacency(), attributes={"x": {0: 5, 2: 7, 1: 6}})
         assert frame.attributes["x"].tolist() == [5, 6, 7]
-        release = bdp.EdgeFlip(epsilon=2.0, attributes=("x",)).release(network)
+        release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes=("x",)).release(
+            network
+        )
         assert release.outputs[0].attributes["x"].tolist() == [1, 2, 3]
-        release = bdp.EdgeFlip(epsilon=2.0).release(network)
-        model = bdp.ErgmModel("edges + nodecov('x')", attributes={"x": by_node})
-        lists = bdp.ErgmModel("edges + nodecov('x')", attributes={"x": [1, 2, 3]})
+        release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0).release(network)
+        model = bdp.models.ERGMModel("edges + nodecov('x')", attributes={"x": by_node})
+        lists = bdp.models.ERGMModel("edges + nodecov('x')", attributes={"x": [1, 2, 3]})
         theta = [-1.0, 0.4]
         assert model.log_likelihood(release, theta) == lists.log_likelihood(release, theta)
 
@@ -153,19 +155,21 @@ class TestAttributesByNode:
             ),
             ({"ann": 1, "dee": 4}, "for 2 of the 3 nodes, and with values for 1 others"),
         ):
-            with pytest.raises(bdp.InvalidInput, match=message) as caught:
+            with pytest.raises(bdp.errors.InvalidInput, match=message) as caught:
                 make(**options, attributes={"x": values})
             assert not any(name in str(caught.value) for name in ("ann", "bob", "cy", "dee"))
 
     def test_errors_about_attributes_name_where_they_are_given(self):
-        release = bdp.EdgeFlip(epsilon=2.0).release(Network(4, [[0, 1]]))
-        with pytest.raises(bdp.InvalidInput) as caught:
-            bdp.ErgmModel("edges + nodematch('club')").fit(release)
-        assert "EdgeFlip(attributes=...)" in str(caught.value)
-        assert "ErgmModel(attributes=...)" in str(caught.value)
-        with pytest.raises(bdp.InvalidInput, match="attributes is a dict; it must be names"):
-            bdp.EdgeFlip(epsilon=2.0, attributes={"club": {0: "secret"}})
+        release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0).release(Network(4, [[0, 1]]))
+        with pytest.raises(bdp.errors.InvalidInput) as caught:
+            bdp.models.ERGMModel("edges + nodematch('club')").fit(release)
+        assert "EdgeFlipSynthesizer(attributes=...)" in str(caught.value)
+        assert "ERGMModel(attributes=...)" in str(caught.value)
+        with pytest.raises(bdp.errors.InvalidInput, match="attributes is a dict; it must be names"):
+            bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes={"club": {0: "secret"}})
         holes = Network(["ann", "bob"], attributes={"x": [1, None]})
-        with pytest.raises(bdp.InvalidInput, match="missing for 1 of 2 nodes; fill") as caught:
+        with pytest.raises(
+            bdp.errors.InvalidInput, match="missing for 1 of 2 nodes; fill"
+        ) as caught:
             bdp.networks.statistics(holes, "nodecov('x')")
         assert "bob" not in str(caught.value)

@@ -163,7 +163,7 @@ def test_a_statistic_that_cannot_change_moves_by_nothing():
 
 @pytest.mark.parametrize("most", [0, -1, 2.5, True, "3"])
 def test_a_wrong_bound_on_degrees_is_refused(most):
-    with pytest.raises(bdp.InvalidInput, match="max_degree"):
+    with pytest.raises(bdp.errors.InvalidInput, match="max_degree"):
         largest_changes("edges", Network(4), max_degree=most)
 
 

@@ -136,7 +136,7 @@ BAD_OFFSETS = [
 
 @pytest.mark.parametrize(("offset", "message"), BAD_OFFSETS)
 def test_offsets_that_are_refused(offset, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         simulate(3, "edges", [0.0], offset=offset)
 
 
@@ -156,7 +156,7 @@ BAD_ARGUMENTS = [
 
 @pytest.mark.parametrize(("changed", "message"), BAD_ARGUMENTS)
 def test_arguments_that_are_refused(changed, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         simulate(**{"network_or_n": 3, "formula": "edges", "coef": [0.0], **changed})
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from bayesdp.networks import BayesianERGM, Network, Normal, simulate
+from bayesdp.networks import BayesianERGM, Network, NormalPrior, simulate
 from bayesdp.networks.auxiliary import Constant, covers, normalizer_about
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.hidden import sample_hidden
@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-PRIOR = Normal(0, [5, 3])
+PRIOR = NormalPrior(0, [5, 3])
 
 
 def cloud(terms: int, size: int = 100) -> np.ndarray:

@@ -56,7 +56,7 @@ def test_statistics_and_changes_are_the_definition_s(term, bitsets, drawn):
         adjacency = np.pad(adjacency, (0, 1))
     network = with_everything(adjacency, directed)
     if where not in ("both", "directed" if directed else "undirected"):
-        with pytest.raises(bdp.InvalidInput, match="isn't defined for"):
+        with pytest.raises(bdp.errors.InvalidInput, match="isn't defined for"):
             bind(term, network)
         return
     a = network.to_adjacency().astype(int)
@@ -107,13 +107,13 @@ REFUSED = [
 @pytest.mark.parametrize(("formula", "message"), REFUSED)
 def test_what_a_formula_may_not_say(formula, message):
     attributes = {"group": list("aab"), "x": [1, 2, 3], "constant": [1] * 3, "holes": [1, 2, None]}
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bind(formula, Network(3, attributes=attributes))
 
 
 @pytest.mark.parametrize("term", ["degree(1)", "kstar(2)", "gwdegree(0.5)", "concurrent"])
 def test_terms_of_degree_are_refused_where_degrees_are_two(term):
-    with pytest.raises(bdp.InvalidInput, match="isn't defined for directed"):
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't defined for directed"):
         bind(term, Network(3, directed=True))
 
 

@@ -136,10 +136,10 @@ def test_a_whole_epsilon_in_every_bin_is_convicted():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        bdp.BetaBinomialMechanism.calibrate(n=20, size=5, epsilon=1.0),
-        bdp.BetaBinomialMechanism.calibrate(n=None, size=3, epsilon=0.3),
-        bdp.BetaBinomialMechanism(n=50, size=50, prior=(2.0, 30.0)),
-        bdp.BetaBinomialMechanism(n=1, size=1, prior=(0.1, 0.2)),
+        bdp.mechanisms.BetaBinomialMechanism.calibrate(n=20, size=5, epsilon=1.0),
+        bdp.mechanisms.BetaBinomialMechanism.calibrate(n=None, size=3, epsilon=0.3),
+        bdp.mechanisms.BetaBinomialMechanism(n=50, size=50, prior=(2.0, 30.0)),
+        bdp.mechanisms.BetaBinomialMechanism(n=1, size=1, prior=(0.1, 0.2)),
     ],
 )
 def test_our_mechanisms_are_acquitted_and_their_law_is_tight(mechanism):
@@ -151,7 +151,7 @@ def test_our_mechanisms_are_acquitted_and_their_law_is_tight(mechanism):
 
 
 def test_a_mechanism_that_claims_too_much_is_convicted_by_its_law_and_by_its_draws():
-    class Boastful(bdp.BetaBinomialMechanism):
+    class Boastful(bdp.mechanisms.BetaBinomialMechanism):
         def guarantee(self, **options):
             return dataclasses.replace(super().guarantee(**options), epsilon=0.5)
 
@@ -165,7 +165,7 @@ def test_a_mechanism_that_claims_too_much_is_convicted_by_its_law_and_by_its_dra
 def test_a_sampler_that_departs_from_its_law_is_convicted():
     """The law keeps the promise; the code that draws doesn't."""
 
-    class Leaky(bdp.BetaBinomialMechanism):
+    class Leaky(bdp.mechanisms.BetaBinomialMechanism):
         def release(self, statistic, copies=1):
             return np.full(copies, min(int(statistic.successes), self.size))
 
@@ -208,8 +208,8 @@ def test_exact_epsilon_with_delta_is_the_smallest():
     ],
 )
 def test_bad_arguments_are_named(options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.audit(bdp.BetaBinomialMechanism(10, 2, (1.0, 1.0)), **options)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.audit(bdp.mechanisms.BetaBinomialMechanism(10, 2, (1.0, 1.0)), **options)
 
 
 # What an audit could have found.
@@ -219,7 +219,7 @@ def test_bad_arguments_are_named(options, message):
 class Leaking:
     """A beta-binomial mechanism that shows its last output with probability `leak` to one side."""
 
-    made: bdp.BetaBinomialMechanism
+    made: bdp.mechanisms.BetaBinomialMechanism
     leak: float
     seed: int
 
@@ -243,7 +243,7 @@ class Leaking:
 @pytest.mark.parametrize(("times", "least", "most"), [(1.0, 0.8, 1.0), (0.2, 0.0, 0.05)])
 def test_the_smallest_fault_is_convicted_and_much_smaller_ones_are_not(times, least, most):
     """100 runs with a fault planted, of which a few choose an event with less of it."""
-    made = bdp.BetaBinomialMechanism.calibrate(n=30, size=30, epsilon=1.0)
+    made = bdp.mechanisms.BetaBinomialMechanism.calibrate(n=30, size=30, epsilon=1.0)
     fault = bdp.audit(Leaking(made, 0.0, 0), trials=4000).smallest_fault
     runs = [bdp.audit(Leaking(made, times * fault, k), trials=4000) for k in range(100)]
     convicted = np.mean([run.epsilon_lower > run.claim.epsilon for run in runs])

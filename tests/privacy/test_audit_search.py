@@ -13,7 +13,7 @@ from bayesdp.privacy import audit_draws
 from bayesdp.privacy.audit_search import _moved, pair_epsilon, search_pair
 
 
-class Hiding(bdp.BetaBinomialMechanism):
+class Hiding(bdp.mechanisms.BetaBinomialMechanism):
     """Declares the middle pair alone, where replacing a record costs least, and claims that."""
 
     def pairs(self):
@@ -48,7 +48,7 @@ def test_a_hidden_worst_pair_is_found_and_convicts(made):
 
 
 def test_a_hidden_row_of_a_response_convicts():
-    class Hidden(bdp.RandomizedResponse):
+    class Hidden(bdp.mechanisms.RandomizedResponseMechanism):
         def pairs(self):
             return super().pairs()[:1]
 
@@ -67,7 +67,7 @@ def test_a_hidden_row_of_a_response_convicts():
 def test_a_sensitivity_understated_in_the_declared_pair_alone_convicts():
     """Half the noise that's needed, and utilities all equal, where the loss is less."""
 
-    class Hidden(bdp.PermuteAndFlip):
+    class Hidden(bdp.mechanisms.PermuteAndFlipMechanism):
         def pairs(self):
             return [(np.zeros(self.k), np.zeros(self.k))]
 
@@ -84,14 +84,14 @@ def test_a_sensitivity_understated_in_the_declared_pair_alone_convicts():
 @pytest.mark.parametrize(
     ("mechanism", "delta"),
     [
-        (bdp.BetaBinomialMechanism(40, 7, (2.0, 3.0)), 0.0),
-        (bdp.BetaBinomialMechanism(None, 7, (2.0, 3.0)), 0.0),
-        (bdp.ExponentialMechanism(1.0, 0.3, 4), 0.0),
-        (bdp.ExponentialMechanism(1.0, 0.3, 4, monotone=True), 0.0),
-        (bdp.PermuteAndFlip(1.0, 3, 4), 0.0),
-        (bdp.PermuteAndFlip(1.0, 3, 4, monotone=True), 0.0),
-        (bdp.RandomizedResponse(((5, 4, 1), (4, 5, 1), (1, 1, 8)), n=2), 0.0),
-        (bdp.RandomizedResponse(((5, 4, 0), (4, 5, 1), (1, 1, 1)), n=2), 0.4),
+        (bdp.mechanisms.BetaBinomialMechanism(40, 7, (2.0, 3.0)), 0.0),
+        (bdp.mechanisms.BetaBinomialMechanism(None, 7, (2.0, 3.0)), 0.0),
+        (bdp.mechanisms.ExponentialMechanism(1.0, 0.3, 4), 0.0),
+        (bdp.mechanisms.ExponentialMechanism(1.0, 0.3, 4, monotone=True), 0.0),
+        (bdp.mechanisms.PermuteAndFlipMechanism(1.0, 3, 4), 0.0),
+        (bdp.mechanisms.PermuteAndFlipMechanism(1.0, 3, 4, monotone=True), 0.0),
+        (bdp.mechanisms.RandomizedResponseMechanism(((5, 4, 1), (4, 5, 1), (1, 1, 8)), n=2), 0.0),
+        (bdp.mechanisms.RandomizedResponseMechanism(((5, 4, 0), (4, 5, 1), (1, 1, 1)), n=2), 0.4),
     ],
 )
 def test_a_search_finds_nothing_worse_than_what_our_mechanisms_declare(mechanism, delta):
@@ -117,7 +117,7 @@ class Noisy:
     """A float with Laplace noise: no outputs to list, no steps to take."""
 
     def guarantee(self):
-        return bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)).guarantee()
+        return bdp.mechanisms.BetaBinomialMechanism(1, 1, (1.0, 1.0)).guarantee()
 
     def pairs(self):
         return [(0.0, math.log(2))]
@@ -133,10 +133,12 @@ class Noisy:
 
 
 def test_a_search_that_has_no_steps_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="search needs a mechanism with a method nearby"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="search needs a mechanism with a method nearby"
+    ):
         bdp.audit(Noisy(), trials=1000, search=5)
     for wrong in (-1, 2.0, True):
-        with pytest.raises(bdp.InvalidInput, match="search is"):
+        with pytest.raises(bdp.errors.InvalidInput, match="search is"):
             bdp.audit(Noisy(), trials=1000, search=wrong)
 
 
@@ -182,7 +184,7 @@ def test_tails_are_counted_with_ties_infinities_and_impossible_outputs():
 
 def test_blocks_change_nothing_but_memory(monkeypatch):
     """The bound is the same up to the choice of candidates, and every draw is used once."""
-    mechanism = bdp.BetaBinomialMechanism(10, 4, (1.0, 1.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(10, 4, (1.0, 1.0))
     pair = mechanism.pairs()[0]
     with bdp.reproducible(3):
         whole = audit_draws.bounds_from_draws(mechanism, pair, 30_001, 0.0, 1e-6)
@@ -211,6 +213,6 @@ def test_draws_that_the_law_calls_impossible_show_nothing():
 
 
 def test_draws_of_a_sampler_that_follows_its_law_are_all_possible():
-    found = bdp.audit(bdp.BetaBinomialMechanism(5, 5, (3, 3)), trials=1000)
+    found = bdp.audit(bdp.mechanisms.BetaBinomialMechanism(5, 5, (3, 3)), trials=1000)
     assert found.impossible == 0
     assert "impossible" not in str(found)

@@ -31,7 +31,7 @@ def exact_epsilon(n: int, cells: int, scale: float) -> float:
 @pytest.mark.parametrize(("n", "cells"), [(1, 2), (2, 2), (5, 2), (12, 2), (2, 3), (6, 3)])
 def test_all_resamples_of_small_data(n, cells, epsilon):
     found = exact_epsilon(n, cells, 2 / epsilon)
-    bound = bdp.bootstrap_epsilon(epsilon, n)
+    bound = bdp.privacy.bootstrap_epsilon(epsilon, n)
     assert found <= bound
     assert bound <= n * epsilon * (1 + 1e-12)
     if n == 1:
@@ -44,13 +44,13 @@ def test_all_resamples_of_small_data(n, cells, epsilon):
 def test_its_limits():
     for epsilon in (0.01, 1.0, 5.0):
         limit = math.exp(epsilon) * math.expm1(epsilon)
-        assert bdp.bootstrap_epsilon(epsilon, 10**15) == pytest.approx(limit, rel=1e-9)
-        each = [bdp.bootstrap_epsilon(epsilon, n) for n in (1, 2, 5, 100, 10**6)]
+        assert bdp.privacy.bootstrap_epsilon(epsilon, 10**15) == pytest.approx(limit, rel=1e-9)
+        each = [bdp.privacy.bootstrap_epsilon(epsilon, n) for n in (1, 2, 5, 100, 10**6)]
         assert each == sorted(each)
         assert each[0] == pytest.approx(epsilon)
 
 
 def test_wrong_arguments_are_named():
     for arguments, name in (((0, 5), "epsilon"), ((1.0, 0), "n is 0"), ((400.0, 5), "at most 300")):
-        with pytest.raises(bdp.InvalidInput, match=name):
-            bdp.bootstrap_epsilon(*arguments)
+        with pytest.raises(bdp.errors.InvalidInput, match=name):
+            bdp.privacy.bootstrap_epsilon(*arguments)

@@ -155,14 +155,18 @@ def test_against_dp_accounting():
 
 
 def test_a_conjugate_release_composes():
-    one = bdp.ConjugateRelease("gaussian", "parameter_draw", 100, (0.0, 1.0), R=1.0, sigma=1.0)
+    one = bdp.mechanisms.ConjugateMechanism(
+        "gaussian", "parameter_draw", 100, (0.0, 1.0), R=1.0, sigma=1.0
+    )
     assert bdp.compose([one], delta=1e-6).epsilon == pytest.approx(one.epsilon(1e-6), rel=1e-3)
     five = bdp.compose([(one, 5)], delta=1e-6)
     assert one.epsilon(1e-6) < five.epsilon < 5 * one.epsilon(2e-7)
     assert five.assumptions == one.guarantee(delta=1e-7).assumptions
     assert bdp.compose([one]).epsilon == math.inf
-    mode = bdp.ConjugateRelease("gaussian", "parameter_map", 100, (0.0, 1.0), R=1.0, sigma=1.0)
-    with pytest.raises(bdp.InvalidInput, match="no epsilon is enough"):
+    mode = bdp.mechanisms.ConjugateMechanism(
+        "gaussian", "parameter_map", 100, (0.0, 1.0), R=1.0, sigma=1.0
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="no epsilon is enough"):
         bdp.compose([one, mode], delta=1e-6)
 
 
@@ -171,7 +175,7 @@ def test_a_rho_of_its_own_is_used():
     made = bdp.compose([(promise(1.0, 1e-6, rho=0.001), 10)], delta=1e-6)
     assert "concentrated composition" in made.source
     assert made.rho == pytest.approx(0.01)
-    with pytest.raises(bdp.InvalidInput, match="deltas add up to 1e-05"):
+    with pytest.raises(bdp.errors.InvalidInput, match="deltas add up to 1e-05"):
         bdp.compose([(promise(1.0, 1e-6), 10)], delta=1e-6)
     mixed = bdp.compose([(promise(1.0, 1e-6, rho=0.001), 10), promise(0.1, 1e-7)], delta=1e-6)
     assert made.epsilon < mixed.epsilon < made.epsilon + 0.2
@@ -203,7 +207,7 @@ def test_relations_strengths_and_assumptions():
     assert made.assumptions == ("B.", "A.")
     only = bdp.compose([promise(0.5, neighbours="add_remove")] * 2)
     assert (only.epsilon, only.neighbours) == (1.0, bdp.Neighbours.ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="says nothing about the other"):
+    with pytest.raises(bdp.errors.InvalidInput, match="says nothing about the other"):
         bdp.compose([promise(1.0), promise(1.0, neighbours="edge")])
     one = bdp.compose([Gaussian(0.1, "add_remove"), promise(0.1)], delta=1e-6)
     assert one.epsilon >= bdp.compose([Gaussian(0.2), promise(0.1)], delta=1e-6).epsilon
@@ -223,7 +227,7 @@ def test_relations_strengths_and_assumptions():
     ],
 )
 def test_bad_arguments(parts, delta, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.compose(parts, delta=delta)
 
 
@@ -259,7 +263,7 @@ def test_a_million_releases():
 @pytest.mark.parametrize("call", [dwork_rothblum_vadhan, kairouz_oh_viswanath])
 def test_the_closed_formulas_check_their_arguments(call):
     for bad in [(0, 0, 1, 0.1), (1, -1, 1, 0.1), (1, 0, 0, 0.1), (1, 0, 1, 0), (1, 0, 1, 1)]:
-        with pytest.raises(bdp.InvalidInput):
+        with pytest.raises(bdp.errors.InvalidInput):
             call(*bad)
 
 
@@ -269,12 +273,12 @@ def test_the_formula_has_no_answer_below_the_deltas():
 
 def test_a_delta_that_grows_in_conversion_is_asked_for_smaller():
     """An add/remove promise at delta is one at (1 + exp(epsilon)) delta under replace-one."""
-    moved = bdp.ConjugateRelease("bernoulli", "synthetic_one", 50, (20, 20), size=5)
-    pure = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=0.1, sensitivity=1)
+    moved = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 50, (20, 20), size=5)
+    pure = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=0.1, sensitivity=1)
     as_promised = bdp.compose([(pure.guarantee(), 10), moved], delta=1e-6)
     assert bdp.compose([(pure, 10), moved], delta=1e-6) == as_promised
     assert as_promised.epsilon < bdp.compose([(pure, 10), moved]).epsilon
-    free = bdp.PoissonGammaMechanism(None, (1.0, 2.0), 5.0, None)
+    free = bdp.mechanisms.PoissonGammaMechanism(None, (1.0, 2.0), 5.0, None)
     promise = bdp.compose([free, moved], delta=1e-6)
     one = free.guarantee(delta=1e-6 / 2 / (1 + math.exp(2.0)))
     assert one.epsilon < 2.0
@@ -288,5 +292,5 @@ def test_a_mechanism_of_one_promise_is_not_asked_for_ever():
         def guarantee(self, *, delta=0.0):
             return promise(1.0, 1e-3, neighbours="add_remove")
 
-    with pytest.raises(bdp.InvalidInput, match="no epsilon is enough"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no epsilon is enough"):
         bdp.compose([Fixed(), promise(1.0)], delta=1e-6)

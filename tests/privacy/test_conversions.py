@@ -167,7 +167,7 @@ BAD = {
 @pytest.mark.parametrize("value", [-1.0, math.nan, "1", None, True])
 def test_bad_arguments_are_named(name, value):
     for call in BAD[name]:
-        with pytest.raises(bdp.InvalidInput, match=f"{name} is"):
+        with pytest.raises(bdp.errors.InvalidInput, match=f"{name} is"):
             call(value)
 
 

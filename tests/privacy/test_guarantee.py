@@ -26,7 +26,7 @@ def guarantee(epsilon: float = 1.0, delta: float = 0.0) -> bdp.Guarantee:
     ],
 )
 def test_ranges(epsilon, delta, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         guarantee(epsilon, delta)
 
 
@@ -38,9 +38,9 @@ def test_names_are_what_they_name(tmp_path):
     assert str(named) == "epsilon = 1 (replace_one, as_published)"
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     account = ledger.create("s", epsilon=4.0, neighbours="replace_one")
-    with pytest.raises(bdp.InvalidInput, match="only as published"):
+    with pytest.raises(bdp.errors.InvalidInput, match="only as published"):
         account.spend(named)
-    made = bdp.CensoredBetaMechanism.calibrate(epsilon=1.0, size=10)
+    made = bdp.mechanisms.CensoredBetaMechanism.calibrate(epsilon=1.0, size=10)
     assert str(made.guarantee(neighbours="replace_one")) == "epsilon = 2 (replace_one, proved)"
 
 
@@ -54,13 +54,13 @@ def test_names_are_what_they_name(tmp_path):
     ],
 )
 def test_other_names_are_refused(change, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         dataclasses.replace(guarantee(), **change)
 
 
 @pytest.mark.parametrize("rho", [-0.1, math.nan, math.inf, "0.1", True])
 def test_rho_is_checked(rho):
-    with pytest.raises(bdp.InvalidInput, match="rho is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="rho is"):
         dataclasses.replace(guarantee(), rho=rho)
     assert dataclasses.replace(guarantee(), rho=0).rho == 0
     assert guarantee().rho is None

@@ -42,7 +42,7 @@ def test_the_example_of_the_documentation(url):
     }
     assert ledger.verify() == {"survey-2026": entry.hash}
     synthesizer.release([0, 1, 1, 0], ledger=account)
-    with pytest.raises(bdp.BudgetExceeded) as caught:
+    with pytest.raises(bdp.errors.BudgetExceeded) as caught:
         synthesizer.release([0, 1, 1, 0], ledger=account)
     assert caught.value.epsilon == account.remaining().epsilon == pytest.approx(1.0)
     assert str(caught.value.epsilon) in str(caught.value)
@@ -83,9 +83,9 @@ def test_the_order_is_check_spend_draw(survey, monkeypatch):
 )
 def test_bad_input_spends_and_draws_nothing(survey, monkeypatch, data):
     monkeypatch.setattr(randomness, "random_words", lambda count: pytest.fail("drawn"))
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release(data, ledger=survey)
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1], by=[1], ledger=survey)
     assert survey.history() == []
 
@@ -102,17 +102,17 @@ def test_what_is_spent_stays_spent_when_drawing_fails(survey, monkeypatch):
 
 def test_seeded_releases_are_refused(survey):
     synthesizer = bdp.BetaBinomialSynthesizer(epsilon=1.0)
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="seeded"):
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="seeded"):
         synthesizer.release([0, 1], ledger=survey)
     with bdp.reproducible(1):
         seeded = synthesizer.release([0, 1])
-    with pytest.raises(bdp.InvalidInput, match="promises nothing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="promises nothing"):
         survey.spend(seeded.guarantee)
     assert survey.history() == []
 
 
 def test_a_ledger_is_not_a_datasets(url):
-    with pytest.raises(bdp.InvalidInput, match=r"ledger\.dataset\(name\)"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"ledger\.dataset\(name\)"):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1], ledger=bdp.Ledger.open(url))
 
 
@@ -120,7 +120,7 @@ def test_strengths(survey):
     survey.spend(promise(1.0, strength="conditional"))
     assert survey.spent().strength is bdp.Strength.CONDITIONAL
     published = promise(1.0, strength="as_published")
-    with pytest.raises(bdp.InvalidInput, match="accept_unproved=True"):
+    with pytest.raises(bdp.errors.InvalidInput, match="accept_unproved=True"):
         survey.spend(published)
     survey.spend(published, accept_unproved=True)
     survey.spend(promise(0.5))
@@ -152,14 +152,14 @@ def test_relations_never_mix(tmp_path, of, spent):
         assert entry.epsilon == 1.4
         assert exact <= mp.mpf(entry.delta) <= exact * (1 + mp.mpf(2) ** -46)
     else:
-        with pytest.raises(bdp.InvalidInput, match="says nothing about the other"):
+        with pytest.raises(bdp.errors.InvalidInput, match="says nothing about the other"):
             account.spend(promise(0.7, 1e-3, spent))
         assert account.history() == []
 
 
 def test_converting_a_huge_promise_never_fits(survey):
     for epsilon, delta in [(1e300, 1e-9), (800.0, 1e-300), (1.0, 0.9)]:
-        with pytest.raises(bdp.BudgetExceeded):
+        with pytest.raises(bdp.errors.BudgetExceeded):
             survey.spend(promise(epsilon, delta, "add_remove"))
 
 
@@ -168,12 +168,12 @@ def test_delta_runs_out_alone(url):
         "survey", epsilon=4.0, delta=1e-6, conversion_delta=0.0, neighbours="replace_one"
     )
     survey.spend(promise(0.5, 1e-6))
-    with pytest.raises(bdp.BudgetExceeded, match=r"delta = 0\.0 left"):
+    with pytest.raises(bdp.errors.BudgetExceeded, match=r"delta = 0\.0 left"):
         survey.spend(promise(0.5, 1e-9))
     survey.spend(promise(3.5))
     assert survey.remaining() == (0.0, 0.0)
     survey.spend(promise(0.0))
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         survey.spend(promise(5e-324))
 
 
@@ -196,7 +196,7 @@ def test_tenths_are_the_binary_numbers_they_are(url):
     account = bdp.Ledger.open(url).create("s", epsilon=1.0, neighbours="edge")
     for _ in range(9):
         account.spend(promise(0.1, neighbours="edge"))
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         account.spend(promise(0.1, neighbours="edge"))
     account.spend(promise(account.remaining().epsilon, neighbours="edge"))
     assert account.remaining().epsilon >= 0
@@ -241,7 +241,7 @@ def test_any_sequence_of_spends_against_a_model(
         guarantee = promise(epsilon, delta, relation, strength)
         allowed = strength != "as_published" and epsilon < math.inf and delta < 1
         if not allowed or not (own or converts):
-            with pytest.raises(bdp.InvalidInput):
+            with pytest.raises(bdp.errors.InvalidInput):
                 handles[name].spend(guarantee)
             continue
         spent = [sum((c[k] for c in model[name]), Fraction(0)) for k in (0, 1)]
@@ -256,7 +256,7 @@ def test_any_sequence_of_spends_against_a_model(
             model[name].append((Fraction(entry.epsilon), Fraction(entry.delta)))
             assert Fraction(entry.epsilon) == cost[0]
         else:
-            with pytest.raises(bdp.BudgetExceeded):
+            with pytest.raises(bdp.errors.BudgetExceeded):
                 handles[name].spend(guarantee)
     for name in handles:
         again = bdp.Ledger.open(url).dataset(name).history()

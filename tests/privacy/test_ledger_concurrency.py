@@ -74,7 +74,7 @@ def test_threads_share_a_handle(url):
         for _ in range(5):
             try:
                 account.spend(crash_worker.PROMISE)
-            except bdp.BudgetExceeded:
+            except bdp.errors.BudgetExceeded:
                 refused.append(1)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -164,7 +164,7 @@ def test_a_server_that_crashes_forgets_nothing(cluster, new_url):
         entry = account.spend(crash_worker.PROMISE)
     cluster.stop("immediate")
     try:
-        with pytest.raises(bdp.LedgerUnavailable, match="can't be used"):
+        with pytest.raises(bdp.errors.LedgerUnavailable, match="can't be used"):
             account.spend(crash_worker.PROMISE)
     finally:
         cluster.start()
@@ -180,7 +180,7 @@ def test_a_lock_that_is_never_given_back_is_an_error(tmp_path, monkeypatch):
     account = ledger.create("s", epsilon=5.0, neighbours="replace_one")
     with (
         ledger._store._database.transaction(write=True),
-        pytest.raises(bdp.LedgerUnavailable, match="locked"),
+        pytest.raises(bdp.errors.LedgerUnavailable, match="locked"),
     ):
         account.spend(crash_worker.PROMISE)
     account.spend(crash_worker.PROMISE)

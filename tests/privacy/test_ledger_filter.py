@@ -140,7 +140,7 @@ def test_a_release_is_charged_the_smaller_rho():
         promise(1.0, 0.0, 0.01, bdp.Neighbours.ADD_REMOVE), bdp.Neighbours.REPLACE_ONE
     )
     assert converted == (2.0, 0.0, 0.04)
-    with pytest.raises(bdp.InvalidInput, match="promises nothing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="promises nothing"):
         charge(promise(1.7e308), EDGE)
 
 
@@ -149,7 +149,7 @@ def test_many_small_releases_cost_less_than_their_sum(url):
     assert account.budget.conversion_delta == 5e-7
     for _ in range(114):  # the sums alone would allow 49
         account.spend(promise(0.02))
-    with pytest.raises(bdp.BudgetExceeded) as caught:
+    with pytest.raises(bdp.errors.BudgetExceeded) as caught:
         account.spend(promise(0.02))
     assert len(account.history()) == 114
     assert caught.value.epsilon == account.remaining().epsilon < 0.02
@@ -198,7 +198,7 @@ def test_a_budget_written_before_there_was_rho_reads_as_it_was(tmp_path):
     assert account.remaining() == (0.75, 0.0)
     account.spend(promise(0.75))
     assert ledger.verify()
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         account.spend(promise(1e-9))
 
 

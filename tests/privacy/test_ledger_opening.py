@@ -26,26 +26,26 @@ def test_a_file_appears_with_the_first_budget_and_never_again(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     ledger = bdp.Ledger.open("sqlite:///b.db")
     assert ledger.datasets() == []
-    with pytest.raises(bdp.InvalidInput, match="is empty"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is empty"):
         ledger.dataset("s")
-    with pytest.raises(bdp.InvalidInput, match=r"no ledger at sqlite:///b\.db"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"no ledger at sqlite:///b\.db"):
         ledger.verify()
     assert not Path("b.db").exists()
     account = ledger.create("s", epsilon=1.0, neighbours="edge")
     monkeypatch.chdir("/")  # the path was resolved once
     assert account.remaining().epsilon == 1.0
     (tmp_path / "b.db").unlink()
-    with pytest.raises(bdp.LedgerUnavailable, match="unable to open"):
+    with pytest.raises(bdp.errors.LedgerUnavailable, match="unable to open"):
         account.spend(promise(0.1, neighbours="edge"))
     assert not (tmp_path / "b.db").exists()
 
 
 def test_unknown_and_second_datasets(survey, url):
     ledger = bdp.Ledger.open(url)
-    with pytest.raises(bdp.InvalidInput, match=r"'surwey', which isn't .*: it has 'survey'"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"'surwey', which isn't .*: it has 'survey'"):
         ledger.dataset("surwey")
     survey.spend(promise(3.0))
-    with pytest.raises(bdp.InvalidInput, match="exists already"):
+    with pytest.raises(bdp.errors.InvalidInput, match="exists already"):
         ledger.create("survey", epsilon=100.0, neighbours="edge")
     assert survey.remaining().epsilon == 1.0
 
@@ -59,9 +59,9 @@ def test_names_that_look_the_same_are_one_budget(url, written):
     ledger.create(written, epsilon=1.0, neighbours="edge").spend(promise(0.9, neighbours="edge"))
     assert ledger.datasets() == [SPELLINGS[0]]
     for other in SPELLINGS:
-        with pytest.raises(bdp.InvalidInput, match="exists already"):
+        with pytest.raises(bdp.errors.InvalidInput, match="exists already"):
             ledger.create(other, epsilon=1.0, neighbours="edge")
-        with pytest.raises(bdp.BudgetExceeded):
+        with pytest.raises(bdp.errors.BudgetExceeded):
             ledger.dataset(other).spend(promise(0.9, neighbours="edge"))
         assert ledger.verify({other: ledger.verify()[SPELLINGS[0]]})
 
@@ -76,14 +76,14 @@ def test_a_ledger_with_names_as_they_were_typed_stays_one_budget_a_name(url):
     assert len(ledger.verify()) == 3
     for name in ("s", "s ", " s"):
         assert ledger.dataset(name).name == "s "
-        with pytest.raises(bdp.InvalidInput, match="'s ' exists already"):
+        with pytest.raises(bdp.errors.InvalidInput, match="'s ' exists already"):
             ledger.create(name, epsilon=1.0, neighbours="edge")
     ledger.dataset("s").spend(promise(0.9, neighbours="edge"))
     second = ledger.dataset("  s")
     assert (second.name, second.history()) == ("  s", [])
-    with pytest.raises(bdp.InvalidInput, match="looks like 's '"):
+    with pytest.raises(bdp.errors.InvalidInput, match="looks like 's '"):
         second.spend(promise(0.9, neighbours="edge"))
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         ledger.dataset("s").spend(promise(0.9, neighbours="edge"))
     assert len(ledger.verify()) == 3
 
@@ -123,16 +123,16 @@ BAD_BUDGETS = [
 def test_bad_budgets(tmp_path, bad, message):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/b.db")
     arguments = {"dataset": "s", "epsilon": 1.0, "delta": 0.0, "neighbours": "edge"} | bad
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         ledger.create(arguments.pop("dataset"), **arguments)
     assert ledger.datasets() == []
 
 
 def test_bad_spends(survey):
-    with pytest.raises(bdp.InvalidInput, match="must be a Guarantee"):
+    with pytest.raises(bdp.errors.InvalidInput, match="must be a Guarantee"):
         survey.spend(1.0)
     for bad in ({"f": math.nan}, {"f": object()}):
-        with pytest.raises(bdp.InvalidInput, match="released can't be written down"):
+        with pytest.raises(bdp.errors.InvalidInput, match="released can't be written down"):
             survey.spend(promise(1.0), bad)
     assert survey.history() == []
 
@@ -150,20 +150,20 @@ BAD_URLS = {
 
 @pytest.mark.parametrize("url", BAD_URLS, ids=str)
 def test_bad_urls(url):
-    with pytest.raises(bdp.InvalidInput, match=BAD_URLS[url]) as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match=BAD_URLS[url]) as caught:
         bdp.Ledger.open(url)
     assert "secret" not in str(caught.value)
 
 
 def test_databases_that_cannot_be_used(tmp_path):
     pytest.importorskip("psycopg")
-    with pytest.raises(bdp.LedgerUnavailable, match="can't be used") as caught:
+    with pytest.raises(bdp.errors.LedgerUnavailable, match="can't be used") as caught:
         bdp.Ledger.open("postgresql://me:secret@127.0.0.1:1/x")
     assert "secret" not in str(caught.value)
     (tmp_path / "text.db").write_text("This is no database, but a text that is long enough.\n" * 9)
-    with pytest.raises(bdp.LedgerUnavailable, match="not a database"):
+    with pytest.raises(bdp.errors.LedgerUnavailable, match="not a database"):
         bdp.Ledger.open(f"sqlite:///{tmp_path}/text.db")
-    with pytest.raises(bdp.LedgerUnavailable):
+    with pytest.raises(bdp.errors.LedgerUnavailable):
         bdp.Ledger.open(f"sqlite:///{tmp_path}")
 
 
@@ -178,7 +178,7 @@ def test_an_unsafe_server_is_refused_and_a_hasty_session_slowed(cluster):
     cluster.sql("ALTER SYSTEM SET fsync = off")
     try:
         reload(cluster, fsync="off")
-        with pytest.raises(bdp.LedgerUnavailable, match="fsync = off"):
+        with pytest.raises(bdp.errors.LedgerUnavailable, match="fsync = off"):
             bdp.Ledger.open(cluster.url("hasty"))
     finally:
         cluster.sql("ALTER SYSTEM RESET fsync")
@@ -205,9 +205,9 @@ def test_a_newer_ledger_is_refused_and_an_older_one_migrated(url, monkeypatch):
     assert bdp.Ledger.open(url).verify()
     assert moved == [1]
     monkeypatch.setattr(ledger_store, "VERSION", 1)
-    with pytest.raises(bdp.InvalidInput, match="version 2, written by a newer bayesdp"):
+    with pytest.raises(bdp.errors.InvalidInput, match="version 2, written by a newer bayesdp"):
         bdp.Ledger.open(url)
-    with pytest.raises(bdp.InvalidInput, match="version 2, written by a newer bayesdp"):
+    with pytest.raises(bdp.errors.InvalidInput, match="version 2, written by a newer bayesdp"):
         account.spend(promise(0.25, neighbours="edge"))
 
 

@@ -80,7 +80,7 @@ def test_tampering_is_found(tamper, kind):
         ledger.dataset("s").history,
         lambda: ledger.dataset("s").spend(promise(0.001, neighbours="edge")),
     ):
-        with pytest.raises(bdp.LedgerCorrupted, match="dataset 's'") as caught:
+        with pytest.raises(bdp.errors.LedgerCorrupted, match="dataset 's'") as caught:
             look()
         assert (caught.value.dataset, caught.value.position) == ("s", position)
     assert len(ledger.dataset("t").history()) == 4
@@ -89,7 +89,7 @@ def test_tampering_is_found(tamper, kind):
 @pytest.mark.parametrize("kind", OF_THE_LIST)
 def test_tampering_with_the_list_of_datasets_is_found(tamper, kind):
     ledger = tamper(OF_THE_LIST[kind])
-    with pytest.raises(bdp.LedgerCorrupted):
+    with pytest.raises(bdp.errors.LedgerCorrupted):
         ledger.verify()
 
 
@@ -97,7 +97,7 @@ def test_tampering_with_the_list_of_datasets_is_found(tamper, kind):
 def test_a_version_that_there_never_was_is_found(tamper, url, version):
     ledger = tamper(f"UPDATE bayesdp_ledger SET version = {version}")
     for look in (lambda: bdp.Ledger.open(url), ledger.datasets, ledger.verify):
-        with pytest.raises(bdp.LedgerCorrupted, match=f"has version {version}, which no"):
+        with pytest.raises(bdp.errors.LedgerCorrupted, match=f"has version {version}, which no"):
             look()
 
 
@@ -119,7 +119,7 @@ def test_values_of_another_type_are_found(tmp_path, statement):
         account.spend(promise(0.5, neighbours="edge"))
     with sqlite3.connect(tmp_path / "b.db") as connection:
         connection.execute(statement)
-    with pytest.raises(bdp.LedgerCorrupted):
+    with pytest.raises(bdp.errors.LedgerCorrupted):
         ledger.verify()
 
 
@@ -133,10 +133,10 @@ def test_an_old_copy_is_found_by_who_knows_better(tmp_path):
     account.spend(promise(1.0, neighbours="edge"))
     heads = ledger.verify()
     path.write_bytes(old)
-    with pytest.raises(bdp.LedgerCorrupted, match="entry 2: it was there a moment ago"):
+    with pytest.raises(bdp.errors.LedgerCorrupted, match="entry 2: it was there a moment ago"):
         account.spend(promise(1.0, neighbours="edge"))
     assert ledger.verify()  # consistent in itself
-    with pytest.raises(bdp.LedgerCorrupted, match="isn't in its history any more"):
+    with pytest.raises(bdp.errors.LedgerCorrupted, match="isn't in its history any more"):
         ledger.verify(heads)
 
 
@@ -163,5 +163,5 @@ def test_a_rewritten_history_must_still_keep_to_its_budget(tmp_path):
             "UPDATE bayesdp_dataset SET head=?, seal=?", (head, ledger_chain.seal("s", 2, head))
         )
         connection.close()
-        with pytest.raises(bdp.LedgerCorrupted, match=message):
+        with pytest.raises(bdp.errors.LedgerCorrupted, match=message):
             ledger.verify()

@@ -95,15 +95,15 @@ def test_a_profile_with_a_limit_has_no_epsilon_below_it():
 @pytest.mark.parametrize("value", [-1, -1e-300, math.nan, "one", None, True])
 def test_bad_epsilon_and_delta_are_named(value: object):
     profile = Profile(lambda epsilon: math.exp(-epsilon), math.inf)
-    with pytest.raises(bdp.InvalidInput, match="epsilon is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon is"):
         profile.delta(value)
-    with pytest.raises(bdp.InvalidInput, match="delta is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="delta is"):
         profile.epsilon(value)
 
 
 @pytest.mark.parametrize("value", [1, 1.5, math.inf])
 def test_delta_is_below_one(value: float):
-    with pytest.raises(bdp.InvalidInput, match="delta is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="delta is"):
         Profile(lambda epsilon: math.exp(-epsilon), math.inf).epsilon(value)
 
 
@@ -143,21 +143,21 @@ def test_a_pure_loss_distribution_ends_at_its_epsilon():
     assert as_delta(pld, 1.0) == 0
     for epsilon in (0.0, 0.3, 0.9):
         assert profile.delta(epsilon) <= as_delta(pld, epsilon) <= profile.delta(epsilon) + 1e-6
-    nothing = bdp.ConjugateRelease("bernoulli", "parameter_map", 10, (2.0, 2.0)).pld()
+    nothing = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_map", 10, (2.0, 2.0)).pld()
     assert as_delta(nothing, 5.0) == 1
     assert as_delta(gaussian_profile(0.0).pld(), 0.0) == 0
 
 
 @pytest.mark.parametrize("interval", [0, -1.0, math.inf, math.nan, "1", True])
 def test_an_interval_is_positive(interval):
-    with pytest.raises(bdp.InvalidInput, match="interval is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="interval is"):
         gaussian_profile(1.0).pld(interval)
 
 
 @pytest.mark.parametrize("method", ["parameter_draw", "synthetic_one"])
 def test_a_conjugate_release_has_a_loss_distribution(method):
     size = 20 if method == "synthetic_one" else None
-    made = bdp.ConjugateRelease("bernoulli", method, 100, (30.0, 30.0), size)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", method, 100, (30.0, 30.0), size)
     for epsilon in (0.0, 0.05, 0.2):
         true = made.delta(epsilon)
         assert true <= as_delta(made.pld(), epsilon) <= true * 1.05 + 1e-12
@@ -189,7 +189,9 @@ def test_what_is_made_of_a_release_costs_no_more(family, n, size, more, epsilon)
     prior = (0.3, 1.2) if family == "gaussian" else (1.5, 4.0)
 
     def delta(method: str, size: int | None = None) -> float:
-        return bdp.ConjugateRelease(family, method, n, prior, size=size, **other).delta(epsilon)
+        return bdp.mechanisms.ConjugateMechanism(
+            family, method, n, prior, size=size, **other
+        ).delta(epsilon)
 
     above = 1 + 1e-9  # each is computed, and rounded up, to that
     assert delta("synthetic_one", size) <= delta("parameter_draw") * above
@@ -200,8 +202,10 @@ def test_what_is_made_of_a_release_costs_no_more(family, n, size, more, epsilon)
 @settings(max_examples=60, deadline=None)
 @given(st.floats(0.3, 5), st.integers(-3, 0), st.integers(1, 4), st.floats(0, 3))
 def test_clamping_a_release_costs_nothing_more(scale, low, width, epsilon):
-    free = bdp.DiscreteLaplaceMechanism(scale)
-    held = bdp.DiscreteLaplaceMechanism(scale, bounds=(low, low + width), bounding="inflated")
+    free = bdp.mechanisms.DiscreteLaplaceMechanism(scale)
+    held = bdp.mechanisms.DiscreteLaplaceMechanism(
+        scale, bounds=(low, low + width), bounding="inflated"
+    )
     assert held.delta(epsilon) <= free.delta(epsilon)
     outputs = held.outputs()
     for x in range(low - 2, low + width + 2):

@@ -44,7 +44,9 @@ def without_replacement(data, rate, run):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_all_samples_enumerated(epsilon, delta, rate, scheme):
     """The claim holds for all neighbours, and the pair (all 0, one 1) attains it."""
-    claim = bdp.subsampled(promise(epsilon, delta, SCHEMES[scheme]), rate=rate, scheme=scheme)
+    claim = bdp.privacy.subsampled(
+        promise(epsilon, delta, SCHEMES[scheme]), rate=rate, scheme=scheme
+    )
     attained = 0.0
     for data in itertools.product((0, 1), repeat=4):
         neighbours = (
@@ -65,32 +67,34 @@ def test_all_samples_enumerated(epsilon, delta, rate, scheme):
 
 
 def test_what_it_says():
-    made = bdp.subsampled(promise(1.0, 1e-6, rho=0.3), rate=0.1)
+    made = bdp.privacy.subsampled(promise(1.0, 1e-6, rho=0.3), rate=0.1)
     assert made.epsilon == pytest.approx(math.log1p(0.1 * math.expm1(1)), rel=1e-14)
     assert made.delta == pytest.approx(1e-7)
     assert (made.rho, made.neighbours) == (0.3, bdp.Neighbours.ADD_REMOVE)
     assert made.assumptions[0] == "A."
     assert "nobody learns" in made.assumptions[1]
-    assert bdp.subsampled(promise(1.0, 0.1), rate=1).epsilon == 1.0
-    assert bdp.subsampled(promise(900.0), rate=0.5).epsilon == pytest.approx(900 + math.log(0.5))
-    assert bdp.subsampled(promise(math.inf), rate=0.5).epsilon == math.inf
-    assert bdp.subsampled(promise(0.0), rate=0.5).epsilon == 0.0
+    assert bdp.privacy.subsampled(promise(1.0, 0.1), rate=1).epsilon == 1.0
+    assert bdp.privacy.subsampled(promise(900.0), rate=0.5).epsilon == pytest.approx(
+        900 + math.log(0.5)
+    )
+    assert bdp.privacy.subsampled(promise(math.inf), rate=0.5).epsilon == math.inf
+    assert bdp.privacy.subsampled(promise(0.0), rate=0.5).epsilon == 0.0
 
 
 def test_what_is_too_small_for_a_float_is_not_nothing():
-    assert bdp.subsampled(promise(1e-200), rate=1e-200).epsilon > 0
+    assert bdp.privacy.subsampled(promise(1e-200), rate=1e-200).epsilon > 0
 
 
 def test_bad_arguments():
     for rate in (0, -0.1, 1.1, math.nan, "all", True):
-        with pytest.raises(bdp.InvalidInput, match="rate is"):
-            bdp.subsampled(promise(1.0), rate=rate)
-    with pytest.raises(bdp.InvalidInput, match="scheme is 'shuffle'"):
-        bdp.subsampled(promise(1.0), rate=0.1, scheme="shuffle")
-    with pytest.raises(bdp.InvalidInput, match="guarantee is 1"):
-        bdp.subsampled(1.0, rate=0.1)
+        with pytest.raises(bdp.errors.InvalidInput, match="rate is"):
+            bdp.privacy.subsampled(promise(1.0), rate=rate)
+    with pytest.raises(bdp.errors.InvalidInput, match="scheme is 'shuffle'"):
+        bdp.privacy.subsampled(promise(1.0), rate=0.1, scheme="shuffle")
+    with pytest.raises(bdp.errors.InvalidInput, match="guarantee is 1"):
+        bdp.privacy.subsampled(1.0, rate=0.1)
     for scheme, own in SCHEMES.items():
         for other in bdp.Neighbours:
             if other.value != own:
-                with pytest.raises(bdp.InvalidInput, match=f"amplifies under '{own}' alone"):
-                    bdp.subsampled(promise(1.0, 0.0, other.value), rate=0.1, scheme=scheme)
+                with pytest.raises(bdp.errors.InvalidInput, match=f"amplifies under '{own}' alone"):
+                    bdp.privacy.subsampled(promise(1.0, 0.0, other.value), rate=0.1, scheme=scheme)

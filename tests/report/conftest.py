@@ -41,7 +41,7 @@ def release():
     """What a synthesizer drew once at epsilon = 3."""
     parts = {
         label: (
-            bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=3.0, copies=4),
+            bdp.mechanisms.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=3.0, copies=4),
             OUTPUTS[label],
         )
         for label, n in SIZES.items()

@@ -47,10 +47,14 @@ def made(kind, n, epsilon, copies, sized=True):
     """The mechanism that the page says it has, by the package's own calibration."""
     if kind == COPIES:
         size = n if sized else 40
-        return bdp.BetaBinomialMechanism.calibrate(n=n, size=size, epsilon=epsilon, copies=copies)
+        return bdp.mechanisms.BetaBinomialMechanism.calibrate(
+            n=n, size=size, epsilon=epsilon, copies=copies
+        )
     if kind == ANSWERS:
-        return bdp.RandomizedResponse.binary(epsilon, n)
-    return bdp.DiscreteLaplaceMechanism.calibrate(epsilon=epsilon, sensitivity=1, copies=copies)
+        return bdp.mechanisms.RandomizedResponseMechanism.binary(epsilon, n)
+    return bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
+        epsilon=epsilon, sensitivity=1, copies=copies
+    )
 
 
 def alike(share: float, copies: int, size: int) -> list[int]:
@@ -75,7 +79,7 @@ class Page:
     def __init__(self, browser, release, folder, *, model=None, level=0.95, view=(1280, 900)):
         self.browser = browser
         path = Path(folder) / f"{len(list(Path(folder).iterdir()))}.html"
-        self.path = bdp.write_explorer(release, path, model=model, level=level)
+        self.path = bdp.evaluate.write_explorer(release, path, model=model, level=level)
         browser.open(self.path, *view, "light")
 
     def find(self, name: str):

@@ -16,7 +16,7 @@ from tests.report.test_report import words
 @pytest.fixture(scope="module")
 def release():
     """Noisy means of two groups."""
-    mechanism = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=400)
+    mechanism = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=400)
     return bdp.Release.of_groups(
         {"a": (mechanism, [12.25, 11.5]), "b & co": (mechanism, [-3.0, -2.5])}, variable="height"
     )
@@ -68,7 +68,7 @@ def test_a_distributional_promise_is_not_shown_as_differential_privacy(model, tm
         0.5, 1e-6, "uniform records", kinds.LawClass.of("uniform"), known_records=50
     )
     whole = model.family == "binomial"
-    release = bdp.publish(kinds.ExactStatistic(promise, 100, whole=whole), 38)
+    release = bdp.publish(kinds.ExactStatisticMechanism(promise, 100, whole=whole), 38)
     page = write_report(model.fit(release, draws=500, seed=1), release, tmp_path / "report")
     seen = words(page.read_text(encoding="utf-8"))
     for part in ("not differential privacy", "uniform records", "1.649"):
@@ -118,19 +118,19 @@ def test_an_axis_of_any_numbers(low, high, texts):
 
 
 def test_refusals(release, idata, grouped_release):
-    with pytest.raises(bdp.InvalidInput, match="another release"):
+    with pytest.raises(bdp.errors.InvalidInput, match="another release"):
         summarize_posterior(idata, grouped_release)
-    with pytest.raises(bdp.InvalidInput, match="not of fit_naive"):
+    with pytest.raises(bdp.errors.InvalidInput, match="not of fit_naive"):
         summarize_posterior(bdp.GaussianModel(sd=2.0).fit_naive(release), release)
-    with pytest.raises(bdp.InvalidInput, match="without a posterior"):
+    with pytest.raises(bdp.errors.InvalidInput, match="without a posterior"):
         write_report({"mu": 1}, release, "nowhere")
-    with pytest.raises(bdp.InvalidInput, match="proportions alone"):
+    with pytest.raises(bdp.errors.InvalidInput, match="proportions alone"):
         write_report(idata, release, "nowhere", reference={"a": 0.5})
-    with pytest.raises(bdp.InvalidInput, match="level is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="level is"):
         summarize_posterior(idata, release, level=95)
     large = idata.copy()
     large.posterior = large.posterior.assign(
         much=(("chain", "draw", "k"), np.zeros((*idata.posterior["mu"].shape[:2], 1001)))
     )
-    with pytest.raises(bdp.InvalidInput, match="1,001 numbers"):
+    with pytest.raises(bdp.errors.InvalidInput, match="1,001 numbers"):
         summarize_posterior(large, release)

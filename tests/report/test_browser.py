@@ -29,7 +29,10 @@ return [...document.querySelectorAll('svg.chart')].map(chart => {
 def release() -> bdp.Release:
     outputs = {1: (60, [33, 29, 31]), 2: (90, [44, 49, 40]), 3: (120, [50, 41, 47])}
     parts = {
-        label: (bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=2.0, copies=3), ones)
+        label: (
+            bdp.mechanisms.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=2.0, copies=3),
+            ones,
+        )
         for label, (n, ones) in outputs.items()
     }
     return bdp.Release.of_groups(parts, by="rating", variable="affairs")
@@ -189,7 +192,7 @@ def test_tables_of_many_groups_open(browser, tmp_path):
 @pytest.fixture(scope="module")
 def normal_page(tmp_path_factory) -> Path:
     """Of another family, with two variables and 30 groups, one with a long hostile name."""
-    noise = bdp.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=400, dimension=2)
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, neighbours="replace_one", n=400, dimension=2)
     labels = ["<b>bold</b> " + "x" * 150, *(f"site {k}" for k in range(29))]
     release = bdp.Release.of_groups(
         {label: (noise, [(k - 4.0, 4.0 + k / 8)]) for k, label in enumerate(labels)},

@@ -26,7 +26,9 @@ def content_of(page: str) -> dict:
 
 @pytest.fixture
 def noisy() -> bdp.Release:
-    mechanism = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=0.5, sensitivity=1, copies=2)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
+        epsilon=0.5, sensitivity=1, copies=2
+    )
     return bdp.Release.of(mechanism, [141, 132], variable="voted")
 
 
@@ -63,7 +65,7 @@ def test_numbers_to_check_by_are_those_of_the_models(noisy):
     q = np.array([141, 132]) / 400
     liu = bdp.combine(q, q * (1 - q) / 400)
     assert group["computed"]["combined"] == [liu.estimate, *liu.interval()]
-    mechanism = bdp.RandomizedResponse.binary(1.0, 300)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, 300)
     release = bdp.Release.of(mechanism, answers(120, 300))
     (group,) = content_of(render_explorer(release, model=bdp.BinomialModel((2, 5)), level=0.8))[
         "groups"
@@ -73,7 +75,7 @@ def test_numbers_to_check_by_are_those_of_the_models(noisy):
 
 
 def test_more_answers_than_can_be_listed_are_left_to_the_page():
-    mechanism = bdp.RandomizedResponse.binary(1.0, 20_000)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, 20_000)
     page = render_explorer(bdp.Release.of(mechanism, answers(9000, 20_000)))
     computed = content_of(page)["groups"][0]["computed"]
     assert computed["posterior"] is None
@@ -115,17 +117,21 @@ def test_labels_cannot_end_the_block_of_data():
 
 
 def releases_refused() -> dict:
-    copies = bdp.BetaBinomialMechanism(n=None, size=100, prior=(10, 10))
-    public = bdp.BetaBinomialMechanism(n=100, size=100, prior=(10, 10))
-    noise = bdp.DiscreteLaplaceMechanism(2.0, bounds=(0, 50), bounding="inflated")
-    three = bdp.RandomizedResponse.kary(1.0, 3, 10)
-    certain = bdp.RandomizedResponse.of([[0.5, 0.5], [0, 1]], n=4)
-    two = bdp.RandomizedResponse.binary(1.0, 4)
-    vector = bdp.DiscreteLaplaceMechanism(2.0, dimension=2)
+    copies = bdp.mechanisms.BetaBinomialMechanism(n=None, size=100, prior=(10, 10))
+    public = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(10, 10))
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, bounds=(0, 50), bounding="inflated")
+    three = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, 10)
+    certain = bdp.mechanisms.RandomizedResponseMechanism.of([[0.5, 0.5], [0, 1]], n=4)
+    two = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, 4)
+    vector = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, dimension=2)
     of, known = bdp.Release.of, bdp.BinomialModel(n=range(50, 51))
     mixed = {"a": (public, [3]), "b": (two, answers(1, 4))}
     return {
-        "another mechanism": (of(bdp.LaplaceMechanism(1.0, 1.0), [3.0]), known, "'laplace'"),
+        "another mechanism": (
+            of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0), [3.0]),
+            known,
+            "'laplace'",
+        ),
         "three categories": (of(three, [[0] * 10]), None, "3 categories"),
         "two answers": (of(two, answers(1, 4) * 2), None, "2 copies of answers"),
         "no pure epsilon": (of(certain, answers(1, 4)), None, "epsilon = inf"),
@@ -145,7 +151,7 @@ def releases_refused() -> dict:
 def test_other_releases_are_refused(name, tmp_path):
     release, model, message = releases_refused()[name]
     with pytest.raises(InvalidInput, match=re.escape(message)):
-        bdp.write_explorer(release, tmp_path / "page.html", model=model)
+        bdp.evaluate.write_explorer(release, tmp_path / "page.html", model=model)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,20 +172,20 @@ def test_levels_are_checked(charest_release, level):
 def test_arguments_of_other_types(charest_release, tmp_path, given, message):
     arguments = {"release": charest_release, "out": tmp_path / "page.html", **given}
     with pytest.raises(InvalidInput, match=message):
-        bdp.write_explorer(arguments.pop("release"), arguments.pop("out"), **arguments)
+        bdp.evaluate.write_explorer(arguments.pop("release"), arguments.pop("out"), **arguments)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_is_replaced_with_force_alone(charest_release, tmp_path):
-    page = bdp.write_explorer(charest_release, tmp_path / "page.html")
+    page = bdp.evaluate.write_explorer(charest_release, tmp_path / "page.html")
     with pytest.raises(ReleaseExists, match="nothing was written"):
-        bdp.write_explorer(charest_release, page, title="new")
-    bdp.write_explorer(charest_release, page, title="new", force=True)
+        bdp.evaluate.write_explorer(charest_release, page, title="new")
+    bdp.evaluate.write_explorer(charest_release, page, title="new", force=True)
     assert "<h1>new</h1>" in page.read_text()
     with pytest.raises(ReleaseExists, match="is a folder"):
-        bdp.write_explorer(charest_release, tmp_path, force=True)
+        bdp.evaluate.write_explorer(charest_release, tmp_path, force=True)
     with pytest.raises(InvalidInput, match="doesn't exist"):
-        bdp.write_explorer(charest_release, tmp_path / "no" / "page.html")
+        bdp.evaluate.write_explorer(charest_release, tmp_path / "no" / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 

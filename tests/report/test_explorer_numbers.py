@@ -122,7 +122,7 @@ class TestNumerics:
         """Intervals in order, within [0, 1], at the ends of what the controls allow."""
         groups = [
             self.group(COPIES, made(COPIES, 60, 2.0, 3), [33, 29, 31], 60),
-            self.group(COPIES, bdp.BetaBinomialMechanism(None, 40, (1, 3)), [0, 7], 500),
+            self.group(COPIES, bdp.mechanisms.BetaBinomialMechanism(None, 40, (1, 3)), [0, 7], 500),
             self.group(ANSWERS, made(ANSWERS, 500, 1.0, 1), [10], 500),
             self.group(NOISE, made(NOISE, 0, 1.0, 2), [-7, 600], 500),
         ]
@@ -154,7 +154,7 @@ class TestNumerics:
         ]
         found = run("return arguments[0].map((each) => priorFor(...each))", cases)
         for prior, (size, epsilon, copies) in zip(found, cases, strict=True):
-            mechanism = bdp.BetaBinomialMechanism(n=9, size=size, prior=(prior, prior))
+            mechanism = bdp.mechanisms.BetaBinomialMechanism(n=9, size=size, prior=(prior, prior))
             assert mechanism.epsilon(copies=copies) <= epsilon
             assert prior == pytest.approx(made(COPIES, size, epsilon, copies).prior[0], rel=1e-14)
 
@@ -213,24 +213,26 @@ class TestSliders:
 
     def test_another_size_and_prior(self, browser, tmp_path):
         """Copies smaller than n keep their size; a prior keeps its proportions."""
-        mechanism = bdp.BetaBinomialMechanism(n=None, size=40, prior=(10.0, 30.0))
+        mechanism = bdp.mechanisms.BetaBinomialMechanism(n=None, size=40, prior=(10.0, 30.0))
         release = bdp.Release.of(mechanism, [12, 9])
         page = Page(browser, release, tmp_path, model=bdp.BinomialModel(n=range(200, 201)))
-        public = bdp.BetaBinomialMechanism(n=200, size=40, prior=(10.0, 30.0))
+        public = bdp.mechanisms.BetaBinomialMechanism(n=200, size=40, prior=(10.0, 30.0))
         self.agrees(page, COPIES, outputs=[12, 9], mechanism=public)
         page.press("n", Keys.ARROW_RIGHT)
         n = page.settings["n"]
         assert n > 200
-        same = bdp.BetaBinomialMechanism(n=n, size=40, prior=(10.0, 30.0))
+        same = bdp.mechanisms.BetaBinomialMechanism(n=n, size=40, prior=(10.0, 30.0))
         self.agrees(page, COPIES, mechanism=same)
         page.press("epsilon", Keys.ARROW_RIGHT)
         a = made(COPIES, n, page.settings["epsilon"], 2, sized=False).prior[0]
-        stretched = bdp.BetaBinomialMechanism(n=n, size=40, prior=(a, 3 * a))
+        stretched = bdp.mechanisms.BetaBinomialMechanism(n=n, size=40, prior=(a, 3 * a))
         self.agrees(page, COPIES, mechanism=stretched)
 
     def test_answers(self, browser, tmp_path):
         ones = np.repeat([1, 0], [210, 290])
-        release = bdp.Release.of(bdp.RandomizedResponse.of((0.7, 0.8), n=500), [ones])
+        release = bdp.Release.of(
+            bdp.mechanisms.RandomizedResponseMechanism.of((0.7, 0.8), n=500), [ones]
+        )
         page = Page(browser, release, tmp_path)
         self.agrees(page, ANSWERS, outputs=[210], mechanism=release.mechanism)
         page.press("epsilon", Keys.ARROW_RIGHT)

@@ -19,7 +19,7 @@ def path(tmp_path_factory):
     outputs = {"x" * 90: (60, [33, 29, 31]), "<i>south</i>": (90, [44, 49, 40])}
     parts = {label: (made(COPIES, n, 2.0, 3), ones) for label, (n, ones) in outputs.items()}
     release = bdp.Release.of_groups(parts, by="region", variable="y" * 70)
-    return bdp.write_explorer(release, tmp_path_factory.mktemp("page") / "page.html")
+    return bdp.evaluate.write_explorer(release, tmp_path_factory.mktemp("page") / "page.html")
 
 
 @pytest.fixture(params=[*VIEWS, pytest.param((360, 640, "light"), id="360x640")])

@@ -236,7 +236,7 @@ class TestPage:
         assert "elsewhere, as declared" in text
 
     def test_confidential_n(self):
-        mechanism = bdp.BetaBinomialMechanism(None, 100, (30, 30))
+        mechanism = bdp.mechanisms.BetaBinomialMechanism(None, 100, (30, 30))
         release = bdp.Release.of(mechanism, [38, 41])
         idata = bdp.BinomialModel(n=range(80, 121)).fit(release, seed=1)
         text = words(render(summarize(idata, release, reference=0.3)))
@@ -266,7 +266,7 @@ class TestPage:
         assert evil in words(page)
 
     def test_degenerate_copies(self):
-        release = bdp.Release.of(bdp.BetaBinomialMechanism(20, 20, (2, 2)), [0, 0, 0])
+        release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(20, 20, (2, 2)), [0, 0, 0])
         summary = summarize(fit(release, prior=(0.5, 0.5)), release)
         assert summary.groups[0].by("liu").high == 0
         render(summary)
@@ -289,12 +289,12 @@ class TestWriting:
 
     def test_replaces_only_a_report_and_only_with_force(self, release, idata, tmp_path):
         write_report(idata, release, tmp_path / "report")
-        with pytest.raises(bdp.ReleaseExists, match="force=True"):
+        with pytest.raises(bdp.errors.ReleaseExists, match="force=True"):
             write_report(idata, release, tmp_path / "report")
         write_report(idata, release, tmp_path / "report", force=True)
         (tmp_path / "thesis").mkdir()
         (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
-        with pytest.raises(bdp.ReleaseExists, match="not even with force"):
+        with pytest.raises(bdp.errors.ReleaseExists, match="not even with force"):
             write_report(idata, release, tmp_path / "thesis", force=True)
 
     def test_from_netcdf_and_loaded_release(self, release, idata, tmp_path):
@@ -308,6 +308,6 @@ class TestWriting:
         assert page.read_text(encoding="utf-8") == render(summarize(idata, release))
 
     def test_nothing_is_written_when_refused(self, release, idata, tmp_path):
-        with pytest.raises(bdp.InvalidInput):
+        with pytest.raises(bdp.errors.InvalidInput):
             write_report(idata, release, tmp_path / "report", level=1.0)
         assert list(Path(tmp_path).iterdir()) == []

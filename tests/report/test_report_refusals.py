@@ -13,54 +13,54 @@ from tests.report.conftest import fit
 
 class TestRefusals:
     def test_another_release(self, release, idata, grouped_release):
-        with pytest.raises(bdp.InvalidInput, match="another release"):
+        with pytest.raises(bdp.errors.InvalidInput, match="another release"):
             summarize(idata, grouped_release)
 
     def test_another_family(self, release, idata):
         other = idata.copy()
         other.attrs = {**idata.attrs, "family": "poisson"}
-        with pytest.raises(bdp.InvalidInput, match=r"'poisson'; these are"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"'poisson'; these are"):
             summarize(other, release)
 
     def test_no_attributes(self, release, idata):
         other = idata.copy()
         other.attrs = {}
         other.posterior.attrs = {}
-        with pytest.raises(bdp.InvalidInput, match="no attribute 'family'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="no attribute 'family'"):
             summarize(other, release)
 
     def test_naive_draws(self, release):
         naive = bdp.BinomialModel().fit_naive(release, seed=1)
-        with pytest.raises(bdp.InvalidInput, match="not of fit_naive"):
+        with pytest.raises(bdp.errors.InvalidInput, match="not of fit_naive"):
             summarize(naive, release)
 
     def test_no_posterior(self, release):
-        with pytest.raises(bdp.InvalidInput, match="without a posterior"):
+        with pytest.raises(bdp.errors.InvalidInput, match="without a posterior"):
             summarize({"p": [0.5]}, release)
 
     def test_no_p(self, release, idata):
         other = idata.copy()
         other.posterior = other.posterior.rename({"p": "theta"})
-        with pytest.raises(bdp.InvalidInput, match="needs 'p'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="needs 'p'"):
             summarize(other, release)
 
     def test_some_groups(self, release, idata):
-        with pytest.raises(bdp.InvalidInput, match="all of them"):
+        with pytest.raises(bdp.errors.InvalidInput, match="all of them"):
             summarize(idata.sel(group=["a", "b"]), release)
 
     def test_other_dimensions(self, release, idata):
-        with pytest.raises(bdp.InvalidInput, match="dimensions"):
+        with pytest.raises(bdp.errors.InvalidInput, match="dimensions"):
             summarize(idata.sel(group="a"), release)
 
     def test_impossible_draws(self, release, idata):
         other = idata.copy()
         other.posterior["p"][0, 0, 0] = np.nan
-        with pytest.raises(bdp.InvalidInput, match="outside"):
+        with pytest.raises(bdp.errors.InvalidInput, match="outside"):
             summarize(other, release)
 
     @pytest.mark.parametrize("level", [0, 1, 95, math.nan])
     def test_level(self, release, idata, level):
-        with pytest.raises(bdp.InvalidInput, match="level is"):
+        with pytest.raises(bdp.errors.InvalidInput, match="level is"):
             summarize(idata, release, level=level)
 
     @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ class TestRefusals:
         ],
     )
     def test_reference(self, release, idata, reference, message):
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             summarize(idata, release, reference=reference)
 
     def test_reference_may_be_a_series(self, release, idata):
@@ -84,5 +84,5 @@ class TestRefusals:
     def test_reference_of_a_release_without_groups(self, charest_release):
         idata = fit(charest_release)
         assert summarize(idata, charest_release, reference=0.4).groups[0].reference == 0.4
-        with pytest.raises(bdp.InvalidInput, match="must be a proportion"):
+        with pytest.raises(bdp.errors.InvalidInput, match="must be a proportion"):
             summarize(idata, charest_release, reference={"a": 0.4})

@@ -16,7 +16,7 @@ FALSE_ALARM = 1e-6
 
 def p_values(epsilon: float, replicates: int) -> list[float]:
     """Of the ranks of phi, lambda and the log-likelihood."""
-    made = bdp.CensoredBetaSynthesizer(
+    made = bdp.synthesizers.CensoredBetaSynthesizer(
         epsilon=epsilon, prior_phi=(2.0, 3.0), prior_lambda=(1.0, 2.0), largest=30.0
     )
     rng = np.random.default_rng(5)

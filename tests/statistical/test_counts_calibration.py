@@ -34,15 +34,15 @@ def smallest(found) -> float:
 def events(kind, expected, x):
     """How events of one group are released, of which there are x."""
     if kind == "noise":
-        return bdp.DiscreteLaplaceMechanism(2.0, 1.0, dimension=len(x))
+        return bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=len(x))
     if kind == "noise, n public":
-        return bdp.PerturbedHistogram(1.5, len(x), REPLACE, n=int(x.sum()))
+        return bdp.mechanisms.PerturbedHistogramMechanism(1.5, len(x), REPLACE, n=int(x.sum()))
     total, n = {
         "copies": (None, None),
         "copies of a fixed total": (9, None),
         "copies, n public": (12, int(x.sum())),
     }[kind]
-    return bdp.PoissonGammaMechanism(n, expected, (1.0, 2.5, 3.0), total)
+    return bdp.mechanisms.PoissonGammaMechanism(n, expected, (1.0, 2.5, 3.0), total)
 
 
 def released_events(kind, groups):
@@ -60,7 +60,7 @@ def released_events(kind, groups):
             outputs = mechanism.release(x, copies=2)
         made[g] = (mechanism, [tuple(z) for z in np.asarray(outputs).tolist()])
         truth.append(rate)
-    model = bdp.PoissonModel(RATES, EXPECTED if kind.startswith("noise") else None)
+    model = bdp.models.PoissonModel(RATES, EXPECTED if kind.startswith("noise") else None)
     return model, bdp.Release.of_groups(made), np.array(truth)
 
 
@@ -86,22 +86,22 @@ def test_rates(kind, tied):
 
 def test_the_check_convicts_a_wrong_prior_of_rates():
     _, release, truth = released_events("copies", 200)
-    wrong = bdp.PoissonModel((RATES[0], 3 * RATES[1]))
+    wrong = bdp.models.PoissonModel((RATES[0], 3 * RATES[1]))
     found = wrong.fit(release, draws=KEPT, chains=1, seed=3).posterior["rate"]
     assert smallest(ranks(found, truth)) < FALSE_ALARM
 
 
 def tables(kind, n):
     """The mechanisms of one group's table, and the model's n."""
-    copies = bdp.DirichletMultinomialMechanism(n, 20, 4, (3.0, 1.0, 4.0, 2.0))
-    noise = bdp.PerturbedHistogram(2.0, 4, REPLACE, n=n)
+    copies = bdp.mechanisms.DirichletMultinomialMechanism(n, 20, 4, (3.0, 1.0, 4.0, 2.0))
+    noise = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 4, REPLACE, n=n)
     if kind == "copies":
         return [copies]
     if kind == "copies and noise":
         return [copies, noise]
     if kind == "copies, n confidential":
-        return [bdp.DirichletMultinomialMechanism(None, 20, 4, (3.0, 1.0, 4.0, 2.0))]
-    return [bdp.PerturbedHistogram(2.0, 4, ADD)]
+        return [bdp.mechanisms.DirichletMultinomialMechanism(None, 20, 4, (3.0, 1.0, 4.0, 2.0))]
+    return [bdp.mechanisms.PerturbedHistogramMechanism(2.0, 4, ADD)]
 
 
 def released_tables(kind, groups):
@@ -140,7 +140,10 @@ def test_the_check_convicts_a_posterior_that_believes_the_copies():
 @pytest.mark.parametrize("engine", ["marginal", "augmentation"])
 def test_probabilities_from_answers_by_other_engines(engine):
     rng, n, alpha = np.random.default_rng(11), 30, (1.0, 2.0, 0.7)
-    mechanism, truth = bdp.RandomizedResponse.kary(1.5, 3, n=n), rng.dirichlet(alpha, 150)
+    mechanism, truth = (
+        bdp.mechanisms.RandomizedResponseMechanism.kary(1.5, 3, n=n),
+        rng.dirichlet(alpha, 150),
+    )
     made = {}
     for g, theta in enumerate(truth):
         with bdp.reproducible(g):

@@ -19,13 +19,15 @@ COLUMNS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 
 def cells(n):
     if n is None:
-        return bdp.DiscreteLaplaceMechanism(1.5, dimension=4)
-    return bdp.DiscreteLaplaceMechanism(1.5, 2.0, REPLACE, 4, n=n)
+        return bdp.mechanisms.DiscreteLaplaceMechanism(1.5, dimension=4)
+    return bdp.mechanisms.DiscreteLaplaceMechanism(1.5, 2.0, REPLACE, 4, n=n)
 
 
 def marginals(n):
     relation = bdp.Neighbours.ADD_REMOVE if n is None else REPLACE
-    return bdp.NoisyMarginals(1.5, AXES, (("a",), ("a", "b")), "gaussian", relation, n)
+    return bdp.mechanisms.NoisyMarginalsMechanism(
+        1.5, AXES, (("a",), ("a", "b")), "gaussian", relation, n
+    )
 
 
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
@@ -43,7 +45,7 @@ def marginals(n):
 def test_effects(kind, n, engine, prior):
     rng, mechanism = np.random.default_rng(5), kind(n)
     named = {axis.name: axis.categories for axis in AXES} if kind is cells else None
-    model = bdp.LogLinearModel("a*b", prior, intercept=(1.5, 0.5), categories=named)
+    model = bdp.models.LogLinearModel("a*b", prior, intercept=(1.5, 0.5), categories=named)
     places = []
     for i in range(100):
         tau = np.abs(rng.normal(0, 1, 3)) if prior is None else np.full(3, prior)

@@ -23,30 +23,34 @@ N, SD = 60, 1.2
 
 
 def poisson_cells(x):
-    return bdp.publish(bdp.PerturbedHistogram(2.0, 12, axes=AXES), x)
+    return bdp.publish(bdp.mechanisms.PerturbedHistogramMechanism(2.0, 12, axes=AXES), x)
 
 
 def cells(x):
-    return bdp.publish(bdp.PerturbedHistogram(3.0, 12, REPLACE, N, AXES), x)
+    return bdp.publish(bdp.mechanisms.PerturbedHistogramMechanism(3.0, 12, REPLACE, N, AXES), x)
 
 
 def marginals(x):
     pairs = (("a", "y"), ("b", "y"))
-    made = bdp.NoisyMarginals(2.0, AXES, pairs, "gaussian", REPLACE, N)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(2.0, AXES, pairs, "gaussian", REPLACE, N)
     return bdp.publish(made, made.statistic(x))
 
 
 def copies(x):
-    return bdp.publish(bdp.DirichletMultinomialMechanism(N, 80, 12, 4.0, (), AXES), x, copies=2)
+    return bdp.publish(
+        bdp.mechanisms.DirichletMultinomialMechanism(N, 80, 12, 4.0, (), AXES), x, copies=2
+    )
 
 
 def answers(x):
-    return bdp.publish(bdp.RandomizedResponse.kary(2.5, 12, N), np.repeat(np.arange(12), x))
+    return bdp.publish(
+        bdp.mechanisms.RandomizedResponseMechanism.kary(2.5, 12, N), np.repeat(np.arange(12), x)
+    )
 
 
 def coefficients(x):
     bounds = {"a": (1, 6), "b": (0, 1), "y": (0, 1)}
-    made = bdp.PerturbedCoefficientsMechanism(bounds, "y", 3.0, 0.3, N, loss="logistic")
+    made = bdp.mechanisms.PerturbedCoefficientsMechanism(bounds, "y", 3.0, 0.3, N, loss="logistic")
     records = np.array([[a, b, y] for a in (1, 2, 6) for b in (0, 1) for y in (0, 1)])
     found = gathered(made.family, made.loss, np.repeat(records, x, axis=0), clip=False)
     return bdp.publish(made, made.statistic(found))
@@ -79,12 +83,14 @@ def test_coefficients(kind):
                 which = rng.integers(6, size=N)
                 data = {"a": np.array([1, 2, 6])[which // 2], "b": np.array(["u", "v"])[which % 2]}
                 y = (rng.random(N) < p[which]).astype(int)
-                release = bdp.publish(bdp.RandomizedResponse.binary(1.0, N), y, copies=2)
+                release = bdp.publish(
+                    bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, N), y, copies=2
+                )
             elif kind == poisson_cells:
                 release = kind(rng.poisson(rates * np.exp(rng.normal(1.5, 0.5))))
             else:
                 release = kind(rng.multinomial(N, rates / rates.sum()))
-        made = bdp.LogisticRegression(
+        made = bdp.LogisticRegressionModel(
             "y ~ a + b",
             (0.0, SD),
             spread=0.8,

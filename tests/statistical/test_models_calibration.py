@@ -23,11 +23,11 @@ def check(places) -> None:
 
 
 NORMAL = {
-    "laplace": lambda n: bdp.LaplaceMechanism(0.4, 0.1, REPLACE, n=n),
-    "inflated": lambda n: bdp.GaussianMechanism(
+    "laplace": lambda n: bdp.mechanisms.LaplaceMechanism(0.4, 0.1, REPLACE, n=n),
+    "inflated": lambda n: bdp.mechanisms.GaussianMechanism(
         0.5, 0.1, REPLACE, bounds=(-1.0, 1.0), bounding="inflated", n=n
     ),
-    "discrete": lambda n: bdp.DiscreteLaplaceMechanism(3.0, 2.0, REPLACE, n=n),
+    "discrete": lambda n: bdp.mechanisms.DiscreteLaplaceMechanism(3.0, 2.0, REPLACE, n=n),
 }
 
 
@@ -52,7 +52,7 @@ def test_normal_means_from_noise(kind):
 def test_normal_means_from_copies(bounding):
     rng, n, sd = np.random.default_rng(2), 60, 1.0
     family = bdp.families.Gaussian(bounds=(-9.0, 9.0), sd=sd)
-    made = bdp.Modips(family=family, epsilon=1.5, copies=2, bounding=bounding, size=30)
+    made = bdp.ModipsSynthesizer(family=family, epsilon=1.5, copies=2, bounding=bounding, size=30)
     model = bdp.GaussianModel((0.5, 1.0), sd=sd)
     places, naive = [], []
     for i in range(150):
@@ -74,11 +74,11 @@ def test_means_and_sds(kind):
     In a quarter of the copies noise has moved the variance to 0.
     """
     rng, n, (m0, k, a, b) = np.random.default_rng(6), 20, (0.3, 2.0, 5.0, 4.0)
-    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=n)
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=n)
     if kind == "sum":
-        noise = bdp.GaussianMechanism(8.0, 1.0, REPLACE, 2, n=n)
+        noise = bdp.mechanisms.GaussianMechanism(8.0, 1.0, REPLACE, 2, n=n)
     family = bdp.families.Gaussian(bounds=(-12.0, 12.0))
-    made = bdp.Modips(family=family, epsilon=60.0, copies=2, size=15)
+    made = bdp.ModipsSynthesizer(family=family, epsilon=60.0, copies=2, size=15)
     model = bdp.GaussianModel((m0, k, a, b), statistic="sum" if kind == "sum" else "mean")
     means, sds = [], []
     for i in range(200 if kind == "sum" else 100):
@@ -97,10 +97,12 @@ def test_means_and_sds(kind):
 
 def table_release(kind, n):
     if kind == "histogram":
-        return bdp.PerturbedHistogram(3.0, 4, REPLACE, n=n)
+        return bdp.mechanisms.PerturbedHistogramMechanism(3.0, 4, REPLACE, n=n)
     if kind == "copies":
-        return bdp.ConjugateRelease("categorical", "synthetic_one", n, (5.0,) * 4, size=n)
-    return bdp.ModipsSBS(bdp.families.Categorical(4), n, (2.0,) * 4, n=n)
+        return bdp.mechanisms.ConjugateMechanism(
+            "categorical", "synthetic_one", n, (5.0,) * 4, size=n
+        )
+    return bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(4), n, (2.0,) * 4, n=n)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,10 @@ def test_probabilities_from_tables(kind):
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 def test_probabilities_from_answers():
     rng, alpha, n = np.random.default_rng(4), (1.0, 2.0, 0.7), 40
-    mechanism, model = bdp.RandomizedResponse.kary(1.5, 3, n=n), bdp.MultinomialModel(alpha)
+    mechanism, model = (
+        bdp.mechanisms.RandomizedResponseMechanism.kary(1.5, 3, n=n),
+        bdp.MultinomialModel(alpha),
+    )
     places = []
     for i in range(150):
         theta = rng.dirichlet(alpha)

@@ -53,7 +53,7 @@ def ranks_of_a_fit(engine: Engine, seed: int, naive: bool) -> np.ndarray:
         *(np.concatenate([getattr(t, name) for t in tables]) for name in ("offset", "weight")),
         np.concatenate([table.observed for table in tables]),
     )
-    prior = bdp.Normal(np.tile(MEAN, REPLICATES), np.tile(SD, REPLICATES))
+    prior = bdp.networks.NormalPrior(np.tile(MEAN, REPLICATES), np.tile(SD, REPLICATES))
     drawn = sample_table(
         whole, prior, engine=engine, draws=5 * KEPT, chains=2, warmup=400, seed=seed
     )

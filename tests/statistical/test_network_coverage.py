@@ -19,7 +19,7 @@ import bayesdp as bdp
 from bayesdp.networks import Network, simulate
 
 FORMULA = "edges + nodematch('grade') + gwesp(0.5)"
-PRIOR = bdp.Normal([-5.6, 1.6, 0.8], [0.4, 0.4, 0.2])
+PRIOR = bdp.networks.NormalPrior([-5.6, 1.6, 0.8], [0.4, 0.4, 0.2])
 NODES = Network(200, attributes={"grade": np.repeat(np.arange(6), 34)[:200]})
 LEVEL = 0.9
 
@@ -31,10 +31,12 @@ def quantiles_of_the_truth(epsilon: float, seed: int, draws: int = 400) -> np.nd
     truth = generator.normal(mean, sd)
     graph = simulate(NODES, FORMULA, truth, burn_in=1_000_000, seed=generator).networks[0][0]
     with bdp.reproducible(seed):
-        release = bdp.EdgeFlip(epsilon=epsilon, attributes=("grade",)).release(graph)
+        release = bdp.synthesizers.EdgeFlipSynthesizer(
+            epsilon=epsilon, attributes=("grade",)
+        ).release(graph)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # short chains; their error is small here
-        idata = bdp.ErgmModel(FORMULA, prior=PRIOR).fit(
+        idata = bdp.models.ERGMModel(FORMULA, prior=PRIOR).fit(
             release, draws=draws, chains=2, warmup=300, seed=seed
         )
     return (idata.posterior["theta"] < truth).mean(("chain", "draw")).to_numpy()

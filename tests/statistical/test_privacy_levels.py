@@ -24,7 +24,7 @@ def binomial(epsilon, rng):
 def normal(epsilon, rng):
     mu = rng.normal(0.0, 1.0)
     x = np.clip(rng.normal(mu, 1.0, 80), -12.0, 12.0)
-    noise = bdp.LaplaceMechanism.calibrate(
+    noise = bdp.mechanisms.LaplaceMechanism.calibrate(
         epsilon=epsilon, sensitivity=24 / 80, neighbours=REPLACE, n=80
     )
     release = bdp.publish(noise, float(x.mean()))
@@ -34,16 +34,20 @@ def normal(epsilon, rng):
 def categories(epsilon, rng):
     theta = rng.dirichlet((1.0, 2.0, 0.5))
     x = rng.multinomial(60, theta)
-    made = bdp.PerturbedHistogram.calibrate(epsilon=epsilon, cells=3, neighbours=REPLACE, n=60)
+    made = bdp.mechanisms.PerturbedHistogramMechanism.calibrate(
+        epsilon=epsilon, cells=3, neighbours=REPLACE, n=60
+    )
     release = bdp.publish(made, x.tolist())
     return bdp.MultinomialModel((1.0, 2.0, 0.5)).posterior(release, 1).cdf(theta[1])
 
 
 def rates(epsilon, rng):
     rate = rng.gamma(3.0, 1 / 3.0, 2)
-    noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=epsilon, sensitivity=1, dimension=2)
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
+        epsilon=epsilon, sensitivity=1, dimension=2
+    )
     release = bdp.publish(noise, rng.poisson(rate * (20.0, 60.0)).tolist())
-    model = bdp.PoissonModel((3.0, 3.0), expected=(20.0, 60.0))
+    model = bdp.models.PoissonModel((3.0, 3.0), expected=(20.0, 60.0))
     fit = model.fit(release, draws=999, chains=1, seed=int(rng.integers(1 << 30)))
     below = (fit.posterior["rate"].to_numpy()[0, :, 1] < rate[1]).sum()
     return (below + rng.random()) / 1000

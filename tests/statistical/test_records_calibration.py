@@ -30,8 +30,10 @@ def place(idata, name, truth, rng):
 def test_normal_means_and_numbers_of_records():
     """Clamped sums with Laplace noise, n unknown, by reversible jump; mean and n."""
     rng, sizes = np.random.default_rng(1), range(8, 21)
-    mechanism = bdp.LaplaceMechanism(2.0, 1.5)
-    model = bdp.RecordModel({"mu": ()}, f.normal_start, f.normal_given, clamped, f.normal, n=sizes)
+    mechanism = bdp.mechanisms.LaplaceMechanism(2.0, 1.5)
+    model = bdp.models.RecordModel(
+        {"mu": ()}, f.normal_start, f.normal_given, clamped, f.normal, n=sizes
+    )
     of_mean, of_n = [], []
     for i in range(120):
         mu, n = rng.normal(), int(rng.choice(sizes))
@@ -48,8 +50,8 @@ def test_normal_means_and_numbers_of_records():
 def test_categories_counted():
     """Noisy cells set to 0 where negative, n unknown: theta and n."""
     rng, sizes = np.random.default_rng(2), range(10, 41)
-    mechanism = bdp.PerturbedHistogram(1.5, 3)
-    model = bdp.RecordModel(
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism(1.5, 3)
+    model = bdp.models.RecordModel(
         {"theta": (3,)},
         f.start,
         f.counts_given,
@@ -72,8 +74,10 @@ def test_categories_counted():
 
 def test_answers_one_by_one():
     rng, n = np.random.default_rng(3), 30
-    mechanism = bdp.RandomizedResponse.kary(1.5, 3, n=n)
-    model = bdp.RecordModel({"theta": (3,)}, f.start, f.categories_given, f.itself, f.category)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.kary(1.5, 3, n=n)
+    model = bdp.models.RecordModel(
+        {"theta": (3,)}, f.start, f.categories_given, f.itself, f.category
+    )
     places = []
     for i in range(100):
         theta = rng.dirichlet(np.ones(3))

@@ -143,8 +143,8 @@ def test_confidential_groups_charge_a_record_that_moves():
 
 def test_unequal_confidential_groups_charge_the_worst_move():
     parts = {
-        "a": (bdp.BetaBinomialMechanism(None, 2, (0.5, 3.0)), [1]),
-        "b": (bdp.BetaBinomialMechanism(None, 4, (2.0, 1.0)), [1]),
+        "a": (bdp.mechanisms.BetaBinomialMechanism(None, 2, (0.5, 3.0)), [1]),
+        "b": (bdp.mechanisms.BetaBinomialMechanism(None, 4, (2.0, 1.0)), [1]),
     }
     release = bdp.Release.of_groups(parts)
     expected = max(
@@ -177,7 +177,7 @@ def test_the_guarantee_is_known_before_any_data():
     assert synthesizer.guarantee(sizes) == synthesizer.release(counts).guarantee
     hidden = bdp.BetaBinomialSynthesizer(0.7, size=4, public_n=False, groups="ab")
     assert hidden.guarantee() == hidden.release(counts).guarantee
-    with pytest.raises(bdp.InvalidInput, match="n is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is missing"):
         synthesizer.guarantee()
 
 
@@ -206,7 +206,7 @@ def test_the_guarantee_is_known_before_any_data():
     ],
 )
 def test_bad_data_are_refused_before_anything_is_drawn(data, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.BetaBinomialSynthesizer(1.0).release(data)
 
 
@@ -232,7 +232,7 @@ def test_bad_data_are_refused_before_anything_is_drawn(data, message):
     ],
 )
 def test_bad_options_are_refused(options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.BetaBinomialSynthesizer(**options).release([0, 1])
 
 
@@ -252,7 +252,7 @@ def test_bad_options_are_refused(options, message):
     ],
 )
 def test_bad_groups_are_refused(options, by, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.BetaBinomialSynthesizer(1.0, **options).release([0, 1, 1], by=by)
 
 
@@ -261,13 +261,13 @@ def test_bad_groups_are_refused(options, by, message):
     [(3, 2, "between 0 and"), (-1, 2, "between 0 and"), (1.0, 2, "integer"), ("1", 2, "integer")],
 )
 def test_bad_counts_are_refused(successes, n, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.Count(successes, n)
 
 
 def test_errors_never_show_the_data():
     for data in ([0, 1, 7919], bdp.Count):
-        with pytest.raises(bdp.InvalidInput) as caught:
+        with pytest.raises(bdp.errors.InvalidInput) as caught:
             bdp.Count(7919, 5) if data is bdp.Count else bdp.BetaBinomialSynthesizer(1.0).release(
                 data
             )
@@ -276,5 +276,5 @@ def test_errors_never_show_the_data():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, None, True])
 def test_bad_seeds_are_refused(seed):
-    with pytest.raises(bdp.InvalidInput, match="seed is"), bdp.reproducible(seed):
+    with pytest.raises(bdp.errors.InvalidInput, match="seed is"), bdp.reproducible(seed):
         pass

@@ -327,7 +327,7 @@ def name_taken() -> None:
     ],
 )
 def test_models_are_refused(build: Callable[[], Any], message: str):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.censor(model_of(build), epsilon=1.0)
 
 
@@ -345,7 +345,7 @@ def test_a_variable_for_each_record_is_known_by_its_dimension():
         pm.Normal("y", theta.sum(), 1, observed=Y, dims="person")
 
     model = model_of(build, {"person": range(N)})
-    with pytest.raises(bdp.InvalidInput, match="one entry a record"):
+    with pytest.raises(bdp.errors.InvalidInput, match="one entry a record"):
         bdp.censor(model, epsilon=1.0)
 
 
@@ -356,7 +356,7 @@ def test_a_potential_of_the_number_of_records_is_refused():
         pm.Potential("more", -theta / pm.modelcontext(None).dim_lengths["person"])
 
     model = model_of(build, {"person": range(N)})
-    with pytest.raises(bdp.InvalidInput, match="'more' depends on the number of records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'more' depends on the number of records"):
         bdp.censor(model, epsilon=1.0)
     bdp.censor(model, epsilon=1.0, neighbours="replace_one")
 
@@ -366,11 +366,11 @@ def test_a_nested_or_a_censored_model_is_refused():
         normal()
         with pm.Model("inner") as inner:
             pm.Normal("y", normal(), 1, observed=Y)
-    with pytest.raises(bdp.InvalidInput, match="inside another"):
+    with pytest.raises(bdp.errors.InvalidInput, match="inside another"):
         bdp.censor(inner, epsilon=1.0)
     del outer
     model = model_of(lambda: pm.Normal("y", normal(), 1, observed=Y))
-    with pytest.raises(bdp.InvalidInput, match="is it censored"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is it censored"):
         bdp.censor(bdp.censor(model, epsilon=1.0), epsilon=1.0)
 
 
@@ -393,7 +393,7 @@ def named(*dims: Any) -> Callable[[], None]:
 )
 def test_ambiguous_axes_are_refused(dims: Any, record_dim: Any, message: str):
     model = model_of(named(*dims), {"person": range(N), "visit": range(N)})
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.censor(model, epsilon=1.0, record_dim=record_dim)
 
 
@@ -418,12 +418,12 @@ def test_ambiguous_axes_are_refused(dims: Any, record_dim: Any, message: str):
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], message: str):
     model = model_of(lambda: pm.Normal("y", normal(), 1, observed=Y))
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.censor(model, **{"epsilon": 1.0, **options})
 
 
 def test_only_models_are_censored():
-    with pytest.raises(bdp.InvalidInput, match="must be a pm\\.Model"):
+    with pytest.raises(bdp.errors.InvalidInput, match="must be a pm\\.Model"):
         bdp.censor(Y, epsilon=1.0)
 
 
@@ -442,9 +442,9 @@ def test_the_check_by_numbers_convicts_what_the_rules_would_miss():
     own, terms = tracer(False)
     check_terms(own, terms)
     for wrong in (terms - terms.mean(), pt.cumsum(terms), terms[::-1], terms * np.arange(N)):
-        with pytest.raises(bdp.InvalidInput, match="changed the terms of others"):
+        with pytest.raises(bdp.errors.InvalidInput, match="changed the terms of others"):
             check_terms(own, wrong)
     public, terms = tracer(True)
     check_terms(public, terms * np.arange(N))
-    with pytest.raises(bdp.InvalidInput, match="changed the terms of others"):
+    with pytest.raises(bdp.errors.InvalidInput, match="changed the terms of others"):
         check_terms(public, pt.cumsum(terms))

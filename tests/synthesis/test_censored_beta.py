@@ -19,7 +19,9 @@ def reference() -> np.ndarray:
 
 def test_the_pseudo_posterior_is_that_of_quadrature(reference):
     """REFERENCE, "Censored beta posterior": clip [-2, 2], by quadrature."""
-    summary = bdp.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference).summary()
+    summary = (
+        bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference).summary()
+    )
     assert summary.loc["phi", "mean"] == pytest.approx(0.143345, abs=1e-5)
     assert summary.loc["phi", "sd"] == pytest.approx(0.003885, abs=1e-5)
     assert summary.loc["lambda", "mean"] == pytest.approx(6.13230, abs=1e-3)
@@ -28,7 +30,7 @@ def test_the_pseudo_posterior_is_that_of_quadrature(reference):
 
 def test_samples_are_of_the_same_law(reference):
     """Within 6 Monte Carlo standard errors; quantiles by binomial tests at 1e-6."""
-    posterior = bdp.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference)
+    posterior = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference)
     k = 2000
     summary, draws = posterior.summary([0.1, 0.5, 0.9]), posterior.sample(k, seed=1)
     assert list(draws) == ["phi", "lambda"]
@@ -52,7 +54,7 @@ def test_samples_are_of_the_same_law(reference):
 )
 def test_moments_of_odd_posteriors(y, options):
     """Against every record on a lattice of our own; wide, flat and narrow laws."""
-    made = bdp.CensoredBetaSynthesizer(**({"epsilon": 4.0} | options))
+    made = bdp.synthesizers.CensoredBetaSynthesizer(**({"epsilon": 4.0} | options))
     law = made.pseudo_posterior(y).law
     grid = law.grid
     points = [min(1 << bits, most) for bits, most in zip(grid.bits, (900, 4000), strict=True)]
@@ -74,12 +76,12 @@ def test_moments_of_odd_posteriors(y, options):
 
 
 def test_clipped_records_and_the_lipschitz_bound(reference):
-    posterior = bdp.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference)
+    posterior = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference)
     phi, lam = posterior.summary()["mean"]
     density = stats.beta(lam * phi, lam * (1 - phi)).logpdf(reference)
     assert posterior.censored == np.sum(np.abs(density) > posterior.law.high)
     assert posterior.lipschitz == posterior.law.high
-    wide = bdp.CensoredBetaSynthesizer(epsilon=400.0).pseudo_posterior(reference)
+    wide = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=400.0).pseudo_posterior(reference)
     largest = max(
         np.abs(stats.beta(lam * phi, lam * (1 - phi)).logpdf(reference)).max()
         for phi, lam in wide.sample(1000, seed=0).to_numpy()
@@ -90,7 +92,7 @@ def test_clipped_records_and_the_lipschitz_bound(reference):
 
 
 def test_the_signature_and_the_promise(reference):
-    made = bdp.CensoredBetaSynthesizer(
+    made = bdp.synthesizers.CensoredBetaSynthesizer(
         epsilon=4.0, copies=2, neighbours="add_remove", center=0.0, weights=None, engine="grid"
     )
     release = made.release(reference, size=700)
@@ -103,7 +105,9 @@ def test_the_signature_and_the_promise(reference):
     low, high = release.mechanism.interval
     assert high - low == pytest.approx(2.0, abs=1e-8)
     assert [len(frame) for frame in release.to_frames()] == [700, 700]
-    replaced = bdp.CensoredBetaSynthesizer(epsilon=4.0, neighbours="replace_one", center=1.0)
+    replaced = bdp.synthesizers.CensoredBetaSynthesizer(
+        epsilon=4.0, neighbours="replace_one", center=1.0
+    )
     low, high = replaced.release(reference).mechanism.interval
     assert (low, high) == pytest.approx((0.0, 2.0), abs=1e-8)
     assert len(replaced.release(reference).outputs[0]) == 2000
@@ -111,7 +115,7 @@ def test_the_signature_and_the_promise(reference):
 
 def test_the_synthetic_records_resemble_a_draw(reference):
     """Their moments, over 40 copies, are those of the posterior's predictive law."""
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
     phi = made.pseudo_posterior(reference).summary().loc["phi"]
     mechanism = made.release(reference, size=500).mechanism
     with bdp.reproducible(1):
@@ -123,7 +127,7 @@ def test_the_synthetic_records_resemble_a_draw(reference):
 
 def test_the_manifest_says_nothing_of_the_records(reference, tmp_path):
     series = pd.Series(reference, name="share")
-    release = bdp.CensoredBetaSynthesizer(epsilon=4.0).release(series, size=9)
+    release = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).release(series, size=9)
     release.save(tmp_path / "out")
     text = (tmp_path / "out" / "manifest.json").read_text()
     assert '"share"' in text
@@ -133,7 +137,7 @@ def test_the_manifest_says_nothing_of_the_records(reference, tmp_path):
 
 
 def test_releases_differ_and_seeded_ones_do_not(reference):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
     one, other = (made.release(reference, size=20) for _ in range(2))
     assert one.outputs != other.outputs
     with bdp.reproducible(5):
@@ -152,7 +156,7 @@ def dataset(tmp_path):
 
 
 def test_the_ledger_is_spent_before_anything_is_drawn(dataset, reference, monkeypatch):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
 
     def stop(self, count):
         raise KeyboardInterrupt
@@ -162,11 +166,11 @@ def test_the_ledger_is_spent_before_anything_is_drawn(dataset, reference, monkey
         with pytest.raises(KeyboardInterrupt):
             made.release(reference, ledger=dataset)
     assert dataset.remaining().epsilon == pytest.approx(1.0, abs=1e-8)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         made.release(reference, ledger=dataset)
 
 
-PUBLIC = bdp.PublicWeights(2.0, phi=(0.05, 0.5), lam=(1.0, 20.0))
+PUBLIC = bdp.synthesizers.PublicWeights(2.0, phi=(0.05, 0.5), lam=(1.0, 20.0))
 BAD_DATA = [
     ([0.25, 0.0], "at 0 or 1"),
     ([0.25, 1.0], "at 0 or 1"),
@@ -185,7 +189,7 @@ BAD_DATA = [
 @pytest.mark.parametrize("weights", [None, PUBLIC, lambda record: np.ones(1)])
 def test_no_records_are_released_from_as_any_others(dataset, weights):
     """A refusal would tell them from one record, under add/remove-one."""
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
     assert len(made.release([], size=7, ledger=dataset).outputs[0]) == 7
     posterior = made.pseudo_posterior([])
     assert posterior.summary().loc["phi", "mean"] == pytest.approx(0.5, abs=1e-6)  # the prior's
@@ -195,21 +199,21 @@ def test_no_records_are_released_from_as_any_others(dataset, weights):
 
 @pytest.mark.parametrize("engine", ["stan", "pymc"])
 def test_chains_need_a_record(engine):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, engine=engine)
-    with pytest.raises(bdp.InvalidInput, match="data is empty"):
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, engine=engine)
+    with pytest.raises(bdp.errors.InvalidInput, match="data is empty"):
         made.release([])
     assert any("There is a record" in each for each in made.guarantee().assumptions)
 
 
 @pytest.mark.parametrize(("data", "message"), BAD_DATA)
 def test_bad_data_are_refused_and_nothing_is_spent(data, message, dataset):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
-    with pytest.raises(bdp.InvalidInput, match=message) as error:
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
         made.release(data, ledger=dataset)
     assert dataset.remaining().epsilon == 5.0
     for secret in ("0.25", "1.75", "0.5]", "'a'"):
         assert secret not in str(error.value)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made.pseudo_posterior(data)
 
 
@@ -236,14 +240,16 @@ def test_bad_data_are_refused_and_nothing_is_spent(data, message, dataset):
     ],
 )
 def test_bad_options_are_refused(options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.CensoredBetaSynthesizer(**({"epsilon": 4.0} | options))
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.synthesizers.CensoredBetaSynthesizer(**({"epsilon": 4.0} | options))
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.5])
 def test_a_bad_size_is_refused_and_nothing_is_spent(size, dataset):
-    with pytest.raises(bdp.InvalidInput, match="size"):
-        bdp.CensoredBetaSynthesizer(epsilon=4.0).release([0.5], size=size, ledger=dataset)
+    with pytest.raises(bdp.errors.InvalidInput, match="size"):
+        bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).release(
+            [0.5], size=size, ledger=dataset
+        )
     assert dataset.remaining().epsilon == 5.0
 
 
@@ -254,7 +260,7 @@ def by_the_record(y):
 @pytest.mark.parametrize("kind", ["vector", "function"])
 def test_weights_of_every_kind_are_the_same_release(kind, reference):
     weights = by_the_record(reference) if kind == "vector" else by_the_record
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
     with bdp.reproducible(1):
         release = made.release(reference, size=20)
     posterior = made.pseudo_posterior(reference)
@@ -262,7 +268,9 @@ def test_weights_of_every_kind_are_the_same_release(kind, reference):
     assert release.mechanism.epsilon() == made.guarantee().epsilon <= 4.0
     assert made.guarantee().strength is bdp.Strength.PROVED
     assert any("together with its weight" in text for text in made.guarantee().assumptions)
-    attached = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=by_the_record(reference))
+    attached = bdp.synthesizers.CensoredBetaSynthesizer(
+        epsilon=4.0, weights=by_the_record(reference)
+    )
     with bdp.reproducible(1):
         assert attached.release(reference, size=20).outputs == release.outputs
     terms = np.sort(posterior.law.weights)
@@ -270,7 +278,9 @@ def test_weights_of_every_kind_are_the_same_release(kind, reference):
     phi, lam = posterior.summary()["mean"]
     density = by_the_record(reference) * stats.beta(lam * phi, lam * (1 - phi)).logpdf(reference)
     assert posterior.censored == np.sum(np.abs(density) > posterior.law.high)
-    wide = bdp.CensoredBetaSynthesizer(epsilon=400.0, weights=weights).pseudo_posterior(reference)
+    wide = bdp.synthesizers.CensoredBetaSynthesizer(
+        epsilon=400.0, weights=weights
+    ).pseudo_posterior(reference)
     largest = max(
         np.abs(
             by_the_record(reference) * stats.beta(lam * p, lam * (1 - p)).logpdf(reference)
@@ -282,13 +292,13 @@ def test_weights_of_every_kind_are_the_same_release(kind, reference):
 
 def test_a_function_sees_one_record_at_a_time(reference):
     """What would depend on the other records gets none: y / max(y) is 1."""
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=lambda y: y / y.max())
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=lambda y: y / y.max())
     assert np.all(made.pseudo_posterior(reference).law.weights == 1)
 
 
 def test_public_weights_are_in_the_manifest_and_assume_nothing(reference, tmp_path):
-    weights = bdp.PublicWeights(2.0, phi=(0.05, 0.5), lam=(1.0, 20.0))
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    weights = bdp.synthesizers.PublicWeights(2.0, phi=(0.05, 0.5), lam=(1.0, 20.0))
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
     release = made.release(reference, size=9)
     assert not any("weight" in text for text in release.guarantee.assumptions)
     release.save(tmp_path / "out")
@@ -302,14 +312,16 @@ def test_public_weights_are_in_the_manifest_and_assume_nothing(reference, tmp_pa
     "weights", [[0.5], [0.5, 1.0, 1.0], lambda y: np.ones(2), lambda y: -y, lambda y: "a"]
 )
 def test_weights_that_do_not_fit_are_refused_and_nothing_is_spent(weights, dataset):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
-    with pytest.raises(bdp.InvalidInput, match="weights must be"):
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+    with pytest.raises(bdp.errors.InvalidInput, match="weights must be"):
         made.release([0.25, 0.5], ledger=dataset)
     assert dataset.remaining().epsilon == 5.0
 
 
 @pytest.mark.parametrize("quantiles", [[0.0], [1.5], 0.5])
 def test_bad_quantiles_are_refused(quantiles):
-    posterior = bdp.CensoredBetaSynthesizer(epsilon=4.0, grid=(3, 3)).pseudo_posterior([0.5])
-    with pytest.raises(bdp.InvalidInput, match="quantiles"):
+    posterior = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, grid=(3, 3)).pseudo_posterior(
+        [0.5]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="quantiles"):
         posterior.summary(quantiles)

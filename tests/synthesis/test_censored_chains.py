@@ -15,12 +15,14 @@ from bayesdp.synthesis.censored_chains import Chains
 from tests.conftest import require_pystan
 
 Y = stats.beta(0.5, 3).ppf((np.arange(1, 2001) - 0.5) / 2000)  # REFERENCE
-BOX = bdp.PublicWeights(2.0, phi=(0.02, 0.5), lam=(1.0, 20.0))
+BOX = bdp.synthesizers.PublicWeights(2.0, phi=(0.02, 0.5), lam=(1.0, 20.0))
 ENGINES = ["stan", "pymc"]
 
 
-def synthesizer(engine: str, **options: Any) -> bdp.CensoredBetaSynthesizer:
-    return bdp.CensoredBetaSynthesizer(**({"epsilon": 4.0, "engine": engine} | options))
+def synthesizer(engine: str, **options: Any) -> bdp.synthesizers.CensoredBetaSynthesizer:
+    return bdp.synthesizers.CensoredBetaSynthesizer(
+        **({"epsilon": 4.0, "engine": engine} | options)
+    )
 
 
 @pytest.fixture
@@ -167,10 +169,10 @@ def test_the_pseudo_posterior_is_drawn_as_it_is_asked_for(engine: str, quick: di
     synthesizer(engine).pseudo_posterior(Y, draws=30, chains=3, warmup=40, seed=0)
     assert [quick[name] for name in ("draws", "chains", "warmup", "seed")] == [30, 3, 40, 0]
     for wrong in ({"draws": 0}, {"chains": 1.5}, {"seed": -1}):
-        with pytest.raises(bdp.InvalidInput, match=next(iter(wrong))):
+        with pytest.raises(bdp.errors.InvalidInput, match=next(iter(wrong))):
             synthesizer(engine).pseudo_posterior(Y, **wrong)
-    with pytest.raises(bdp.InvalidInput, match="the grid's law is exact"):
-        bdp.CensoredBetaSynthesizer(4.0).pseudo_posterior(Y, seed=1)
+    with pytest.raises(bdp.errors.InvalidInput, match="the grid's law is exact"):
+        bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(Y, seed=1)
 
 
 @pytest.fixture
@@ -188,10 +190,10 @@ def test_chains_that_do_not_converge_are_refused_after_the_spend(
     apart = {"phi": (random + np.arange(4)[:, None]) / 9, "lambda": 1 + random}
     monkeypatch.setattr(stan, "sample", lambda *_, **__: Draws(apart, {}, "stan"))
     monkeypatch.setattr(stan, "compile_program", lambda name: None)
-    with pytest.raises(bdp.EngineFailed, match="clearly not converged"):
+    with pytest.raises(bdp.errors.EngineFailed, match="clearly not converged"):
         synthesizer("stan").release(Y, ledger=dataset)
     assert dataset.remaining().epsilon == pytest.approx(1.0)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         synthesizer("stan").release(Y, ledger=dataset)
 
 
@@ -204,7 +206,7 @@ def test_without_stan_the_way_out_is_named_and_nothing_is_spent(
         lambda: synthesizer("stan").release(Y, ledger=dataset),
         lambda: synthesizer("stan").pseudo_posterior(Y),
     ):
-        with pytest.raises(bdp.MissingDependency, match=r'pip install "bayesdp\[stan\]"'):
+        with pytest.raises(bdp.errors.MissingDependency, match=r'pip install "bayesdp\[stan\]"'):
             attempt()
     assert dataset.remaining().epsilon == 5.0
 
@@ -221,9 +223,9 @@ def test_without_stan_the_way_out_is_named_and_nothing_is_spent(
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_spent(engine, data, options, message, dataset):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         synthesizer(engine).release(data, ledger=dataset, **options)
-    with pytest.raises(bdp.InvalidInput, match="weights must be"):
+    with pytest.raises(bdp.errors.InvalidInput, match="weights must be"):
         synthesizer(engine, weights=[0.5] * 3).release([0.25], ledger=dataset)
     assert dataset.remaining().epsilon == 5.0
 

@@ -19,7 +19,7 @@ from bayesdp.mechanisms.censored.beta import CensoredBetaMechanism
 from bayesdp.mechanisms.censored.records import StoredRecords
 from bayesdp.synthesis import pseudo_posterior
 
-PUBLIC = bdp.PublicWeights(1.5, phi=(0.05, 0.5), lam=(0.5, 20.0))
+PUBLIC = bdp.synthesizers.PublicWeights(1.5, phi=(0.05, 0.5), lam=(0.5, 20.0))
 ROWS = 97
 
 
@@ -59,7 +59,7 @@ def law(posterior) -> list:
 
 
 def test_a_release_has_the_bits_of_that_in_memory(shares, path, on_disk):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
     with bdp.reproducible(5):
         right = made.release(shares, size=200)
     posterior = made.pseudo_posterior(shares)
@@ -77,7 +77,7 @@ def test_a_release_has_the_bits_of_that_in_memory(shares, path, on_disk):
 
 def test_so_it_has_with_public_weights(shares, path, on_disk):
     grid = {"grid": (7, 7)}
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0, copies=2, weights=PUBLIC, **grid)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, copies=2, weights=PUBLIC, **grid)
     on_disk()
     with bdp.reproducible(5):
         right = made.release(shares, size=50)
@@ -96,7 +96,7 @@ def test_so_it_has_with_public_weights(shares, path, on_disk):
 @pytest.mark.parametrize("kind", ["csv", "dask", "floats of 32 bits"])
 def test_other_sources(shares, tmp_path, monkeypatch, kind):
     monkeypatch.setattr(disk_sort, "_RUN", 800)
-    made, wanted = bdp.CensoredBetaSynthesizer(epsilon=4.0), shares
+    made, wanted = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0), shares
     if kind == "csv":
         shares.to_csv(tmp_path / "shares.csv", index=False)
         source = tmp_path / "shares.csv"
@@ -122,7 +122,7 @@ def test_one_record(run, monkeypatch):
     monkeypatch.setattr(disk_sort, "_RUN", run)
     one = bdp.scan(pyarrow.dataset.dataset(pa.table({"y": [0.3]})), "y")
     for weights in (None, PUBLIC):
-        made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
+        made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=weights)
         assert isinstance(made._statistic(one), StoredRecords) == (run == 1)
         with bdp.reproducible(5):
             right = made.release([0.3], size=5)
@@ -135,21 +135,23 @@ def test_what_needs_all_records_in_memory_has_them_there(shares, path, monkeypat
     monkeypatch.setattr(disk_sort, "_RUN", 10)
     weights = np.linspace(0.1, 1, 5000)
     for given in (weights, lambda y: y / 2):
-        made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=given, grid=(6, 6))
+        made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=given, grid=(6, 6))
         with bdp.reproducible(5):
             right = made.release(shares, size=5)
         with bdp.reproducible(5):
             assert made.release(scanned, size=5).parts == right.parts
-    by_chains = bdp.CensoredBetaSynthesizer(epsilon=4.0, engine="pymc")
+    by_chains = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, engine="pymc")
     assert np.array_equal(by_chains._statistic(scanned), shares)
 
 
 def test_the_weights_must_be_the_mechanisms(path, monkeypatch):
     monkeypatch.setattr(disk_sort, "_RUN", 1000)
     scanned = bdp.scan(path, "share")
-    plain = bdp.CensoredBetaSynthesizer(epsilon=4.0)._statistic(scanned)
-    weighted = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights=PUBLIC)._statistic(scanned)
-    other = bdp.PublicWeights(1.0, PUBLIC.phi, PUBLIC.lam)
+    plain = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)._statistic(scanned)
+    weighted = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights=PUBLIC)._statistic(
+        scanned
+    )
+    other = bdp.synthesizers.PublicWeights(1.0, PUBLIC.phi, PUBLIC.lam)
     for weights, statistic in (
         (None, weighted),
         (PUBLIC, plain),
@@ -157,10 +159,10 @@ def test_the_weights_must_be_the_mechanisms(path, monkeypatch):
         ("attached", weighted),
     ):
         mechanism = CensoredBetaMechanism((-2.0, 2.0), 5, weights=weights)
-        with pytest.raises(bdp.InvalidInput, match="other weights than the mechanism"):
+        with pytest.raises(bdp.errors.InvalidInput, match="other weights than the mechanism"):
             mechanism.release(statistic)
     public_n = CensoredBetaMechanism((-2.0, 2.0), 5, neighbours="replace_one", n=4999)
-    with pytest.raises(bdp.InvalidInput, match="another number of records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="another number of records"):
         public_n.release(plain)
 
 
@@ -177,31 +179,31 @@ def test_a_bad_record_in_a_late_batch(shares, tmp_path, monkeypatch, bad):
     y[4900] = bad
     y.to_frame().to_parquet(tmp_path / "y.parquet", row_group_size=700)
     budget = ledger(tmp_path).dataset("people")
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
-    with pytest.raises(bdp.InvalidInput, match="missing, at 0 or 1, or outside") as refused:
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="missing, at 0 or 1, or outside") as refused:
         made.release(bdp.scan(tmp_path / "y.parquet", "share", rows=ROWS), ledger=budget)
     assert "3.25" not in str(refused.value)
     assert budget.remaining().epsilon == 10.0
 
 
 def test_words_none_and_too_many(path, monkeypatch):
-    made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+    made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
     words = pyarrow.dataset.dataset(pa.table({"y": ["a", "SECRET"]}))
-    with pytest.raises(bdp.InvalidInput, match="one column of numbers") as refused:
+    with pytest.raises(bdp.errors.InvalidInput, match="one column of numbers") as refused:
         made.release(bdp.scan(words, "y"))
     assert "SECRET" not in str(refused.value)
     none = pyarrow.dataset.dataset(pa.table({"y": pa.array([], pa.float64())}))
     assert len(made.release(bdp.scan(none, "y"), size=3).outputs[0]) == 3
     monkeypatch.setattr(censored_inputs, "_MOST_RECORDS", 4999)
-    with pytest.raises(bdp.InvalidInput, match="more than 4999 records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 4999 records"):
         made.release(bdp.scan(path, "share", rows=ROWS))
-    with pytest.raises(bdp.InvalidInput, match="more than 4999 records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 4999 records"):
         made.release(np.full(5000, 0.5))
 
 
 def test_progress_is_shown(path, capsys):
     scanned = bdp.scan(path, "share", progress=True)
-    bdp.CensoredBetaSynthesizer(epsilon=4.0).release(scanned, size=5)
+    bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).release(scanned, size=5)
     assert "5,000 records" in capsys.readouterr().err
 
 
@@ -219,7 +221,7 @@ def ran(program: str) -> list:
 def test_a_full_disk_costs_nothing_and_leaves_nothing(path, tmp_path, limit):
     ledger(tmp_path)
     (tmp_path / "temporary").mkdir()
-    weights = "bdp.PublicWeights(1.5, phi=(0.05, 0.5), lam=(0.5, 20.0))"
+    weights = "bdp.synthesizers.PublicWeights(1.5, phi=(0.05, 0.5), lam=(0.5, 20.0))"
     program = f"""
 import json, os, resource, tempfile
 import bayesdp as bdp
@@ -228,7 +230,7 @@ from bayesdp.mechanisms.censored import disk_sort
 tempfile.tempdir = {str(tmp_path / "temporary")!r}
 disk_sort._RUN = 1000
 budget = bdp.Ledger.open("sqlite:///{tmp_path}/budget.db").dataset("people")
-made = bdp.CensoredBetaSynthesizer(epsilon=4.0, weights={weights})
+made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, weights={weights})
 made.pseudo_posterior([0.5])
 limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 real, columns = disk_column.DiskColumn.__init__, []
@@ -240,7 +242,7 @@ def limited(self):
 disk_column.DiskColumn.__init__ = limited
 try:
     made.release(bdp.scan({str(path)!r}, "share"), ledger=budget)
-except bdp.InvalidInput as error:
+except bdp.errors.InvalidInput as error:
     message = str(error)
 resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 closed = all(column._file.closed for column in columns)
@@ -270,7 +272,7 @@ def peak():
     # Not getrusage's, which begins with that of the process that started this one.
     words = pathlib.Path("/proc/self/status").read_text().split()
     return int(words[words.index("VmHWM:") + 1]) / 1024
-made = bdp.CensoredBetaSynthesizer(epsilon=4.0)
+made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
 scanned = bdp.scan({str(path)!r}, "x", rows=1 << 16)
 made.release(next(iter(scanned))["x"], size=10)
 before = peak()

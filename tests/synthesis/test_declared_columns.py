@@ -8,14 +8,16 @@ import bayesdp as bdp
 @pytest.mark.parametrize("given", [["low", "high"], (1, 2), "low", []])
 @pytest.mark.parametrize(
     "kind",
-    [bdp.DirichletMultinomialSynthesizer, bdp.LogLinearSynthesizer],
+    [bdp.DirichletMultinomialSynthesizer, bdp.synthesizers.LogLinearSynthesizer],
     ids=lambda kind: kind.__name__,
 )
 def test_categories_without_names_are_refused(kind, given):
-    with pytest.raises(bdp.InvalidInput, match=r"categories is .*a mapping of each column's name"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"categories is .*a mapping of each column's name"
+    ):
         kind(epsilon=1.0, categories=given)
 
 
 def test_a_histogram_of_categories_without_names_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="a mapping of each column's name"):
-        bdp.PerturbedHistogramSynthesizer(1.0, categories=["low", "high"])
+    with pytest.raises(bdp.errors.InvalidInput, match="a mapping of each column's name"):
+        bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, categories=["low", "high"])

@@ -58,7 +58,7 @@ def test_structural_zeros_are_rules_masks_or_functions(zeros):
     made = Synthesizer(epsilon=2.0, copies=1, categories=SEX_AND_ANSWER, zeros=zeros)
     assert made.release(DATA.drop(columns="age")).mechanism.zeros == (1,)
     wrong = pd.DataFrame({"sex": ["m", "f"], "pregnant": ["yes", "no"]})
-    with pytest.raises(bdp.InvalidInput, match=r"zeros.* says that there can be none"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"zeros.* says that there can be none"):
         made.release(wrong)
 
 
@@ -66,9 +66,9 @@ def test_a_rule_is_named_and_no_record():
     made = Synthesizer(
         epsilon=1.0, categories={"a": [1, 2], "b": [3, 4]}, zeros=[{"a": 2}, {"a": 1, "b": 3}]
     )
-    with pytest.raises(bdp.InvalidInput, match="at least 2 cells"):
+    with pytest.raises(bdp.errors.InvalidInput, match="at least 2 cells"):
         made.release(pd.DataFrame({"a": [1], "b": [4]}))
-    with pytest.raises(bdp.InvalidInput, match=r"zeros\[1\] says that there can be none"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"zeros\[1\] says that there can be none"):
         made.release(pd.DataFrame({"a": [1], "b": [3]}))
 
 
@@ -85,7 +85,7 @@ def test_a_rule_is_named_and_no_record():
 )
 def test_bad_zeros_are_named(zeros, message):
     made = Synthesizer(epsilon=1.0, categories=SEX_AND_ANSWER, zeros=zeros)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made.release(DATA.drop(columns="age"))
 
 
@@ -158,11 +158,11 @@ def test_the_budget_is_spent_first_and_not_on_errors(tmp_path):
     ledger.create("survey", epsilon=1.5, neighbours="replace_one")
     budget = ledger.dataset("survey")
     made = Synthesizer(epsilon=1.0, copies=1, zeros=[True, False, False])
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         made.release(counts=[1, 2, 3], ledger=budget)
     assert budget.spent().epsilon == 0
     made.release(counts=[0, 2, 3], ledger=budget)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         made.release(counts=[0, 2, 3], ledger=budget)
 
 
@@ -198,7 +198,7 @@ def test_copies_of_a_large_table_have_the_laws_moments():
     ],
 )
 def test_bad_parameters_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(**{"epsilon": 1.0, **wrong})
 
 
@@ -223,24 +223,24 @@ def test_bad_parameters_are_named(wrong, message):
     ],
 )
 def test_bad_data_are_refused(given, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(epsilon=1.0, categories={"x": ["a", "b"]}).release(**given)
 
 
 def test_priors_and_groups_that_do_not_fit_are_refused():
-    with pytest.raises(bdp.InvalidInput, match="prior has type"):
+    with pytest.raises(bdp.errors.InvalidInput, match="prior has type"):
         Synthesizer(prior=[1, 2, 3]).release(counts=[1, 2])
-    with pytest.raises(bdp.InvalidInput, match="groups is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="groups is missing"):
         Synthesizer(epsilon=1.0, size=4, public_n=False).release(counts={"g": [1, 2]})
-    with pytest.raises(bdp.InvalidInput, match="outside the listed groups"):
+    with pytest.raises(bdp.errors.InvalidInput, match="outside the listed groups"):
         Synthesizer(epsilon=1.0, groups=["h"]).release(counts={"g": [1, 2]})
-    with pytest.raises(bdp.InvalidInput, match="listed group has no records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="listed group has no records"):
         Synthesizer(epsilon=1.0, groups=["g", "h"]).release(counts={"g": [1, 2]})
-    with pytest.raises(bdp.InvalidInput, match="groups is given"):
+    with pytest.raises(bdp.errors.InvalidInput, match="groups is given"):
         Synthesizer(epsilon=1.0, groups=["g"]).release(counts=[1, 2])
-    with pytest.raises(bdp.InvalidInput, match="n is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is missing"):
         Synthesizer(epsilon=1.0).guarantee(cells=3)
-    with pytest.raises(bdp.InvalidInput, match="cells is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="cells is missing"):
         Synthesizer(epsilon=1.0).guarantee(n=3)
-    with pytest.raises(bdp.InvalidInput, match="Dirichlet-multinomial table"):
+    with pytest.raises(bdp.errors.InvalidInput, match="Dirichlet-multinomial table"):
         Synthesizer.records(bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1]))

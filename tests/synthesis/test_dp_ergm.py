@@ -20,7 +20,9 @@ def classes(n: int = 60) -> Network:
     return simulate(empty, FORMULA, [-3.2, 1.5], seed=7).networks[0][0]
 
 
-DECLARED = bdp.DPERGM(FORMULA, 3.0, centre=(-3, 1), scale=(0.5, 0.5), attributes=("g",))
+DECLARED = bdp.synthesizers.DPERGMSynthesizer(
+    FORMULA, 3.0, centre=(-3, 1), scale=(0.5, 0.5), attributes=("g",)
+)
 
 
 def test_a_release_holds_networks_with_public_attributes_alone(tmp_path):
@@ -58,7 +60,9 @@ def test_the_figures_of_the_documentation():
     network = simulate(empty, FORMULA, [-4.6, 1.2], seed=1).networks[0][0]
     assert len(network.edges) == 316
     assert fit_mple(network, FORMULA).standard_error == pytest.approx([0.08, 0.11], abs=0.006)
-    declared = bdp.DPERGM(FORMULA, 1.0, centre=(-4.5, 1), scale=0.5, attributes=("g",))
+    declared = bdp.synthesizers.DPERGMSynthesizer(
+        FORMULA, 1.0, centre=(-4.5, 1), scale=0.5, attributes=("g",)
+    )
     mechanism = declared.mechanism_like(network)
     grid = public_grid(mechanism, empty)
     choice = grid.exponential(mechanism.cost)
@@ -77,9 +81,9 @@ def test_the_figures_of_the_documentation():
 def test_under_a_seed_it_is_the_same_and_promises_nothing():
     def drawn():
         with bdp.reproducible(11):
-            return bdp.DPERGM("edges + gwesp(0.5)", 1.0, centre=-2, scale=0.3, bins=6).release(
-                florentine(), 2
-            )
+            return bdp.synthesizers.DPERGMSynthesizer(
+                "edges + gwesp(0.5)", 1.0, centre=-2, scale=0.3, bins=6
+            ).release(florentine(), 2)
 
     one, other = drawn(), drawn()
     assert one.outputs == other.outputs
@@ -88,7 +92,9 @@ def test_under_a_seed_it_is_the_same_and_promises_nothing():
 
 def test_networkx_in_and_a_release_made_elsewhere():
     graph = nx.karate_club_graph()
-    declared = bdp.DPERGM("edges", 2.0, "sphc", prior=bdp.Normal(-2, 1), draws=100)
+    declared = bdp.synthesizers.DPERGMSynthesizer(
+        "edges", 2.0, "sphc", prior=bdp.networks.NormalPrior(-2, 1), draws=100
+    )
     release = declared.release(graph)
     assert release.copies == 4
     assert release.guarantee.epsilon == 2.0
@@ -99,14 +105,22 @@ def test_networkx_in_and_a_release_made_elsewhere():
 
 def test_a_directed_network():
     network = Network(12, [[0, 1], [1, 0], [2, 3], [5, 4]], directed=True)
-    copies = bdp.DPERGM("edges + mutual", 4.0, centre=(-2, 1), scale=0.5).release(network, 2)
+    copies = bdp.synthesizers.DPERGMSynthesizer(
+        "edges + mutual", 4.0, centre=(-2, 1), scale=0.5
+    ).release(network, 2)
     assert all(copy.directed for copy in copies.outputs)
 
 
 @pytest.mark.parametrize("method", ["sdd", "sdd_mc", "sphc"])
 def test_as_published(method):
-    declared = bdp.DPERGM(
-        "edges + gwesp(0.5)", 50.0, method, "published", prior=bdp.Normal(0, 5), bins=8, draws=400
+    declared = bdp.synthesizers.DPERGMSynthesizer(
+        "edges + gwesp(0.5)",
+        50.0,
+        method,
+        "published",
+        prior=bdp.networks.NormalPrior(0, 5),
+        bins=8,
+        draws=400,
     )
     with bdp.reproducible(2):
         release = declared.release(florentine(), 2)
@@ -117,21 +131,25 @@ def test_as_published(method):
 def test_a_ledger_takes_the_corrected_and_refuses_the_published(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     budget = ledger.create("ties", epsilon=5.0, neighbours="edge")
-    published = bdp.DPERGM("edges", 1.0, "sphc", "published", draws=50, bins=5)
-    with pytest.raises(bdp.InvalidInput, match="accept_unproved=True"):
+    published = bdp.synthesizers.DPERGMSynthesizer(
+        "edges", 1.0, "sphc", "published", draws=50, bins=5
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="accept_unproved=True"):
         published.release(florentine(), 1, ledger=budget)
     assert budget.remaining().epsilon == 5.0
-    declared = bdp.DPERGM("edges", 4.0, centre=-1.5, scale=0.5)
+    declared = bdp.synthesizers.DPERGMSynthesizer("edges", 4.0, centre=-1.5, scale=0.5)
     declared.release(florentine(), 4, ledger=budget)
     assert budget.remaining().epsilon == 1.0
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release(florentine(), 2, ledger=budget)
     for wrong in (
         lambda: declared.release([[0, 1]], 1, ledger=budget),
         lambda: declared.release(florentine(), 0, ledger=budget),
-        lambda: bdp.DPERGM("edges", 1.0, centre=0, scale=1e16).release(florentine(), ledger=budget),
+        lambda: bdp.synthesizers.DPERGMSynthesizer("edges", 1.0, centre=0, scale=1e16).release(
+            florentine(), ledger=budget
+        ),
     ):
-        with pytest.raises(bdp.InvalidInput):
+        with pytest.raises(bdp.errors.InvalidInput):
             wrong()
     assert budget.remaining().epsilon == 1.0
     accepting = ledger.dataset("ties", accept_unproved=True)
@@ -157,7 +175,7 @@ def test_a_ledger_takes_the_corrected_and_refuses_the_published(tmp_path):
         ({"formula": "edges + mutual"}, "isn't defined for undirected"),
         ({"attributes": ("weight",)}, "'weight'"),
         ({"bins": 400}, "160,000 cells"),
-        ({"prior": bdp.Normal(0, [1, 1, 1])}, "3 numbers"),
+        ({"prior": bdp.networks.NormalPrior(0, [1, 1, 1])}, "3 numbers"),
     ],
 )
 def test_wrong_input_is_named(arguments, words):
@@ -166,5 +184,5 @@ def test_wrong_input_is_named(arguments, words):
         network.nodes, network.edges, False, network.attributes, {"near": np.zeros((12, 12))}
     )
     given = {"formula": FORMULA, "epsilon": 1.0, "centre": 0, "scale": 1, "attributes": ("g",)}
-    with pytest.raises(bdp.InvalidInput, match=words):
-        bdp.DPERGM(**(given | arguments)).release(network)
+    with pytest.raises(bdp.errors.InvalidInput, match=words):
+        bdp.synthesizers.DPERGMSynthesizer(**(given | arguments)).release(network)

@@ -19,7 +19,7 @@ def school(tmp_path):
 
 
 def test_a_graph_is_released_with_its_promise(tmp_path):
-    release = bdp.EdgeFlip(epsilon=6.0).release(CLUB, copies=2)
+    release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=6.0).release(CLUB, copies=2)
     promise = release.guarantee
     assert promise.neighbours is bdp.Neighbours.EDGE
     assert promise.strength is bdp.Strength.PROVED
@@ -45,37 +45,44 @@ def test_a_graph_is_released_with_its_promise(tmp_path):
 
 
 def test_probabilities_and_delta():
-    release = bdp.EdgeFlip(tie=0.9, gap=0.02).release(CLUB, delta=0.01)
+    release = bdp.synthesizers.EdgeFlipSynthesizer(tie=0.9, gap=0.02).release(CLUB, delta=0.01)
     assert (release.mechanism.tie, release.mechanism.gap) == (0.9, 0.02)
     assert release.guarantee.delta == 0.01
     assert release.guarantee.epsilon < math.log(0.9 / 0.02)
     tie, gap = np.full((34, 34), 0.8), np.full((34, 34), 0.1)
-    own = bdp.EdgeFlip(tie=tie, gap=gap, attributes=["club"]).release(CLUB)
+    own = bdp.synthesizers.EdgeFlipSynthesizer(tie=tie, gap=gap, attributes=["club"]).release(CLUB)
     assert own.guarantee.epsilon == pytest.approx(math.log(8))
     assert own.outputs[0].attributes["club"].tolist() == [CLUB.nodes[k]["club"] for k in CLUB]
 
 
 def test_a_directed_graph_stays_one():
     graph = nx.gn_graph(30, seed=1)
-    release = bdp.EdgeFlip(epsilon=2.0).release(graph)
+    release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0).release(graph)
     assert release.outputs[0].directed
     assert release.mechanism.dyads == 30 * 29
 
 
 def test_a_graph_released_elsewhere():
-    release = bdp.Release.of(bdp.EdgeFlip(epsilon=4.0), outputs=[nx.path_graph(7), Network(7)])
+    release = bdp.Release.of(
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=4.0), outputs=[nx.path_graph(7), Network(7)]
+    )
     assert release.mechanism.nodes == 7
     assert release.guarantee.strength is bdp.Strength.CONDITIONAL
     assert release.guarantee.epsilon == pytest.approx(4.0)
     assert release.outputs[0] == Network(range(7), [[k, k + 1] for k in range(6)])
-    with pytest.raises(bdp.InvalidInput, match="'club'"):
-        bdp.Release.of(bdp.EdgeFlip(epsilon=2.0), outputs=[CLUB])
-    kept = bdp.Release.of(bdp.EdgeFlip(epsilon=2.0, attributes=("club",)), outputs=[CLUB])
+    with pytest.raises(bdp.errors.InvalidInput, match="'club'"):
+        bdp.Release.of(bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0), outputs=[CLUB])
+    kept = bdp.Release.of(
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes=("club",)), outputs=[CLUB]
+    )
     assert kept.outputs[0].attributes["club"][0] == "Mr. Hi"
-    with pytest.raises(bdp.InvalidInput, match="has 8 nodes"):
-        bdp.Release.of(bdp.EdgeFlip(epsilon=2.0), outputs=[nx.path_graph(7), nx.path_graph(8)])
-    with pytest.raises(bdp.InvalidInput, match="outputs is empty"):
-        bdp.Release.of(bdp.EdgeFlip(epsilon=2.0), outputs=[])
+    with pytest.raises(bdp.errors.InvalidInput, match="has 8 nodes"):
+        bdp.Release.of(
+            bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0),
+            outputs=[nx.path_graph(7), nx.path_graph(8)],
+        )
+    with pytest.raises(bdp.errors.InvalidInput, match="outputs is empty"):
+        bdp.Release.of(bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0), outputs=[])
 
 
 def test_what_is_not_named_never_crosses(tmp_path):
@@ -88,28 +95,32 @@ def test_what_is_not_named_never_crosses(tmp_path):
     network = Network(network.nodes, network.edges, attributes=network.attributes,
                       dyad_attributes={"confidential-word": np.ones((2, 2))})  # fmt: skip
     for given in (graph, network):
-        release = bdp.EdgeFlip(epsilon=1.0, attributes=("grade",)).release(given)
+        release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0, attributes=("grade",)).release(
+            given
+        )
         assert {*release.outputs[0].attributes} == {"grade"}
         assert release.outputs[0].dyad_attributes == {}
         folder = release.save(tmp_path / "release", force=True)
         for file in folder.iterdir():
             assert b"confidential-word" not in file.read_bytes()
             assert b"diagnosis" not in file.read_bytes()
-    with pytest.raises(bdp.InvalidInput, match=r"names 'class'.*'diagnosis', 'grade'"):
-        bdp.EdgeFlip(epsilon=1.0, attributes=("class",)).release(graph)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"names 'class'.*'diagnosis', 'grade'"):
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0, attributes=("class",)).release(graph)
 
 
 def test_the_cost_is_charged_before_anything_is_drawn(school, monkeypatch):
-    bdp.EdgeFlip(epsilon=3.0).release(CLUB, ledger=school)
+    bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0).release(CLUB, ledger=school)
     (entry,) = school.history()
     assert 3 - 1e-9 < entry.epsilon <= 3
     drawn = []
-    monkeypatch.setattr(bdp.EdgeFlipMechanism, "release", lambda *a: drawn.append(a) or 1 / 0)
-    with pytest.raises(bdp.BudgetExceeded):
-        bdp.EdgeFlip(epsilon=3.0).release(CLUB, ledger=school)
+    monkeypatch.setattr(
+        bdp.mechanisms.EdgeFlipMechanism, "release", lambda *a: drawn.append(a) or 1 / 0
+    )
+    with pytest.raises(bdp.errors.BudgetExceeded):
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0).release(CLUB, ledger=school)
     assert drawn == []
     with pytest.raises(ZeroDivisionError):
-        bdp.EdgeFlip(epsilon=0.5).release(CLUB, ledger=school)
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=0.5).release(CLUB, ledger=school)
     assert len(school.history()) == 2
 
 
@@ -117,17 +128,27 @@ def test_a_graph_that_is_refused_costs_nothing(school):
     loop = nx.Graph([(0, 1), (1, 1)])
     matrix = np.full((5, 5), 0.5)
     for attempt in (
-        lambda: bdp.EdgeFlip(epsilon=1.0).release(loop, ledger=school),
-        lambda: bdp.EdgeFlip(epsilon=1.0).release([[0, 1], [1, 0]], ledger=school),
-        lambda: bdp.EdgeFlip(epsilon=1.0, attributes=("x",)).release(CLUB, ledger=school),
-        lambda: bdp.EdgeFlip(tie=matrix, gap=0.1).release(CLUB, ledger=school),
-        lambda: bdp.EdgeFlip(epsilon=1.0).release(CLUB, copies=0, ledger=school),
-        lambda: bdp.EdgeFlip(epsilon=1.0).release(CLUB, delta=1.0, ledger=school),
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(loop, ledger=school),
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(
+            [[0, 1], [1, 0]], ledger=school
+        ),
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0, attributes=("x",)).release(
+            CLUB, ledger=school
+        ),
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(tie=matrix, gap=0.1).release(
+            CLUB, ledger=school
+        ),
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(
+            CLUB, copies=0, ledger=school
+        ),
+        lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(
+            CLUB, delta=1.0, ledger=school
+        ),
     ):
-        with pytest.raises(bdp.InvalidInput):
+        with pytest.raises(bdp.errors.InvalidInput):
             attempt()
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="reproducible"):
-        bdp.EdgeFlip(epsilon=1.0).release(CLUB, ledger=school)
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="reproducible"):
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(CLUB, ledger=school)
     assert school.history() == []
 
 
@@ -135,14 +156,14 @@ def test_a_budget_for_nodes_takes_no_promise_about_edges(tmp_path):
     nodes = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db").create(
         "school", epsilon=400.0, neighbours="node"
     )
-    with pytest.raises(bdp.InvalidInput, match="says nothing about the other relation"):
-        bdp.EdgeFlip(epsilon=1.0).release(CLUB, ledger=nodes)
+    with pytest.raises(bdp.errors.InvalidInput, match="says nothing about the other relation"):
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0).release(CLUB, ledger=nodes)
 
 
 def test_it_is_reproducible_and_then_promises_nothing():
     def drawn():
         with bdp.reproducible(3):
-            return bdp.EdgeFlip(epsilon=2.0).release(CLUB, copies=3)
+            return bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0).release(CLUB, copies=3)
 
     one, other = drawn(), drawn()
     assert one == other
@@ -171,14 +192,19 @@ def test_it_is_reproducible_and_then_promises_nothing():
     ],
 )
 def test_what_contradicts_itself_is_refused(given, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.EdgeFlip(**given)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.synthesizers.EdgeFlipSynthesizer(**given)
 
 
 def test_a_matrix_must_suit_the_graph():
     own = np.triu(np.full((4, 4), 0.4)) + np.tril(np.full((4, 4), 0.3))
-    assert bdp.EdgeFlip(tie=own, gap=0.1).release(Network(4, directed=True)).copies == 1
-    with pytest.raises(bdp.InvalidInput, match="isn't symmetric"):
-        bdp.EdgeFlip(tie=own, gap=0.1).release(Network(4))
-    with pytest.raises(bdp.InvalidInput, match=r"shape \(4, 4\).*\(5, 5\)"):
-        bdp.EdgeFlip(tie=own, gap=0.1).release(Network(5, directed=True))
+    assert (
+        bdp.synthesizers.EdgeFlipSynthesizer(tie=own, gap=0.1)
+        .release(Network(4, directed=True))
+        .copies
+        == 1
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't symmetric"):
+        bdp.synthesizers.EdgeFlipSynthesizer(tie=own, gap=0.1).release(Network(4))
+    with pytest.raises(bdp.errors.InvalidInput, match=r"shape \(4, 4\).*\(5, 5\)"):
+        bdp.synthesizers.EdgeFlipSynthesizer(tie=own, gap=0.1).release(Network(5, directed=True))

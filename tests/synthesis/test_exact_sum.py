@@ -34,7 +34,7 @@ def test_a_sum_and_its_promise(rng, tmp_path):
     assert loaded.outputs == release.outputs
     other = D.exact_sum(values, law=UNIFORM, known_records=50, epsilon=promise.epsilon)
     assert other.guarantee.delta == pytest.approx(1e-6, rel=1e-3)
-    with pytest.raises(bdp.InvalidInput, match="distributional"):
+    with pytest.raises(bdp.errors.InvalidInput, match="distributional"):
         bdp.compose([release.mechanism])
 
 
@@ -111,25 +111,25 @@ SLOPED = {"means_law": PAIRS, "products_law": D.UniformProducts(), "delta": 1e-3
 )
 def test_splits_that_are_refused(rng, first, second, match):
     g, h = rng.uniform(-1, 1, (2, 1000))
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         D.exact_line(g, h, first=first, second=second, **SLOPED)
 
 
 def test_degenerate_regressions_are_refused_without_the_data(rng):
     g = rng.uniform(-1, 1, 900)
     for one, other in ((g, 0.3 * g), (0 * g, g)):
-        with pytest.raises(bdp.InvalidInput, match="degenerate"):
+        with pytest.raises(bdp.errors.InvalidInput, match="degenerate"):
             D.exact_slope(one, other, law=D.UniformProducts(), delta=1e-3)
     for one, other in ((g, 0.3 * g + 0.1), (0 * g + 0.5, g)):
-        with pytest.raises(bdp.InvalidInput, match="degenerate"):
+        with pytest.raises(bdp.errors.InvalidInput, match="degenerate"):
             D.exact_line(one, other, first=400, **SLOPED)
-    with pytest.raises(bdp.InvalidInput, match="variance"):
+    with pytest.raises(bdp.errors.InvalidInput, match="variance"):
         D.line([100.0, 1.0, 30.0, 2.0], 100, 100)
-    with pytest.raises(bdp.InvalidInput, match="positive"):
+    with pytest.raises(bdp.errors.InvalidInput, match="positive"):
         D.slope([0.0, 1.0])
-    with pytest.raises(bdp.InvalidInput, match="one predictor"):
+    with pytest.raises(bdp.errors.InvalidInput, match="one predictor"):
         D.exact_slope(rng.random((5, 2)), rng.random(5), law=D.UniformProducts(), delta=0.1)
-    with pytest.raises(bdp.InvalidInput, match="finite"):
+    with pytest.raises(bdp.errors.InvalidInput, match="finite"):
         D.exact_slope([1.0, math.nan], [1.0, 2.0], law=D.UniformProducts(), delta=0.1)
 
 
@@ -137,7 +137,7 @@ def test_degenerate_regressions_are_refused_without_the_data(rng):
 def test_a_record_outside_the_law_is_refused_and_not_shown(rng, bad):
     values = rng.random(500)
     values[123] = bad
-    with pytest.raises(bdp.InvalidInput, match="outside the law") as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match="outside the law") as caught:
         D.exact_sum(values, law=UNIFORM, delta=1e-6)
     assert not any(text in str(caught.value) for text in ("123", "0.25", "1.7", "nan", "inf"))
 
@@ -163,7 +163,7 @@ def test_a_record_outside_the_law_is_refused_and_not_shown(rng, bad):
 )
 def test_arguments_that_are_refused(given, match):
     given = {"values": np.full(100, 0.5), "law": UNIFORM, "delta": 1e-6} | given
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         D.exact_sum(given.pop("values"), **given)
 
 
@@ -208,5 +208,5 @@ def gaussian(x):
     ],
 )
 def test_laws_and_profiles_that_are_refused(make, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         make()

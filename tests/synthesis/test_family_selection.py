@@ -13,7 +13,7 @@ import bayesdp as bdp
 FALSE_ALARM = 1e-6
 Bernoulli, Categorical = bdp.families.Bernoulli, bdp.families.Categorical
 TWO = [Bernoulli((1.0, 1.0)), Bernoulli((0.5, 6.0))]
-Selection = bdp.FamilySelection
+Selection = bdp.synthesizers.FamilySelection
 E0, E = 0.6, 1.1
 
 
@@ -36,7 +36,7 @@ def copy_law(z: Any, x: int, n: int, size: int, prior: Any, scale: float) -> np.
 def test_the_joint_law_of_choice_and_copies_and_its_promise(each_copy):
     """Three records, two families and two copies: all outputs, by independent formulas."""
     n, size = 3, 2
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         TWO, epsilon=E, copies=2, size=size, selection=Selection(E0, each_copy=each_copy)
     )
     mechanism = declared.release([0, 1, 1]).mechanism
@@ -80,7 +80,7 @@ def noisy_law(mechanism: Any, x: int, n: int, points: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("public", [True, False])
 def test_the_promise_of_choice_and_noise_under_every_relation(public):
     """All data sets of up to three records; and the promise isn't idle."""
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         TWO, epsilon=E, copies=1, size=2, public_n=public, selection=Selection(E0)
     )
     mechanism = declared.release([0, 1, 1]).mechanism
@@ -102,7 +102,7 @@ def test_the_promise_of_choice_and_noise_under_every_relation(public):
     if public:
         assert promise == pytest.approx(E0 + E, rel=1e-5)
         assert replaced > 0.7 * promise
-        with pytest.raises(bdp.InvalidInput, match=r"as n is public"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"as n is public"):
             mechanism.guarantee(neighbours="add_remove")
         return
     assert promise == pytest.approx(2 * (E0 + E), rel=1e-5)
@@ -115,8 +115,8 @@ def test_the_promise_of_choice_and_noise_under_every_relation(public):
 @pytest.mark.parametrize("each_copy", [True, False])
 def test_gaussian_noise_adds_its_delta_alone(each_copy):
     known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "copies": 4, "noise": "gaussian"}
-    plain = bdp.Modips(TWO[0], **known).guarantee(50)
-    chosen = bdp.Modips(TWO, **known, selection=Selection(0.5, each_copy)).guarantee(50)
+    plain = bdp.ModipsSynthesizer(TWO[0], **known).guarantee(50)
+    chosen = bdp.ModipsSynthesizer(TWO, **known, selection=Selection(0.5, each_copy)).guarantee(50)
     assert chosen.delta == plain.delta == 1e-5
     assert chosen.epsilon == pytest.approx(plain.epsilon + 0.5, rel=1e-12)
     assert chosen.rho is not None
@@ -125,7 +125,9 @@ def test_gaussian_noise_adds_its_delta_alone(each_copy):
 
 
 def test_dic_chooses_within_its_promise_too(tmp_path):
-    declared = bdp.Modips(TWO, epsilon=E, copies=1, selection=Selection(E0, criterion="dic"))
+    declared = bdp.ModipsSynthesizer(
+        TWO, epsilon=E, copies=1, selection=Selection(E0, criterion="dic")
+    )
     release = declared.release([0, 1, 1])
     release.save(tmp_path / "release")
     mechanism = bdp.Release.load(tmp_path / "release").mechanism
@@ -141,14 +143,14 @@ def test_dic_chooses_within_its_promise_too(tmp_path):
 def test_all_is_spent_at_once_before_anything_is_drawn(each_copy, method, tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     budget = ledger.create("survey", epsilon=2.0, neighbours="replace_one")
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         TWO, method, epsilon=1.0, copies=3, selection=Selection(0.5, each_copy=each_copy)
     )
     release = declared.release([0, 1, 1, 0, 1], ledger=budget)
     spent = budget.spent().epsilon
     assert spent == release.guarantee.epsilon == declared.guarantee(5).epsilon
     assert 1.49 < spent <= 1.5
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release([0, 1, 1, 0, 1], ledger=budget)
     assert budget.spent().epsilon == spent
     assert release.guarantee.strength is bdp.Strength.PROVED
@@ -168,9 +170,11 @@ def test_each_copy_has_a_choice_of_its_own():
     data = bdp.Count(30, 60)  # of which both families are likely
     families = [Bernoulli((2.0, 2.0)), Bernoulli((2.1, 2.0))]
     with bdp.reproducible(1):
-        declared = bdp.Modips(families, copies=40, selection=Selection(0.1, each_copy=True))
+        declared = bdp.ModipsSynthesizer(
+            families, copies=40, selection=Selection(0.1, each_copy=True)
+        )
         inside = [output[0] for output in declared.release(data).outputs]
-        once = bdp.Modips(families, copies=40, selection=Selection(0.1)).release(data)
+        once = bdp.ModipsSynthesizer(families, copies=40, selection=Selection(0.1)).release(data)
     assert set(inside) == {0, 1}
     assert len(once.outputs[0]) == 41
 
@@ -178,7 +182,7 @@ def test_each_copy_has_a_choice_of_its_own():
 def test_a_likely_family_is_chosen_and_shapes_the_copies():
     """All records of category 2, and families that all but exclude each other."""
     families = [Categorical(3, (900.0, 1.0, 1.0)), Categorical(3, (1.0, 1.0, 900.0))]
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         families, epsilon=4.0, copies=3, size=30, draws=2, selection=Selection(9.0, True)
     )
     with bdp.reproducible(2):
@@ -198,7 +202,7 @@ def test_a_likely_family_is_chosen_and_shapes_the_copies():
 def test_the_exact_posterior_knows_of_the_choice(each_copy):
     """Against a sum over all counts; a family taken for fixed gives another."""
     n, families = 12, [Bernoulli((1.0, 1.0)), Bernoulli((0.5, 30.0))]
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         families, epsilon=3.0, copies=3, selection=Selection(6.0, each_copy=each_copy)
     )
     with bdp.reproducible(3):
@@ -227,7 +231,9 @@ def test_the_exact_posterior_knows_of_the_choice(each_copy):
 def test_the_posterior_is_calibrated(each_copy):
     rng, pit, model = np.random.default_rng(9), [], bdp.BinomialModel()
     families = [Bernoulli((1.0, 1.0)), Bernoulli((0.5, 30.0))]
-    declared = bdp.Modips(families, copies=2, selection=Selection(3.0, each_copy=each_copy))
+    declared = bdp.ModipsSynthesizer(
+        families, copies=2, selection=Selection(3.0, each_copy=each_copy)
+    )
     for i in range(120):
         p = rng.beta(1, 1)
         with bdp.reproducible(i):
@@ -237,7 +243,7 @@ def test_the_posterior_is_calibrated(each_copy):
 
 
 def test_a_fit_is_what_arviz_takes(tmp_path):
-    release = bdp.Modips(TWO, copies=3, selection=Selection(0.5)).release([0, 1] * 20)
+    release = bdp.ModipsSynthesizer(TWO, copies=3, selection=Selection(0.5)).release([0, 1] * 20)
     idata = bdp.BinomialModel().fit(release, draws=50, seed=1)
     idata.to_netcdf(str(tmp_path / "posterior.nc"))
     assert "bernoulli" in str(idata.constant_data["mechanism_families"].item())
@@ -245,7 +251,9 @@ def test_a_fit_is_what_arviz_takes(tmp_path):
 
 
 def test_a_confidential_n_is_summed_out():
-    declared = bdp.Modips(TWO, copies=2, size=9, public_n=False, selection=Selection(0.5))
+    declared = bdp.ModipsSynthesizer(
+        TWO, copies=2, size=9, public_n=False, selection=Selection(0.5)
+    )
     with bdp.reproducible(4):
         release = declared.release([0, 1, 1, 0])
     cells = bdp.BinomialModel(n=range(3, 7)).posterior(release)
@@ -261,8 +269,10 @@ def test_a_confidential_n_is_summed_out():
 
 def test_a_choice_among_categorical_families_has_no_multinomial_model_yet_a_law():
     families = [Categorical(3), Categorical(3, (0.5, 4.0, 1.0))]
-    release = bdp.Modips(families, copies=2, selection=Selection(0.5, True)).release([0, 2, 2])
-    with pytest.raises(bdp.InvalidInput, match="modips_selected"):
+    release = bdp.ModipsSynthesizer(families, copies=2, selection=Selection(0.5, True)).release(
+        [0, 2, 2]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="modips_selected"):
         bdp.MultinomialModel((1, 1, 1)).fit(release)
 
 
@@ -272,7 +282,7 @@ def test_a_choice_among_categorical_families_has_no_multinomial_model_yet_a_law(
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"selection": None}, r"selection=bdp\.FamilySelection"),
+        ({"selection": None}, r"selection=bdp\.synthesizers\.FamilySelection"),
         ({"family": TWO[0]}, "give a list of families"),
         ({"selection": 0.5}, "selection is 0.5"),
         ({"family": TWO[:1]}, "two or more"),
@@ -286,8 +296,8 @@ def test_a_choice_among_categorical_families_has_no_multinomial_model_yet_a_law(
     ],
 )
 def test_wrong_declarations_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.Modips(**{"family": TWO, "selection": Selection(0.5), **wrong})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.ModipsSynthesizer(**{"family": TWO, "selection": Selection(0.5), **wrong})
 
 
 @pytest.mark.parametrize(
@@ -299,35 +309,48 @@ def test_wrong_declarations_are_named(wrong, message):
     ],
 )
 def test_wrong_selections_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Selection(**wrong)
 
 
 def test_wrong_mechanisms_and_outputs_are_named():
-    sbs = bdp.ModipsSBS(TWO[0], 5, (1.0,), 7)
-    made = bdp.SelectedModips(sbs, TWO, 0.5, 2)
+    sbs = bdp.mechanisms.ModipsSBSMechanism(TWO[0], 5, (1.0,), 7)
+    made = bdp.mechanisms.SelectedModipsMechanism(sbs, TWO, 0.5, 2)
     for attempt, message in (
-        (lambda: bdp.SelectedModips(sbs, TWO[::-1], 0.5), "the first of the families"),
-        (lambda: bdp.SelectedModips(made, TWO, 0.5), "modips is a SelectedModips"),
-        (lambda: bdp.SelectedModips({"family": TWO[0]}, TWO, 0.5), "modips is a dict"),
-        (lambda: bdp.SelectedModips(sbs, 3, 0.5), "families is 3"),
-        (lambda: bdp.SelectedModips(sbs, TWO, -1), "epsilon is -1"),
-        (lambda: bdp.SelectedModips(sbs, TWO, 0.5, 0), "each is 0"),
+        (
+            lambda: bdp.mechanisms.SelectedModipsMechanism(sbs, TWO[::-1], 0.5),
+            "the first of the families",
+        ),
+        (
+            lambda: bdp.mechanisms.SelectedModipsMechanism(made, TWO, 0.5),
+            "modips is a SelectedModipsMechanism",
+        ),
+        (
+            lambda: bdp.mechanisms.SelectedModipsMechanism({"family": TWO[0]}, TWO, 0.5),
+            "modips is a dict",
+        ),
+        (lambda: bdp.mechanisms.SelectedModipsMechanism(sbs, 3, 0.5), "families is 3"),
+        (lambda: bdp.mechanisms.SelectedModipsMechanism(sbs, TWO, -1), "epsilon is -1"),
+        (lambda: bdp.mechanisms.SelectedModipsMechanism(sbs, TWO, 0.5, 0), "each is 0"),
         (lambda: made.check_output((0, 1)), "releases 3 integers"),
         (lambda: made.check_output((2, 1, 1)), "position of a candidate"),
         (lambda: made.check_output((0, 1, 6)), "from 0 to size"),
-        (lambda: made.decode({"copy": [0, 0], "component": [0, 1], "value": [1, 1],
-                              "family": [0, 1]}), "family differs"),
+        (
+            lambda: made.decode(
+                {"copy": [0, 0], "component": [0, 1], "value": [1, 1], "family": [0, 1]}
+            ),
+            "family differs",
+        ),
         (lambda: made.release(bdp.Count(0, 8)), "another number of records"),
-    ):  # fmt: skip
-        with pytest.raises(bdp.InvalidInput, match=message):
+    ):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             attempt()
 
 
 def test_too_many_records_cost_nothing(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     budget = ledger.create("survey", epsilon=9.0, neighbours="replace_one")
-    declared = bdp.Modips(TWO, size=5, copies=1, selection=Selection(0.5))
-    with pytest.raises(bdp.InvalidInput, match="more than 1048576 records"):
+    declared = bdp.ModipsSynthesizer(TWO, size=5, copies=1, selection=Selection(0.5))
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 1048576 records"):
         declared.release(bdp.Count(0, 2**21), ledger=budget)
     assert budget.spent().epsilon == 0

@@ -14,9 +14,12 @@ MADE = {
         bdp.DirichletMultinomialSynthesizer(2.0, categories={"x": [0, 1]}),
         pd.DataFrame({"x": [1, 0, 1, 1] * 20}),
     ),
-    "modips": (bdp.Modips(bdp.families.Bernoulli(), epsilon=2.0), pd.Series([1, 0, 1, 1] * 20)),
+    "modips": (
+        bdp.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=2.0),
+        pd.Series([1, 0, 1, 1] * 20),
+    ),
     "events": (
-        bdp.PoissonGammaSynthesizer(4.0, {g: {"A": 9.0, "B": 9.0} for g in "ab"}),
+        bdp.synthesizers.PoissonGammaSynthesizer(4.0, {g: {"A": 9.0, "B": 9.0} for g in "ab"}),
         pd.Series(list("AABB") * 20),
     ),
 }
@@ -26,7 +29,7 @@ MADE = {
 def test_groups_in_another_order_are_refused(kind):
     made, data = MADE[kind]
     moved = data.set_axis(pd.Index([*range(3, len(data)), 0, 1, 2]), axis=0)
-    with pytest.raises(bdp.InvalidInput, match="different indexes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="different indexes"):
         made.release(moved, by=GROUPS)
     for by in (GROUPS, GROUPS.to_numpy(), GROUPS.tolist()):
         assert made.release(data, by=by).groups == ("a", "b")
@@ -38,7 +41,7 @@ def test_groups_in_another_order_are_refused(kind):
 def test_labels_that_are_nearly_each_records_own_are_published_on_request_alone(kind):
     made, data = MADE[kind]
     ids = pd.Series(range(80))
-    with pytest.raises(bdp.InvalidInput, match="by has 80 groups for 80 records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="by has 80 groups for 80 records"):
         made.release(data, by=ids)
     listed = dataclasses.replace(made, groups=ids.tolist())
     assert listed.release(data, by=ids).groups == tuple(range(80))

@@ -19,7 +19,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.synthesis.histogram_bins import intervals
 
-Synthesizer = bdp.PerturbedHistogramSynthesizer
+Synthesizer = bdp.synthesizers.PerturbedHistogramSynthesizer
 RECORDS = stats.beta(0.5, 3).ppf((np.arange(1, 2001) - 0.5) / 2000)
 MIXED = pd.DataFrame(
     {
@@ -243,7 +243,9 @@ def test_three_cell_posteriors_are_calibrated(public: bool):
     """Ranks of the true probability among posterior draws are uniform: chi-square at 1e-6."""
     random = np.random.default_rng(20 + public)
     neighbours, sizes = ("replace_one", {8: 1.0}) if public else ("add_remove", {6: 0.5, 9: 0.5})
-    mechanism = bdp.PerturbedHistogram.calibrate(epsilon=1.0, cells=3, neighbours=neighbours)
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism.calibrate(
+        epsilon=1.0, cells=3, neighbours=neighbours
+    )
     ranks = []
     with bdp.reproducible(6):
         for _ in range(400):
@@ -285,7 +287,9 @@ def test_frames_show_the_cells_and_records_are_drawn_from_them(tmp_path: Any):
 
 def test_synthetic_records_follow_the_released_counts():
     """Chi-square over cells and Kolmogorov-Smirnov within one, at 1e-6."""
-    mechanism = bdp.PerturbedHistogram(1.0, 4, axes=(Axis("x", edges=(0, 1, 2, 4, 8)),))
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism(
+        1.0, 4, axes=(Axis("x", edges=(0, 1, 2, 4, 8)),)
+    )
     release = bdp.Release.of(mechanism, [(3, 0, 6, 1)], variable="x")
     (frame,) = Synthesizer.records(release, 20_000, seed=2)
     seen = np.histogram(frame["x"], [0, 1, 2, 4, 8])[0]
@@ -297,7 +301,9 @@ def test_synthetic_records_follow_the_released_counts():
 
 def test_where_all_counts_are_zero_records_are_uniform_over_the_bounds():
     axes = (Axis("x", edges=(0, 1, 8)), Axis("c", categories=("a", "b")))
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 4, axes=axes), [(0, 0, 0, 0)])
+    release = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.0, 4, axes=axes), [(0, 0, 0, 0)]
+    )
     (frame,) = Synthesizer.records(release, 20_000, seed=3)
     assert stats.kstest(frame["x"], stats.uniform(0, 8).cdf).pvalue > 1e-6
     assert stats.binomtest(int((frame["c"] == "a").sum()), 20_000).pvalue > 1e-6
@@ -305,18 +311,18 @@ def test_where_all_counts_are_zero_records_are_uniform_over_the_bounds():
 
 def test_sizes_of_records():
     private = Synthesizer(1.0, bounds=(0, 1), bins=3).release([0.5])
-    with pytest.raises(bdp.InvalidInput, match="size is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="size is missing"):
         Synthesizer.records(private)
     public = Synthesizer(1.0, 2, bounds=(0, 1), neighbours="replace_one").release([0.5] * 7)
     assert [len(frame) for frame in Synthesizer.records(public)] == [7, 7]
     assert not Synthesizer.records(public)[0].equals(Synthesizer.records(public)[0])
-    with pytest.raises(bdp.InvalidInput, match="size is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="size is 0"):
         Synthesizer.records(public, 0)
-    plain = bdp.Release.of(bdp.PerturbedHistogram(1.0, 2), [(0, 1)])
-    with pytest.raises(bdp.InvalidInput, match="doesn't say what its cells are"):
+    plain = bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2), [(0, 1)])
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't say what its cells are"):
         Synthesizer.records(plain, 3)
-    other = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1.0), [3])
-    with pytest.raises(bdp.InvalidInput, match="discrete_laplace"):
+    other = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1.0), [3])
+    with pytest.raises(bdp.errors.InvalidInput, match="discrete_laplace"):
         Synthesizer.records(other, 3)
 
 
@@ -367,11 +373,11 @@ def test_the_ledger_is_spent_before_noise_is_drawn(dataset: Any, monkeypatch: An
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(bdp.PerturbedHistogram, "release", stop)
+        patched.setattr(bdp.mechanisms.PerturbedHistogramMechanism, "release", stop)
         with pytest.raises(KeyboardInterrupt):
             made.release(RECORDS, ledger=dataset)
     assert dataset.remaining().epsilon == pytest.approx(0.5)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         made.release(RECORDS, ledger=dataset)
     assert dataset.remaining().epsilon == pytest.approx(0.5)
 
@@ -414,7 +420,7 @@ PUBLIC = {"neighbours": "replace_one"}
 def test_bad_data_are_refused_and_nothing_is_spent(
     options: dict[str, Any], data: Any, message: str, dataset: Any
 ):
-    with pytest.raises(bdp.InvalidInput, match=message) as error:
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
         Synthesizer(1.0, **options).release(data, ledger=dataset)
     assert dataset.remaining().epsilon == 1.5
     for secret in ("0.25", "0625", "secret"):
@@ -467,24 +473,24 @@ def test_bad_data_are_refused_and_nothing_is_spent(
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(**({"epsilon": 1.0, "bounds": (0, 1), "bins": 4} | options))
 
 
 def test_axes_that_do_not_fit_are_refused():
     axis = Axis("x", edges=(0, 1, 2))
-    assert bdp.PerturbedHistogram(1.0, 2, axes=(axis,)).axes == (axis,)
-    rebuilt = bdp.PerturbedHistogram(1.0, 2, axes=(dataclasses.asdict(axis),))
+    assert bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2, axes=(axis,)).axes == (axis,)
+    rebuilt = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2, axes=(dataclasses.asdict(axis),))
     assert rebuilt.axes == (axis,)
     for axes, message in (
         ((axis, axis), "make 4 cells"),
         ((), "one or more"),
         (("x",), "one or more"),
     ):
-        with pytest.raises(bdp.InvalidInput, match=message):
-            bdp.PerturbedHistogram(1.0, 2, axes=axes)
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
+            bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2, axes=axes)
     for options in ({}, {"edges": (0, 1), "categories": ("a",)}):
-        with pytest.raises(bdp.InvalidInput, match="either edges or categories"):
+        with pytest.raises(bdp.errors.InvalidInput, match="either edges or categories"):
             Axis("x", **options)
 
 

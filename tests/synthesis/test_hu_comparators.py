@@ -21,9 +21,9 @@ FEW = np.array([0.02, 0.1, 0.15, 0.3, 0.45, 0.7])
 
 
 @pytest.fixture(scope="module")
-def fitted() -> bdp.HuComparators:
+def fitted() -> bdp.synthesizers.HuComparators:
     with bdp.reproducible(1):
-        comparators = bdp.HuComparators(RECORDS)
+        comparators = bdp.synthesizers.HuComparators(RECORDS)
         _ = comparators.unweighted, comparators._first
     return comparators
 
@@ -107,7 +107,7 @@ def test_what_each_promises(fitted):
         assert each.guarantee.assumptions[0].startswith("False")
     assert weighted.guarantee.epsilon == 2 * weighted.lipschitz
     assert removed.guarantee.epsilon == censored.guarantee.epsilon == 4.0
-    assert clipped.guarantee == bdp.CensoredBetaSynthesizer(epsilon=4.0).guarantee()
+    assert clipped.guarantee == bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).guarantee()
     assert clipped.guarantee.strength is histogram.strength is bdp.Strength.PROVED
     assert histogram.neighbours == "replace_one"
     assert histogram.epsilon == pytest.approx(4.0, rel=1e-9)
@@ -153,7 +153,9 @@ def test_fitted_weights_are_not_private():
 
     more = np.append(RECORDS, 1e-12)
     with bdp.reproducible(7):
-        before, after = (bdp.HuComparators(y).weighted(4.0).weights for y in (RECORDS, more))
+        before, after = (
+            bdp.synthesizers.HuComparators(y).weighted(4.0).weights for y in (RECORDS, more)
+        )
     fitted_move = np.ptp(sums(more, after) - sums(RECORDS, before))
     public_move = np.ptp(sums(more, np.ones(2001)) - sums(RECORDS, ONES))
     assert public_move <= 4 + 1e-9
@@ -171,7 +173,9 @@ def test_synthetic_records_follow_their_draw(fitted):
 def test_histogram_has_the_bins_shares():
     records = np.repeat([0.05, 0.95], [900, 100])
     with bdp.reproducible(9):
-        drawn, _ = bdp.HuComparators(records).perturbed_histogram(50.0, 20_000, cells=10)
+        drawn, _ = bdp.synthesizers.HuComparators(records).perturbed_histogram(
+            50.0, 20_000, cells=10
+        )
     assert abs(np.mean(drawn < 0.1) - 0.9) < 0.015
     assert abs(np.mean(drawn > 0.9) - 0.1) < 0.015
     assert abs(drawn[drawn < 0.1].mean() - 0.05) < 0.002
@@ -180,13 +184,13 @@ def test_histogram_has_the_bins_shares():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bdp.HuComparators([0.5, 1.0]), "at 0 or 1"),
-        (lambda: bdp.HuComparators([]), "empty"),
-        (lambda: bdp.HuComparators(FEW, method="cubic"), "method is 'cubic'"),
-        (lambda: bdp.HuComparators(FEW, scale=float("nan")), "scale is nan"),
-        (lambda: bdp.HuComparators(FEW, count=0), "count is 0"),
-        (lambda: bdp.HuComparators(FEW).weighted(0.0), r"epsilon is 0\.0"),
-        (lambda: bdp.HuComparators(FEW).weighted(1.0, 1.5), r"factor is 1\.5"),
+        (lambda: bdp.synthesizers.HuComparators([0.5, 1.0]), "at 0 or 1"),
+        (lambda: bdp.synthesizers.HuComparators([]), "empty"),
+        (lambda: bdp.synthesizers.HuComparators(FEW, method="cubic"), "method is 'cubic'"),
+        (lambda: bdp.synthesizers.HuComparators(FEW, scale=float("nan")), "scale is nan"),
+        (lambda: bdp.synthesizers.HuComparators(FEW, count=0), "count is 0"),
+        (lambda: bdp.synthesizers.HuComparators(FEW).weighted(0.0), r"epsilon is 0\.0"),
+        (lambda: bdp.synthesizers.HuComparators(FEW).weighted(1.0, 1.5), r"factor is 1\.5"),
         (lambda: pseudo_draws(FEW, np.ones(5)), r"weights has shape \(5,\)"),
         (lambda: pseudo_draws(FEW, -np.ones(6)), "below 0"),
         (lambda: pseudo_draws(FEW, np.ones(6), interval=(2, -2)), "interval is a tuple"),
@@ -196,5 +200,5 @@ def test_histogram_has_the_bins_shares():
     ],
 )
 def test_bad_input_is_named(call, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         call()

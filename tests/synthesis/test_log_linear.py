@@ -11,7 +11,7 @@ from scipy import optimize
 import bayesdp as bdp
 from bayesdp.synthesis.log_linear_fit import fit_log_linear
 
-Synthesizer = bdp.LogLinearSynthesizer
+Synthesizer = bdp.synthesizers.LogLinearSynthesizer
 COLUMNS = {"a": [0, 1], "b": ["u", "v", "w"], "c": [True, False]}
 CHAIN = [("a", "b"), ("b", "c")]
 
@@ -93,7 +93,7 @@ def test_a_release_holds_marginals_and_gives_records(tmp_path, neighbours):
     if neighbours == "replace_one":
         assert len(made.records(loaded)[0]) == 200
     else:
-        with pytest.raises(bdp.InvalidInput, match="size is missing"):
+        with pytest.raises(bdp.errors.InvalidInput, match="size is missing"):
             made.records(loaded)
 
 
@@ -146,25 +146,25 @@ def test_bounded_columns_are_cut_and_drawn_within():
 )
 def test_bad_parameters_are_named(wrong, message):
     good = {"epsilon": 1.0, "marginals": CHAIN, "categories": COLUMNS}
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(**{**good, **wrong})
 
 
 def test_bad_data_and_releases_are_refused():
     made = Synthesizer(1.0, marginals=CHAIN, categories=COLUMNS)
-    with pytest.raises(bdp.InvalidInput, match="either data or counts"):
+    with pytest.raises(bdp.errors.InvalidInput, match="either data or counts"):
         made.release()
-    with pytest.raises(bdp.InvalidInput, match="the cells make"):
+    with pytest.raises(bdp.errors.InvalidInput, match="the cells make"):
         made.release(counts=[1, 2, 3])
-    with pytest.raises(bdp.InvalidInput, match="data has columns"):
+    with pytest.raises(bdp.errors.InvalidInput, match="data has columns"):
         made.release(pd.DataFrame({"a": [0]}))
     public = dataclasses.replace(made, neighbours="replace_one")
-    with pytest.raises(bdp.InvalidInput, match="counts is of no records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="counts is of no records"):
         public.release(counts=np.zeros(12, int))
-    with pytest.raises(bdp.InvalidInput, match="data is empty"):
+    with pytest.raises(bdp.errors.InvalidInput, match="data is empty"):
         public.release(pd.DataFrame({k: [] for k in COLUMNS}))
     other = bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1])
-    with pytest.raises(bdp.InvalidInput, match="log-linear"):
+    with pytest.raises(bdp.errors.InvalidInput, match="log-linear"):
         made.fitted(other)
 
 
@@ -195,7 +195,7 @@ def test_structural_zeros_get_no_noise_and_no_records(noise, tmp_path):
     known["delta"] = 1e-6 if noise == "gaussian" else 0.0
     made = Synthesizer(0.5, zeros=IMPOSSIBLE, **known)
     counts = np.random.default_rng(7).integers(1, 9, (2, 3, 2))
-    with pytest.raises(bdp.InvalidInput, match=r"zeros\[0\] says that there can be none"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"zeros\[0\] says that there can be none"):
         made.release(counts=counts)
     counts[1, 0] = counts[:, 2] = 0
     release = made.release(counts=counts)
@@ -209,7 +209,7 @@ def test_structural_zeros_get_no_noise_and_no_records(noise, tmp_path):
     (frame,) = made.records(release, 5000, seed=1)
     assert not ((frame["a"] == 1) & (frame["b"] == "u")).any()
     assert set(frame["b"]) <= {"u", "v"}
-    with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
+    with pytest.raises(bdp.errors.InvalidInput, match="in a structural zero"):
         release.mechanism.statistic(np.ones((2, 3, 2), int))
 
 
@@ -231,11 +231,11 @@ def test_groups_together_cost_what_one_does(neighbours, tmp_path):
     if groups:
         assert release.groups == ("n", "s", "e")
         assert any("list of groups" in note for note in release.guarantee.assumptions)
-        with pytest.raises(bdp.InvalidInput, match="size is missing"):
+        with pytest.raises(bdp.errors.InvalidInput, match="size is missing"):
             made.records(release)
         (frame,) = made.records(release, {"n": 7, "s": 5, "e": 1}, seed=1)
         assert frame["region"].value_counts().to_dict() == {"n": 7, "s": 5, "e": 1}
-        with pytest.raises(bdp.InvalidInput, match="size has no number for the group 's'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="size has no number for the group 's'"):
             made.records(release, {"n": 7})
         assert len(made.records(release, 10)[0]) == 30
     else:
@@ -244,7 +244,7 @@ def test_groups_together_cost_what_one_does(neighbours, tmp_path):
         assert frame["region"].value_counts().to_dict() == {"n": 60, "s": 30}
         assert any("group sizes are public" in note for note in release.guarantee.assumptions)
     assert made.fitted(release["s"])[0].sum() == pytest.approx(1)
-    with pytest.raises(bdp.InvalidInput, match="take one"):
+    with pytest.raises(bdp.errors.InvalidInput, match="take one"):
         made.fitted(release)
 
 
@@ -312,7 +312,7 @@ def test_the_promise_of_groups_with_zeros_is_that_of_their_joint_law(relation):
 def test_bad_groups_are_refused(wrong, message):
     made = Synthesizer(1.0, marginals=CHAIN, categories=COLUMNS, groups=wrong.get("groups"))
     data = pd.DataFrame({"a": [0] * 6, "b": ["u"] * 6, "c": [True] * 6})
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made.release(data, by=wrong.get("by"))
-    with pytest.raises(bdp.InvalidInput, match="by is given with counts"):
+    with pytest.raises(bdp.errors.InvalidInput, match="by is given with counts"):
         made.release(counts=np.ones(12, int), by=["n"])

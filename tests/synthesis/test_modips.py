@@ -25,7 +25,7 @@ RECORDS = np.array([-3.5, 0.25, 1.0, 2.0, 3.75, -1.0])
 
 def test_the_issues_example(tmp_path):
     x = np.clip(np.random.default_rng(1).normal(size=200), -4, 4)
-    release = bdp.Modips(
+    release = bdp.ModipsSynthesizer(
         family=Gaussian(bounds=(-4, 4)),
         method="sbs",
         epsilon=1.0,
@@ -51,7 +51,9 @@ def test_the_issues_example(tmp_path):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_confidential_n_is_nowhere_in_the_release(family, data, noise, tmp_path):
     delta = 1e-6 if noise == "gaussian" else 0.0
-    declared = bdp.Modips(family, delta=delta, size=7, public_n=False, noise=noise, copies=2)
+    declared = bdp.ModipsSynthesizer(
+        family, delta=delta, size=7, public_n=False, noise=noise, copies=2
+    )
     release = declared.release(data)
     assert release.mechanism.n is None
     assert release.guarantee.neighbours is bdp.Neighbours.ADD_REMOVE
@@ -62,13 +64,13 @@ def test_a_confidential_n_is_nowhere_in_the_release(family, data, noise, tmp_pat
 
 def test_clipping_moves_each_record_by_itself_and_is_written_down():
     family = Gaussian((-2, 3), 1.0)
-    with pytest.raises(bdp.InvalidInput, match=r"clip=True") as error:
-        bdp.Modips(family, copies=1).release(RECORDS)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"clip=True") as error:
+        bdp.ModipsSynthesizer(family, copies=1).release(RECORDS)
     assert "3.75" not in str(error.value)
     assert "-3.5" not in str(error.value)
     clipped = family.sums(RECORDS, clip=True)
     assert clipped == family.sums(np.clip(RECORDS, -2, 3))
-    release = bdp.Modips(family, copies=1, clip=True).release(RECORDS)
+    release = bdp.ModipsSynthesizer(family, copies=1, clip=True).release(RECORDS)
     assert release.mechanism.clip
     assert not any("refused" in note for note in release.guarantee.assumptions)
     # So is a whole number that no float can hold: there is nothing to refuse.
@@ -117,8 +119,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG)
 def test_wrong_declarations_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.Modips(**{"family": Gaussian((-4, 4)), **wrong})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.ModipsSynthesizer(**{"family": Gaussian((-4, 4)), **wrong})
 
 
 @pytest.mark.parametrize(
@@ -136,13 +138,22 @@ def test_wrong_declarations_are_named(wrong, message):
         (lambda: Categorical(1), "at least 2"),
         (lambda: Categorical(3, (1, 1)), "k = 3 positive"),
         (lambda: Categorical(2, (1, -1)), "k = 2 positive"),
-        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0,), 9), "2 numbers: mean, variance"),
-        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 0.0), 9), "scales has a value"),
-        (lambda: bdp.ModipsSBS(Gaussian((0, 1)), 5, (1.0, 1.0), 1), "a variance needs 2"),
+        (
+            lambda: bdp.mechanisms.ModipsSBSMechanism(Gaussian((0, 1)), 5, (1.0,), 9),
+            "2 numbers: mean, variance",
+        ),
+        (
+            lambda: bdp.mechanisms.ModipsSBSMechanism(Gaussian((0, 1)), 5, (1.0, 0.0), 9),
+            "scales has a value",
+        ),
+        (
+            lambda: bdp.mechanisms.ModipsSBSMechanism(Gaussian((0, 1)), 5, (1.0, 1.0), 1),
+            "a variance needs 2",
+        ),
     ],
 )
 def test_wrong_families_and_mechanisms_are_named(made, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made()
 
 
@@ -166,29 +177,29 @@ def test_wrong_families_and_mechanisms_are_named(made, message):
 )
 def test_wrong_data_cost_nothing(family, data, message, tmp_path):
     ledger = budget(tmp_path, 3.0)
-    with pytest.raises(bdp.InvalidInput, match=message) as error:
-        bdp.Modips(family, copies=2).release(data, ledger=ledger)
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
+        bdp.ModipsSynthesizer(family, copies=2).release(data, ledger=ledger)
     assert "4.125" not in str(error.value)
     assert ledger.spent().epsilon == 0
 
 
 def test_a_release_is_paid_for_before_it_is_drawn(tmp_path):
     ledger = budget(tmp_path, 1.5)
-    declared = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=2)
+    declared = bdp.ModipsSynthesizer(Gaussian((-4, 4)), epsilon=1.0, copies=2)
     declared.release(RECORDS, ledger=ledger)
     assert ledger.spent().epsilon == pytest.approx(1.0, rel=1e-5)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release(RECORDS, ledger=ledger)
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="seeded"):
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="seeded"):
         declared.release(RECORDS, ledger=ledger)
 
 
 def test_a_promise_is_known_before_the_data():
-    declared = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=3)
+    declared = bdp.ModipsSynthesizer(Gaussian((-4, 4)), epsilon=1.0, copies=3)
     assert declared.guarantee(6) == declared.release(RECORDS).guarantee
     for n, public in ((None, True), (6, False)):
-        with pytest.raises(bdp.InvalidInput, match="give n where it is public"):
-            bdp.Modips(Gaussian((-4, 4)), public_n=public, size=9).guarantee(n)
+        with pytest.raises(bdp.errors.InvalidInput, match="give n where it is public"):
+            bdp.ModipsSynthesizer(Gaussian((-4, 4)), public_n=public, size=9).guarantee(n)
 
 
 def test_a_parquet_file_is_read_in_batches(tmp_path):
@@ -202,7 +213,7 @@ def test_a_parquet_file_is_read_in_batches(tmp_path):
     tracemalloc.start()
     file = pq.ParquetFile(path, pre_buffer=False)
     batches = (batch.column("x").to_numpy() for batch in file.iter_batches(columns=["x"]))
-    declared = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=2, size=2000)
+    declared = bdp.ModipsSynthesizer(Gaussian((-4, 4)), epsilon=1.0, copies=2, size=2000)
     with bdp.reproducible(1):
         release = declared.release(batches)
     assert release.mechanism.n == 3_000_000
@@ -229,7 +240,7 @@ def test_a_parquet_file_is_read_in_batches(tmp_path):
 def test_the_posterior_that_knows_the_sanitisation_is_calibrated(epsilon, copies, bounding, noise):
     """Its distribution function at the true proportion is uniform: so all intervals are nominal."""
     rng, pit, model = np.random.default_rng(7), [], bdp.BinomialModel()
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         Bernoulli(),
         epsilon=epsilon,
         delta=1e-3 if noise == "gaussian" else 0.0,
@@ -248,7 +259,7 @@ def test_the_posterior_that_knows_the_sanitisation_is_calibrated(epsilon, copies
 def test_the_calibration_has_power():
     """The naive posterior, which takes the copies for real records, fails it."""
     rng, pit, model = np.random.default_rng(7), [], bdp.BinomialModel()
-    declared = bdp.Modips(Bernoulli(), epsilon=1.0, copies=5)
+    declared = bdp.ModipsSynthesizer(Bernoulli(), epsilon=1.0, copies=5)
     for i in range(400):
         p = rng.beta(1, 1)
         with bdp.reproducible(i):
@@ -259,7 +270,7 @@ def test_the_calibration_has_power():
 
 def test_an_unknown_n_is_calibrated_too():
     rng, pit, model = np.random.default_rng(8), [], bdp.BinomialModel(n=range(5, 16))
-    declared = bdp.Modips(Bernoulli(), epsilon=2.0, copies=2, size=10, public_n=False)
+    declared = bdp.ModipsSynthesizer(Bernoulli(), epsilon=2.0, copies=2, size=10, public_n=False)
     for i in range(80):
         p, n = rng.beta(1, 1), int(rng.integers(5, 16))
         with bdp.reproducible(i):
@@ -269,15 +280,15 @@ def test_an_unknown_n_is_calibrated_too():
 
 
 def test_a_fit_is_what_arviz_takes(tmp_path):
-    release = bdp.Modips(Bernoulli(), epsilon=2.0, copies=3).release([0, 1] * 20)
+    release = bdp.ModipsSynthesizer(Bernoulli(), epsilon=2.0, copies=3).release([0, 1] * 20)
     idata = bdp.BinomialModel().fit(release, draws=50, seed=1)
     idata.to_netcdf(str(tmp_path / "posterior.nc"))
     assert "bernoulli" in str(idata.constant_data["mechanism_family"].item())
 
 
 def test_other_families_have_no_binomial_model():
-    release = bdp.Modips(Gaussian((-4, 4)), copies=2).release(RECORDS)
-    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count"):
+    release = bdp.ModipsSynthesizer(Gaussian((-4, 4)), copies=2).release(RECORDS)
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't randomise a count"):
         bdp.BinomialModel().posterior(release)
 
 
@@ -292,7 +303,9 @@ def test_other_families_have_no_binomial_model():
     ],
 )
 def test_cells_of_a_posterior(family, data, public, size, method, tmp_path):
-    declared = bdp.Modips(family, method, epsilon=0.7, copies=3, public_n=public, size=size)
+    declared = bdp.ModipsSynthesizer(
+        family, method, epsilon=0.7, copies=3, public_n=public, size=size
+    )
     release = declared.release(data)
     assert release.guarantee == declared.guarantee(len(data) if public else None)
     assert release.guarantee.strength is bdp.Strength.PROVED
@@ -304,17 +317,17 @@ def test_cells_of_a_posterior(family, data, public, size, method, tmp_path):
 
 def test_a_ledger_takes_published_cells_only_as_unproved(tmp_path):
     ledger = budget(tmp_path, 10.0)
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         Bernoulli(), "sphc", epsilon=1.0, copies=2, calibration="published", grid=(0.1, 0.9)
     )
-    with pytest.raises(bdp.BayesDPError, match="accept_unproved"):
+    with pytest.raises(bdp.errors.BayesDPError, match="accept_unproved"):
         declared.release([0, 1, 1], ledger=ledger)
     assert declared.release([0, 1, 1]).guarantee.strength is bdp.Strength.AS_PUBLISHED
 
 
 def test_the_exact_posterior_given_copies_from_cells():
     """Against all counts x, and all cells, by their exact laws."""
-    release = bdp.Modips(
+    release = bdp.ModipsSynthesizer(
         Bernoulli(), "sdd", epsilon=6.0, copies=3, grid=(0.2, 0.9), bins=5
     ).release([0, 1] * 6)
     found = bdp.BinomialModel(prior=(1.0, 1.0)).posterior(release)
@@ -334,8 +347,8 @@ def test_the_exact_posterior_given_copies_from_cells():
 
 def test_nested_copies_cost_no_more_and_are_combined(tmp_path):
     data = np.clip(np.random.default_rng(1).normal(size=300), -4, 4)
-    flat = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=4)
-    nested = bdp.Modips(Gaussian((-4, 4)), epsilon=1.0, copies=4, draws=3)
+    flat = bdp.ModipsSynthesizer(Gaussian((-4, 4)), epsilon=1.0, copies=4)
+    nested = bdp.ModipsSynthesizer(Gaussian((-4, 4)), epsilon=1.0, copies=4, draws=3)
     assert nested.guarantee(300) == flat.guarantee(300)
     release = nested.release(data)
     assert release.copies == 4
@@ -346,13 +359,13 @@ def test_nested_copies_cost_no_more_and_are_combined(tmp_path):
     means = np.array([group.mean() for group in groups])
     variances = np.array([group.var() / 300 for group in groups])
     assert means.shape == (4, 3)
-    found = bdp.combine_nested(means, variances)
+    found = bdp.evaluate.combine_nested(means, variances)
     assert found.b22 == pytest.approx(variances.mean())
 
 
 def test_draws_share_the_noise_of_their_statistic():
     """Between copies estimates differ by the noise; between draws, only by the model's own."""
-    declared = bdp.Modips(Bernoulli(), epsilon=0.4, copies=200, draws=20, size=100_000)
+    declared = bdp.ModipsSynthesizer(Bernoulli(), epsilon=0.4, copies=200, draws=20, size=100_000)
     with bdp.reproducible(5):
         release = declared.release(bdp.Count(50_000, 100_000))
     q = np.array(release.outputs) / 100_000
@@ -379,7 +392,7 @@ def people(n: int) -> pd.DataFrame:
 @pytest.mark.parametrize("public", [True, False])
 def test_a_regressions_copies_are_whole_tables(public, tmp_path):
     data = people(3000)
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         PRESSURE, epsilon=20.0, copies=3, public_n=public, size=None if public else 2000
     )
     with bdp.reproducible(2):
@@ -398,7 +411,7 @@ def test_a_regressions_copies_are_whole_tables(public, tmp_path):
 
 def test_columns_are_found_by_name_or_in_order_in_memory_or_in_batches():
     data = people(500)
-    declared = bdp.Modips(PRESSURE, copies=2)
+    declared = bdp.ModipsSynthesizer(PRESSURE, copies=2)
     releases = []
     for given in (
         data,
@@ -413,10 +426,10 @@ def test_columns_are_found_by_name_or_in_order_in_memory_or_in_batches():
 def test_values_out_of_bounds_are_moved_only_if_asked():
     data = people(50)
     data.loc[3, "age"] = 111.0
-    with pytest.raises(bdp.InvalidInput, match=r"column 'age'.*clip=True") as error:
-        bdp.Modips(PRESSURE).release(data)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"column 'age'.*clip=True") as error:
+        bdp.ModipsSynthesizer(PRESSURE).release(data)
     assert "111" not in str(error.value)
-    assert bdp.Modips(PRESSURE, clip=True).release(data).mechanism.clip
+    assert bdp.ModipsSynthesizer(PRESSURE, clip=True).release(data).mechanism.clip
     moved = data.assign(age=data["age"].clip(18, 90))
     assert PRESSURE.sums(data, clip=True) == PRESSURE.sums(moved)
 
@@ -441,8 +454,8 @@ def test_wrong_tables_cost_nothing(data, message, clip, tmp_path):
     if clip and "has values" in message and "no number" not in message:
         return
     ledger = budget(tmp_path, 3.0)
-    with pytest.raises(bdp.InvalidInput, match=message) as error:
-        bdp.Modips(PRESSURE, copies=2, clip=clip).release(data, ledger=ledger)
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
+        bdp.ModipsSynthesizer(PRESSURE, copies=2, clip=clip).release(data, ledger=ledger)
     assert "17.5" not in str(error.value)
     assert ledger.spent().epsilon == 0
 
@@ -466,17 +479,17 @@ def test_wrong_tables_cost_nothing(data, message, clip, tmp_path):
     ],
 )
 def test_wrong_regressions_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.families.LinearRegression(**{"bounds": COLUMNS, "response": "pressure", **wrong})
 
 
 def test_a_regression_has_no_cells():
-    with pytest.raises(bdp.InvalidInput, match="bounded on a grid of one parameter"):
-        bdp.Modips(PRESSURE, "sdd")
+    with pytest.raises(bdp.errors.InvalidInput, match="bounded on a grid of one parameter"):
+        bdp.ModipsSynthesizer(PRESSURE, "sdd")
 
 
 def test_nested_copies_of_a_regression_keep_their_columns(tmp_path):
-    release = bdp.Modips(PRESSURE, copies=2, draws=3).release(people(40))
+    release = bdp.ModipsSynthesizer(PRESSURE, copies=2, draws=3).release(people(40))
     release.save(tmp_path / "release")
     assert bdp.Release.load(tmp_path / "release") == release
     for frame in release.to_frames():

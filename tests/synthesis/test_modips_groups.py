@@ -14,12 +14,15 @@ REGIONS = pd.Series(["n", "s", "n", "n", "s", "s", "s"], name="region")
 
 
 def test_groups_with_public_sizes_cost_what_the_dearest_does(tmp_path):
-    declared = bdp.Modips(Bernoulli(), epsilon=2.0, copies=3)
+    declared = bdp.ModipsSynthesizer(Bernoulli(), epsilon=2.0, copies=3)
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     budget = ledger.create("survey", epsilon=3.0, neighbours="replace_one")
     release = declared.release(pd.Series(ANSWERS, name="yes"), by=REGIONS, ledger=budget)
     assert budget.spent().epsilon == pytest.approx(release.guarantee.epsilon, rel=1e-9)
-    each = [bdp.Modips(Bernoulli(), epsilon=2.0, copies=3).guarantee(n).epsilon for n in (3, 4)]
+    each = [
+        bdp.ModipsSynthesizer(Bernoulli(), epsilon=2.0, copies=3).guarantee(n).epsilon
+        for n in (3, 4)
+    ]
     assert release.guarantee.epsilon == max(each)
     assert release.guarantee == declared.guarantee({"n": 3, "s": 4})
     assert release.groups == ("n", "s")
@@ -33,7 +36,7 @@ def test_groups_with_public_sizes_cost_what_the_dearest_does(tmp_path):
 
 @pytest.mark.parametrize("family", [Bernoulli(), Gaussian((-1, 2)), bdp.families.Categorical(2)])
 def test_which_groups_have_records_is_confidential_with_n(family):
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         family, epsilon=1.0, copies=2, size=5, public_n=False, groups=["n", "s", "w"]
     )
     release = declared.release(ANSWERS, by=REGIONS)
@@ -47,7 +50,7 @@ def test_which_groups_have_records_is_confidential_with_n(family):
 
 def test_the_joint_law_of_confidential_groups_keeps_the_promise():
     """All counts of two groups with at most two records each, and one record more."""
-    declared = bdp.Modips(
+    declared = bdp.ModipsSynthesizer(
         Bernoulli(), epsilon=0.8, copies=1, size=2, public_n=False, groups=["a", "b"]
     )
     release = declared.release([1, 0], by=["a", "b"])
@@ -78,9 +81,11 @@ def test_groups_of_tables_are_rows():
     people.index = people.index[::-1]
     by = np.repeat(["f", "m"], [25, 15])
     family = bdp.families.LinearRegression({"age": (18, 90), "dose": (0, 1)}, "dose")
-    release = bdp.Modips(family, epsilon=2.0, copies=2).release(people, by=by)
+    release = bdp.ModipsSynthesizer(family, epsilon=2.0, copies=2).release(people, by=by)
     assert [part.mechanism.n for part in release.parts] == [25, 15]
-    as_array = bdp.Modips(family, epsilon=2.0, copies=2).release(people.to_numpy(), by=by)
+    as_array = bdp.ModipsSynthesizer(family, epsilon=2.0, copies=2).release(
+        people.to_numpy(), by=by
+    )
     assert [part.mechanism.n for part in as_array.parts] == [25, 15]
     assert list(release.to_frames()[0]["group"].value_counts()) == [25, 15]
 
@@ -98,13 +103,13 @@ def test_groups_of_tables_are_rows():
     ],
 )
 def test_groups_that_do_not_fit_are_refused(options, by, message):
-    declared = bdp.Modips(Bernoulli(), epsilon=1.0, copies=1, **options)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    declared = bdp.ModipsSynthesizer(Bernoulli(), epsilon=1.0, copies=1, **options)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         declared.release(ANSWERS, by=by)
 
 
 def test_batches_have_no_groups():
-    with pytest.raises(bdp.InvalidInput, match="by is given with batches"):
-        bdp.Modips(Bernoulli()).release(iter([ANSWERS]), by=REGIONS)
-    with pytest.raises(bdp.InvalidInput, match="data is empty"):
-        bdp.Modips(Bernoulli()).release([], by=[])
+    with pytest.raises(bdp.errors.InvalidInput, match="by is given with batches"):
+        bdp.ModipsSynthesizer(Bernoulli()).release(iter([ANSWERS]), by=REGIONS)
+    with pytest.raises(bdp.errors.InvalidInput, match="data is empty"):
+        bdp.ModipsSynthesizer(Bernoulli()).release([], by=[])

@@ -17,7 +17,9 @@ from tests.networks.oracles import florentine, karate
 
 
 def test_a_release_keeps_labels_and_promise(tmp_path):
-    release = bdp.NoisyDegrees(epsilon=3.0).release(florentine(), copies=2, delta=1e-6)
+    release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=3.0).release(
+        florentine(), copies=2, delta=1e-6
+    )
     pure = release.mechanism.guarantee(copies=2)
     assert pure.epsilon == pytest.approx(3.0)
     assert release.guarantee.epsilon < 3.0
@@ -35,7 +37,7 @@ def test_a_release_keeps_labels_and_promise(tmp_path):
 @pytest.mark.parametrize("directed", [False, True])
 def test_networkx_graphs_and_outputs_make_the_same_mechanism(directed):
     graph = nx.gnp_random_graph(5, 0.4, seed=1, directed=directed)
-    declared = bdp.NoisyDegrees(epsilon=0.7)
+    declared = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=0.7)
     release = declared.release(graph)
     assert release.mechanism == declared.mechanism_like(degrees(graph))
     outputs = [np.reshape(release.outputs[0], degrees(graph).shape)]
@@ -47,9 +49,9 @@ def test_networkx_graphs_and_outputs_make_the_same_mechanism(directed):
 def test_a_ledger_is_charged_first(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     dataset = ledger.create("ties", epsilon=2.0, neighbours="edge")
-    bdp.NoisyDegrees(epsilon=1.5).release(karate(), ledger=dataset)
-    with pytest.raises(bdp.BudgetExceeded):
-        bdp.NoisyDegrees(epsilon=1.0).release(karate(), ledger=dataset)
+    bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=1.5).release(karate(), ledger=dataset)
+    with pytest.raises(bdp.errors.BudgetExceeded):
+        bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=1.0).release(karate(), ledger=dataset)
 
 
 def test_karate_club_at_epsilon_2():
@@ -60,7 +62,9 @@ def test_karate_club_at_epsilon_2():
     """
     d = degrees(karate())
     with bdp.reproducible(11):
-        release = bdp.NoisyDegrees(epsilon=800.0).release(karate(), copies=400)
+        release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=800.0).release(
+            karate(), copies=400
+        )
     noise = release.mechanism.noise
     z = np.array(release.outputs)
     sd = np.sqrt(2 * np.exp(-1)) / (1 - np.exp(-1))
@@ -75,7 +79,7 @@ def test_karate_club_at_epsilon_2():
     gaps = []
     for k in kept:
         one = bdp.Release.of(release.mechanism, [release.outputs[k]])
-        (synthetic,) = bdp.NoisyDegrees.networks(one, seed=k)
+        (synthetic,) = bdp.synthesizers.NoisyDegreesSynthesizer.networks(one, seed=k)
         gaps.append(degrees(synthetic) - near[k])
     gaps = np.array(gaps)
     tie = near[kept].mean() / 33
@@ -87,12 +91,18 @@ def test_karate_club_at_epsilon_2():
 
 def test_with_a_prior_every_release_gives_networks():
     with bdp.reproducible(5):
-        release = bdp.NoisyDegrees(epsilon=60.0).release(florentine(), copies=30)
-    with pytest.raises(bdp.InvalidInput, match=r"Pucci.*prior="):
-        bdp.NoisyDegrees.networks(release)
-    made = bdp.NoisyDegrees.networks(release, 2, prior=bdp.Normal(-0.5, 2.0), seed=1)
+        release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=60.0).release(
+            florentine(), copies=30
+        )
+    with pytest.raises(bdp.errors.InvalidInput, match=r"Pucci.*prior="):
+        bdp.synthesizers.NoisyDegreesSynthesizer.networks(release)
+    made = bdp.synthesizers.NoisyDegreesSynthesizer.networks(
+        release, 2, prior=bdp.networks.NormalPrior(-0.5, 2.0), seed=1
+    )
     assert len(made) == 60
-    assert made == bdp.NoisyDegrees.networks(release, 2, prior=bdp.Normal(-0.5, 2.0), seed=1)
+    assert made == bdp.synthesizers.NoisyDegreesSynthesizer.networks(
+        release, 2, prior=bdp.networks.NormalPrior(-0.5, 2.0), seed=1
+    )
     assert made[0].nodes == florentine().nodes
     ties = np.array([len(network.edges) for network in made])
     assert abs(ties.mean() - 20) < 5
@@ -108,12 +118,14 @@ def test_synthetic_degrees_are_distributed_as_the_true_ones():
     graph = BetaModelFit(range(400), none.astype(np.int64), beta, none, "").simulate(1, seed=1)[0]
     d = degrees(graph)
     with bdp.reproducible(2):
-        release = bdp.NoisyDegrees(epsilon=30.0).release(graph, copies=15)
+        release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=30.0).release(graph, copies=15)
 
     def distances(networks):
         return [np.abs(np.sort(degrees(one)) - np.sort(d)).mean() for one in networks]
 
-    synthetic = np.array(distances(bdp.NoisyDegrees.networks(release, seed=1)))
+    synthetic = np.array(
+        distances(bdp.synthesizers.NoisyDegreesSynthesizer.networks(release, seed=1))
+    )
     plain = np.array(distances(fit_beta_model(d).simulate(15, seed=2)))
     error = np.hypot(synthetic.std(), plain.std()) / np.sqrt(15)
     assert abs(synthetic.mean() - plain.mean()) < 0.25 + 5 * error
@@ -121,34 +133,36 @@ def test_synthetic_degrees_are_distributed_as_the_true_ones():
 
 
 def test_what_has_no_synthetic_networks_says_so():
-    directed = bdp.NoisyDegrees(1.0).release(Network(4, [(0, 1)], True))
-    counts = bdp.publish(bdp.DiscreteLaplaceMechanism(1.0), 3)
-    for release, said in ((directed, "undirected"), (counts, "NoisyDegrees")):
-        with pytest.raises(bdp.InvalidInput, match=said):
-            bdp.NoisyDegrees.networks(release)
-    with pytest.raises(bdp.InvalidInput, match="size"):
-        bdp.NoisyDegrees.networks(bdp.NoisyDegrees(1.0).release(karate()), 0)
+    directed = bdp.synthesizers.NoisyDegreesSynthesizer(1.0).release(Network(4, [(0, 1)], True))
+    counts = bdp.publish(bdp.mechanisms.DiscreteLaplaceMechanism(1.0), 3)
+    for release, said in ((directed, "undirected"), (counts, "NoisyDegreesSynthesizer")):
+        with pytest.raises(bdp.errors.InvalidInput, match=said):
+            bdp.synthesizers.NoisyDegreesSynthesizer.networks(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="size"):
+        bdp.synthesizers.NoisyDegreesSynthesizer.networks(
+            bdp.synthesizers.NoisyDegreesSynthesizer(1.0).release(karate()), 0
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, float("inf"), float("nan"), "1", None, True])
 def test_epsilon_must_be_positive(epsilon):
-    with pytest.raises(bdp.InvalidInput, match="epsilon"):
-        bdp.NoisyDegrees(epsilon)
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon"):
+        bdp.synthesizers.NoisyDegreesSynthesizer(epsilon)
 
 
 @pytest.mark.parametrize("graph", [[(0, 1)], np.zeros((3, 3)), 5])
 def test_what_is_no_network_is_refused(graph):
-    with pytest.raises(bdp.InvalidInput, match="network"):
-        bdp.NoisyDegrees(1.0).release(graph)
+    with pytest.raises(bdp.errors.InvalidInput, match="network"):
+        bdp.synthesizers.NoisyDegreesSynthesizer(1.0).release(graph)
 
 
 @pytest.mark.parametrize("graph", [Network(4), Network.from_networkx(nx.complete_graph(4))])
 def test_an_empty_or_complete_graph_is_released_as_any_other(graph):
     """That it is so must not show; only a fit of its degrees is degenerate."""
-    assert len(bdp.NoisyDegrees(1.0).release(graph).outputs[0]) == 4
+    assert len(bdp.synthesizers.NoisyDegreesSynthesizer(1.0).release(graph).outputs[0]) == 4
 
 
 @pytest.mark.parametrize("example", [3, np.zeros((3, 4), dtype=int), np.zeros((1, 2, 2))])
 def test_outputs_of_another_shape_make_no_mechanism(example):
-    with pytest.raises(bdp.InvalidInput, match="shape"):
-        bdp.NoisyDegrees(1.0).mechanism_like(example)
+    with pytest.raises(bdp.errors.InvalidInput, match="shape"):
+        bdp.synthesizers.NoisyDegreesSynthesizer(1.0).mechanism_like(example)

@@ -14,7 +14,7 @@ FORMULA = "edges + kstar(2) + absdiff('wealth')"
 
 def declared(**changed):
     given = {"formula": FORMULA, "epsilon": 1.0, "attributes": ("wealth",)}
-    return bdp.NoisyStatistics(**{**given, **changed})
+    return bdp.synthesizers.NoisyStatisticsSynthesizer(**{**given, **changed})
 
 
 @pytest.fixture
@@ -65,7 +65,9 @@ def test_numbers_are_near_the_truth_with_little_noise():
 def test_empty_and_complete_graphs_are_allowed(directed, full):
     kind = nx.DiGraph if directed else nx.Graph
     graph = nx.complete_graph(6, kind) if full else nx.empty_graph(6, kind)
-    release = bdp.NoisyStatistics("edges + triangle + isolates", 1.0).release(graph)
+    release = bdp.synthesizers.NoisyStatisticsSynthesizer(
+        "edges + triangle + isolates", 1.0
+    ).release(graph)
     assert len(release.outputs[0]) == 3
     assert release.mechanism.directed is directed
 
@@ -75,15 +77,15 @@ def test_the_ledger_is_paid_before_noise_is_drawn(budget):
     declared(epsilon=0.5, noise="gaussian", delta=1e-6).release(florentine(), ledger=budget)
     before = budget.spent()
     assert before.epsilon == pytest.approx(1.5)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared(epsilon=2.0).release(florentine(), ledger=budget)
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="reproducible"):
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="reproducible"):
         declared().release(florentine(), ledger=budget)
-    with pytest.raises(bdp.InvalidInput, match="public claim"):
+    with pytest.raises(bdp.errors.InvalidInput, match="public claim"):
         declared(max_degree=5).release(florentine(), ledger=budget)
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         declared(neighbours="node", epsilon=0.1).release(florentine(), ledger=budget)
-    with pytest.raises(bdp.InvalidInput):  # Gaussian noise promises nothing there
+    with pytest.raises(bdp.errors.InvalidInput):  # Gaussian noise promises nothing there
         declared(epsilon=0.1, noise="gaussian", delta=1e-6).release(
             florentine(), delta=0.0, ledger=budget
         )
@@ -96,12 +98,14 @@ def test_a_bound_on_degrees_lowers_the_noise_and_is_an_assumption():
     assert any("max_degree = 6" in each for each in with_bound.guarantee.assumptions)
     free = declared().mechanism_like(florentine())
     assert with_bound.mechanism.scales[1] == pytest.approx(free.scales[1] * 5 / 14)
-    with pytest.raises(bdp.InvalidInput, match="public claim"):
+    with pytest.raises(bdp.errors.InvalidInput, match="public claim"):
         with_bound.mechanism.logp((20, 47, 1146), florentine().with_edges(_star(16)))
     outward = nx.DiGraph([(0, 1), (0, 2), (1, 2), (3, 2), (4, 2)])
-    assert bdp.NoisyStatistics("triangle", 1.0, max_degree=2).release(outward)
-    with pytest.raises(bdp.InvalidInput, match="public claim"):
-        bdp.NoisyStatistics("triangle", 1.0, max_degree=1).release(outward)
+    assert bdp.synthesizers.NoisyStatisticsSynthesizer("triangle", 1.0, max_degree=2).release(
+        outward
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="public claim"):
+        bdp.synthesizers.NoisyStatisticsSynthesizer("triangle", 1.0, max_degree=1).release(outward)
 
 
 def _star(n):
@@ -114,15 +118,20 @@ def test_one_made_elsewhere_needs_its_nodes():
     assert release.guarantee.epsilon == 1
     assert release.guarantee.strength is bdp.Strength.CONDITIONAL
     assert release.mechanism == declared().mechanism_like(florentine())
-    with pytest.raises(bdp.InvalidInput, match="mechanism_like"):
+    with pytest.raises(bdp.errors.InvalidInput, match="mechanism_like"):
         bdp.Release.of(declared(), [(21, 50, 1100)])
 
 
 def test_nodes_without_labels_are_numbers():
     network = Network(5, [[0, 1]])
-    assert bdp.NoisyStatistics("edges", 1.0).release(network).mechanism.nodes == 5
+    assert (
+        bdp.synthesizers.NoisyStatisticsSynthesizer("edges", 1.0).release(network).mechanism.nodes
+        == 5
+    )
     missing = Network(4, attributes={"x": [1.0, np.nan, 2.0, 3.0], "y": [1, 2, 3, 4]})
-    release = bdp.NoisyStatistics("nodecov('y')", 1.0, attributes=("x", "y")).release(missing)
+    release = bdp.synthesizers.NoisyStatisticsSynthesizer(
+        "nodecov('y')", 1.0, attributes=("x", "y")
+    ).release(missing)
     assert release.mechanism.attributes[0] == ("x", (1.0, None, 2.0, 3.0))
     assert release.mechanism.evidence(release.outputs[0]).nodes.attributes["x"].tolist() == [
         1.0,
@@ -157,7 +166,7 @@ def test_nodes_without_labels_are_numbers():
     ],
 )
 def test_wrong_declarations_are_refused(changed, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         declared(**changed)
 
 
@@ -175,13 +184,17 @@ def test_wrong_declarations_are_refused(changed, match):
 )
 def test_wrong_graphs_are_refused_and_nothing_is_paid(graph, formula, match, budget):
     names = ("wealth",) if "wealth" in formula else ()
-    with pytest.raises(bdp.InvalidInput, match=match):
-        bdp.NoisyStatistics(formula, 1.0, attributes=names).release(graph, ledger=budget)
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
+        bdp.synthesizers.NoisyStatisticsSynthesizer(formula, 1.0, attributes=names).release(
+            graph, ledger=budget
+        )
     assert budget.spent().epsilon == 0
 
 
 def test_a_large_sparse_graph_takes_seconds():
     graph = nx.gnm_random_graph(20_000, 100_000, seed=1)
-    declared = bdp.NoisyStatistics("edges + gwesp(0.5) + kstar(2)", 1.0, max_degree=40)
+    declared = bdp.synthesizers.NoisyStatisticsSynthesizer(
+        "edges + gwesp(0.5) + kstar(2)", 1.0, max_degree=40
+    )
     release = declared.release(graph)
     assert release.guarantee.epsilon <= 1

@@ -8,7 +8,7 @@ import pytest
 
 import bayesdp as bdp
 
-Synthesizer = bdp.PoissonGammaSynthesizer
+Synthesizer = bdp.synthesizers.PoissonGammaSynthesizer
 EXPECTED = {"north": 3.0, "south": 40.0, "isle": 0.2}
 
 
@@ -58,7 +58,7 @@ def test_a_random_total_needs_a_delta():
     assert release.guarantee.epsilon <= 1
     assert release.guarantee.delta == 1e-6
     pure = Synthesizer(epsilon=1.0, expected=EXPECTED, fixed=False, public_n=False)
-    with pytest.raises(bdp.InvalidInput, match="delta is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="delta is 0"):
         pure.release({"north": 1, "south": 30, "isle": 0})
 
 
@@ -92,11 +92,11 @@ def test_the_budget_is_spent_first_and_not_on_errors(tmp_path):
     ledger.create("deaths", epsilon=1.5, neighbours="replace_one")
     budget = ledger.dataset("deaths")
     made = Synthesizer(epsilon=1.0, expected=[1.0, 2.0], copies=1)
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         made.release([1, 2, 3], ledger=budget)
     assert budget.spent().epsilon == 0
     made.release([1, 2], ledger=budget)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         made.release([1, 2], ledger=budget)
 
 
@@ -116,7 +116,7 @@ def test_the_budget_is_spent_first_and_not_on_errors(tmp_path):
     ],
 )
 def test_bad_parameters_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(**{"epsilon": 1.0, "expected": [1.0, 2.0], **wrong})
 
 
@@ -131,14 +131,14 @@ def test_bad_parameters_are_named(wrong, message):
     ],
 )
 def test_bad_data_are_refused(data, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(epsilon=1.0, expected=EXPECTED).release(data)
 
 
 def test_the_number_of_events_is_asked_for_where_it_matters():
-    with pytest.raises(bdp.InvalidInput, match="n is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is missing"):
         Synthesizer(epsilon=1.0, expected=[1.0, 2.0]).guarantee()
-    with pytest.raises(bdp.InvalidInput, match="mapping whose areas"):
+    with pytest.raises(bdp.errors.InvalidInput, match="mapping whose areas"):
         Synthesizer(epsilon=1.0, expected=[1.0, 2.0]).release({"a": 1, "b": 2})
 
 
@@ -155,7 +155,7 @@ def test_an_area_where_nobody_lives_has_no_events():
     assert all(output[3] == 0 for output in release.outputs)
     without = Synthesizer(epsilon=2.0, expected=EXPECTED, copies=4)
     assert release.guarantee == without.guarantee(36)
-    with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
+    with pytest.raises(bdp.errors.InvalidInput, match="in a structural zero"):
         made.release({"north": 5, "south": 31, "isle": 0, "rock": 1})
     scaled = Synthesizer(epsilon=2.0, expected=expected, prior=[1, 2, 3, 7], copies=1)
     assert scaled.release([*["north"] * 3, "isle"]).mechanism.prior[3] == 0
@@ -268,16 +268,16 @@ def test_the_promise_of_groups_is_that_of_their_joint_law(public):
     ],
 )
 def test_bad_groups_are_refused(data, by, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Synthesizer(epsilon=1.0, expected=BY_SEX).release(data, by=by)
 
 
 def test_totals_and_sizes_are_of_the_groups():
-    with pytest.raises(bdp.InvalidInput, match="give each group's"):
+    with pytest.raises(bdp.errors.InvalidInput, match="give each group's"):
         Synthesizer(epsilon=1.0, expected=BY_SEX, total={"men": 3})
-    with pytest.raises(bdp.InvalidInput, match="total is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="total is 0"):
         Synthesizer(epsilon=1.0, expected=BY_SEX, total={"men": 3, "women": 0})
-    with pytest.raises(bdp.InvalidInput, match="n is of"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is of"):
         Synthesizer(epsilon=1.0, expected=BY_SEX).guarantee({"men": 3})
-    with pytest.raises(bdp.InvalidInput, match="expected has no groups"):
+    with pytest.raises(bdp.errors.InvalidInput, match="expected has no groups"):
         Synthesizer(epsilon=1.0, expected=EXPECTED).release(["north"], by=["men"])

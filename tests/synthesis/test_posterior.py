@@ -175,17 +175,17 @@ def test_the_ledger_is_charged_before_anything_is_drawn(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ):
     def fail(*args: Any, **options: Any) -> Draws:
-        raise bdp.EngineFailed("stopped")
+        raise bdp.errors.EngineFailed("stopped")
 
     monkeypatch.setattr(posterior, "sample", fail)
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
     ledger.create("survey", epsilon=3.0, delta=0.0, neighbours="add_remove")
     budget = ledger.dataset("survey")
     synthesizer = bdp.PosteriorSynthesizer(plain(), epsilon=2.0, size=5)
-    with pytest.raises(bdp.EngineFailed, match="stopped"):
+    with pytest.raises(bdp.errors.EngineFailed, match="stopped"):
         synthesizer.release(ledger=budget)
     assert budget.remaining().epsilon == pytest.approx(1.0)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         synthesizer.release(ledger=budget)
 
 
@@ -199,7 +199,7 @@ def test_chains_that_disagree_or_do_not_move_are_refused_without_figures():
     stuck = np.repeat(np.arange(4.0)[:, None], 500, axis=1)
     slow = np.cumsum(good, axis=1)
     for bad in (apart, stuck, slow):
-        with pytest.raises(bdp.EngineFailed, match="clearly not converged") as caught:
+        with pytest.raises(bdp.errors.EngineFailed, match="clearly not converged") as caught:
             check_converged(Draws({"fine": good, "theta": bad}, {}, "pymc"))
         assert not any(character.isdigit() for character in str(caught.value))
 
@@ -269,7 +269,7 @@ def test_bad_input_is_refused_before_anything_is_drawn(
         raise AssertionError("drawn")
 
     monkeypatch.setattr(posterior, "sample", never)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.PosteriorSynthesizer(build(), **{"epsilon": 1.0, "size": 100, **options}).release()
 
 

@@ -331,7 +331,7 @@ def test_covariates_are_public():
         "grid_bounds": {"a": (-1, 2), "s": (0.05, 3)},
         "size": 50,
     }
-    with pytest.raises(bdp.InvalidInput, match="covariates"):
+    with pytest.raises(bdp.errors.InvalidInput, match="covariates"):
         bdp.PosteriorSynthesizer(two_parameters(), epsilon=2.0, **options).release()
     x = np.linspace(-1, 1, 50)
     release = bdp.PosteriorSynthesizer(
@@ -424,7 +424,7 @@ def dataset(tmp_path: Any) -> Any:
 def test_bad_input_is_refused_and_nothing_is_spent(
     build: Any, options: dict[str, Any], message: str, dataset: Any
 ):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.PosteriorSynthesizer(build(), **{"epsilon": 1.0, "size": 9, **GRID, **options}).release(
             ledger=dataset
         )

@@ -4,7 +4,7 @@ import pytest
 
 import bayesdp as bdp
 
-MECHANISM = bdp.BetaBinomialMechanism(n=10, size=8, prior=(20.0, 20.0))
+MECHANISM = bdp.mechanisms.BetaBinomialMechanism(n=10, size=8, prior=(20.0, 20.0))
 
 
 @pytest.fixture
@@ -29,20 +29,20 @@ def test_it_spends_what_the_release_promises(survey):
     ids=["a number", "nothing", "another n", "two counts"],
 )
 def test_a_statistic_that_it_cant_take_costs_nothing(survey, statistic):
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         bdp.publish(MECHANISM, statistic, ledger=survey)
     assert survey.history() == []
 
 
 def test_nothing_is_drawn_that_cant_be_paid(survey, monkeypatch):
     drawn = []
-    monkeypatch.setattr(bdp.BetaBinomialMechanism, "release", lambda *a: drawn.append(a))
-    with pytest.raises(bdp.BudgetExceeded):
+    monkeypatch.setattr(bdp.mechanisms.BetaBinomialMechanism, "release", lambda *a: drawn.append(a))
+    with pytest.raises(bdp.errors.BudgetExceeded):
         bdp.publish(MECHANISM, bdp.Count(3, 10), copies=20, ledger=survey)
     assert drawn == []
 
 
 def test_a_promise_of_nothing_is_refused_by_the_ledger(survey):
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="reproducible"):
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="reproducible"):
         bdp.publish(MECHANISM, bdp.Count(3, 10), ledger=survey)
     assert survey.history() == []

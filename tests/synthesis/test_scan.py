@@ -63,13 +63,13 @@ def test_tables_by_groups(people, source):
     table, by = people[columns], people["region"]
     scanned = bdp.scan(source, columns, rows=ROWS)
     grouped = bdp.scan(source, columns, by="region", rows=ROWS)
-    same(bdp.PerturbedHistogramSynthesizer(1.0, **cells), scanned, table)
+    same(bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, **cells), scanned, table)
     by_rule = {**cells, "bins": "sqrt", "neighbours": "replace_one"}
-    same(bdp.PerturbedHistogramSynthesizer(1.0, **by_rule), scanned, table)
+    same(bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, **by_rule), scanned, table)
     same(bdp.DirichletMultinomialSynthesizer(1.0, **cells), scanned, table)
     same(bdp.DirichletMultinomialSynthesizer(1.0, **cells), grouped, table, by=by)
     regions = sorted(set(people["region"]))
-    marginals = bdp.LogLinearSynthesizer(
+    marginals = bdp.synthesizers.LogLinearSynthesizer(
         1.0, marginals=[("age",), ("sex",)], groups=regions, **cells
     )
     same(marginals, grouped, table, by=by)
@@ -81,10 +81,10 @@ def test_counts_and_events(people, source):
     grouped = bdp.scan(source, "votes", by="region", rows=ROWS)
     same(bdp.BetaBinomialSynthesizer(epsilon=1.0), grouped, people["votes"], by=people["region"])
     expected = {"east": 1600.0, "north": 1700.0, "west": 1700.0}
-    events = bdp.PoissonGammaSynthesizer(4.0, expected=expected)
+    events = bdp.synthesizers.PoissonGammaSynthesizer(4.0, expected=expected)
     same(events, bdp.scan(source, "region", rows=ROWS), people["region"])
     each = dict.fromkeys("fm", expected)
-    events = bdp.PoissonGammaSynthesizer(4.0, expected=each)
+    events = bdp.synthesizers.PoissonGammaSynthesizer(4.0, expected=each)
     scanned = bdp.scan(source, "region", by="sex", rows=ROWS)
     same(events, scanned, people["region"], by=people["sex"])
 
@@ -92,16 +92,20 @@ def test_counts_and_events(people, source):
 def test_moments(people, source):
     bounds = {"age": (0, 100), "income": (0, 100)}
     scanned = bdp.scan(source, list(bounds), rows=ROWS)
-    same(bdp.NoisyMoments(bounds, epsilon=1.0), scanned, people[list(bounds)])
+    same(
+        bdp.synthesizers.NoisyMomentsSynthesizer(bounds, epsilon=1.0), scanned, people[list(bounds)]
+    )
     family = bdp.families.Gaussian(bounds=(0, 100))
     income = bdp.scan(source, "income", rows=ROWS)
-    same(bdp.Modips(family=family, epsilon=1.0, copies=2), income, people["income"])
+    same(bdp.ModipsSynthesizer(family=family, epsilon=1.0, copies=2), income, people["income"])
     grouped = bdp.scan(source, "income", by="sex", rows=ROWS)
     by = {"by": people["sex"]}
-    same(bdp.Modips(family=family, epsilon=1.0, copies=2), grouped, people["income"], **by)
-    sex = bdp.CategoricalColumns({"sex": ("f", "m")})
-    body = bdp.NumericColumns(bounds, by=["sex"])
-    made = bdp.SequentialModips([sex, body], epsilon=4.0, copies=2)
+    same(
+        bdp.ModipsSynthesizer(family=family, epsilon=1.0, copies=2), grouped, people["income"], **by
+    )
+    sex = bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")})
+    body = bdp.synthesizers.NumericColumns(bounds, by=["sex"])
+    made = bdp.synthesizers.SequentialModipsSynthesizer([sex, body], epsilon=4.0, copies=2)
     same(made, bdp.scan(source, ["sex", *bounds], rows=ROWS), people)
 
 
@@ -111,9 +115,11 @@ def test_a_column_for_the_censored_synthesizer(people, source):
     assert scanned.count() == 5000
     assert sum(map(len, scanned)) == sum(map(len, scanned)) == 5000  # any number of times
     with bdp.reproducible(5):
-        found = bdp.CensoredBetaSynthesizer(epsilon=4.0).release(scanned, size=20)
+        found = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).release(scanned, size=20)
     with bdp.reproducible(5):
-        right = bdp.CensoredBetaSynthesizer(epsilon=4.0).release(people["share"], size=20)
+        right = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).release(
+            people["share"], size=20
+        )
     assert found.parts == right.parts
     assert found.variable == "share"
 
@@ -128,11 +134,11 @@ def test_ties_in_batches(tmp_path):
     found = Network.from_pandas(scanned, nodes)
     assert found == Network.from_pandas(frame, nodes)
     assert np.array_equal(found.attributes["age"], np.arange(40))
-    with pytest.raises(bdp.InvalidInput, match="nodes is missing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="nodes is missing"):
         Network.from_pandas(scanned)
-    with pytest.raises(bdp.InvalidInput, match="isn't among the nodes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't among the nodes"):
         Network.from_pandas(scanned, nodes[:20])
-    with pytest.raises(bdp.InvalidInput, match="not both of 'a' and 'target'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="not both of 'a' and 'target'"):
         Network.from_pandas(scanned, nodes, source="a")
 
 
@@ -155,7 +161,7 @@ def peak():
     words = pathlib.Path("/proc/self/status").read_text().split()
     return int(words[words.index("VmHWM:") + 1]) / 1024
 cells = {{"bounds": {{"x": (0, 1), "y": (0, 1)}}, "bins": 20}}
-made = bdp.PerturbedHistogramSynthesizer(1.0, **cells, n=100)
+made = bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, **cells, n=100)
 small = bdp.scan({str(path)!r}, ["x", "y"], rows=1 << 16)
 made.release(next(iter(small)))
 before = peak()
@@ -178,57 +184,57 @@ def test_progress_is_shown_where_asked_for(people, tmp_path, capsys):
 
 
 def test_nothing_to_read(tmp_path):
-    with pytest.raises(bdp.InvalidInput, match="no such file or folder"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no such file or folder"):
         bdp.scan(tmp_path / "none.parquet", "a")
-    with pytest.raises(bdp.InvalidInput, match="source holds no files"):
+    with pytest.raises(bdp.errors.InvalidInput, match="source holds no files"):
         bdp.scan(tmp_path, "a")
     for source in (7, None, pd.DataFrame({"a": [1]})):
-        with pytest.raises(bdp.InvalidInput, match=f"source is a {type(source).__name__}"):
+        with pytest.raises(bdp.errors.InvalidInput, match=f"source is a {type(source).__name__}"):
             bdp.scan(source, "a")
     (tmp_path / "bad.parquet").write_bytes(b"not this")
-    with pytest.raises(bdp.InvalidInput, match="can't be read as a table"):
+    with pytest.raises(bdp.errors.InvalidInput, match="can't be read as a table"):
         bdp.scan(tmp_path / "bad.parquet", "a")
     (tmp_path / "a.csv").write_text("a,b\n")
-    with pytest.raises(bdp.InvalidInput, match=r"source holds \.csv, \.parquet files"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"source holds \.csv, \.parquet files"):
         bdp.scan(tmp_path, "a")
     for made in (
-        bdp.PerturbedHistogramSynthesizer(
+        bdp.synthesizers.PerturbedHistogramSynthesizer(
             1.0, bounds={"a": (0, 1)}, bins=2, neighbours="replace_one"
         ),
         bdp.DirichletMultinomialSynthesizer(1.0, categories={"a": [0, 1]}),
         bdp.BetaBinomialSynthesizer(epsilon=1.0),
-        bdp.NoisyMoments({"a": (0, 1), "b": (0, 1)}),
-        bdp.Modips(family=bdp.families.Gaussian(bounds=(0, 1)), epsilon=1.0),
-        bdp.CensoredBetaSynthesizer(epsilon=1.0, engine="pymc"),
+        bdp.synthesizers.NoisyMomentsSynthesizer({"a": (0, 1), "b": (0, 1)}),
+        bdp.ModipsSynthesizer(family=bdp.families.Gaussian(bounds=(0, 1)), epsilon=1.0),
+        bdp.synthesizers.CensoredBetaSynthesizer(epsilon=1.0, engine="pymc"),
     ):
-        columns = ["a", "b"] if isinstance(made, bdp.NoisyMoments) else "a"
+        columns = ["a", "b"] if isinstance(made, bdp.synthesizers.NoisyMomentsSynthesizer) else "a"
         empty = bdp.scan(tmp_path / "a.csv", columns)
-        with pytest.raises(bdp.InvalidInput, match="data is empty"):
+        with pytest.raises(bdp.errors.InvalidInput, match="data is empty"):
             made.release(empty)
 
 
 def test_wrong_columns_and_types(people, tmp_path):
     path = tmp_path / "people.csv"
     people.to_csv(path, index=False)
-    with pytest.raises(bdp.InvalidInput, match="column 'height' isn't in the source"):
+    with pytest.raises(bdp.errors.InvalidInput, match="column 'height' isn't in the source"):
         bdp.scan(path, ["age", "height"])
-    with pytest.raises(bdp.InvalidInput, match="column 'height' isn't in the source"):
+    with pytest.raises(bdp.errors.InvalidInput, match="column 'height' isn't in the source"):
         bdp.scan(path, "age", by="height")
     wrong = ([], None), ([1], None), (3, None), (["age", "age"], None), (["age"], "age")
     for columns, by in wrong:
-        with pytest.raises(bdp.InvalidInput, match=r"name (one column|each column once)"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"name (one column|each column once)"):
             bdp.scan(path, columns, by=by)
-    with pytest.raises(bdp.InvalidInput, match="rows is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="rows is 0"):
         bdp.scan(path, "age", rows=0)
-    with pytest.raises(bdp.InvalidInput, match="types is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="types is"):
         bdp.scan(path, "age", types={"age": "whole"})
     people.to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(bdp.InvalidInput, match="a Parquet file says its own"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a Parquet file says its own"):
         bdp.scan(tmp_path / "people.parquet", "age", types={"age": "int64"})
     path.write_text("a\n" + "1\n" * 1_000_000 + "SECRET\n")
     changing = bdp.scan(path, "a")
-    made = bdp.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2)
-    with pytest.raises(bdp.InvalidInput, match="a column's type changes") as refused:
+    made = bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, bounds={"a": (0, 1)}, bins=2)
+    with pytest.raises(bdp.errors.InvalidInput, match="a column's type changes") as refused:
         made.release(changing)
     assert "SECRET" not in str(refused.value)
     assert refused.value.__cause__ is None
@@ -239,19 +245,21 @@ def test_what_scans_are_not_for(people, tmp_path):
     people.to_parquet(tmp_path / "p.parquet")
     grouped = bdp.scan(tmp_path / "p.parquet", "votes", by="sex")
     several = bdp.scan(tmp_path / "p.parquet", ["votes", "age"])
-    with pytest.raises(bdp.InvalidInput, match="by is given with a scan"):
+    with pytest.raises(bdp.errors.InvalidInput, match="by is given with a scan"):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release(grouped, by=people["sex"])
-    with pytest.raises(bdp.InvalidInput, match="has no groups; leave it out"):
-        bdp.PerturbedHistogramSynthesizer(1.0, bounds={"votes": (0, 1)}, bins=2).release(grouped)
-    with pytest.raises(bdp.InvalidInput, match="has no groups; leave it out"):
-        bdp.NoisyMoments({"votes": (0, 1), "age": (0, 99)}).release(grouped)
-    with pytest.raises(bdp.InvalidInput, match="one column"):
+    with pytest.raises(bdp.errors.InvalidInput, match="has no groups; leave it out"):
+        bdp.synthesizers.PerturbedHistogramSynthesizer(
+            1.0, bounds={"votes": (0, 1)}, bins=2
+        ).release(grouped)
+    with pytest.raises(bdp.errors.InvalidInput, match="has no groups; leave it out"):
+        bdp.synthesizers.NoisyMomentsSynthesizer({"votes": (0, 1), "age": (0, 99)}).release(grouped)
+    with pytest.raises(bdp.errors.InvalidInput, match="one column"):
         bdp.BetaBinomialSynthesizer(epsilon=1.0).release(several)
-    with pytest.raises(bdp.InvalidInput, match="one is wanted here"):
-        bdp.CensoredBetaSynthesizer(epsilon=1.0).release(several)
-    unnamed = bdp.PoissonGammaSynthesizer(4.0, expected=(10.0, 20.0))
-    with pytest.raises(bdp.InvalidInput, match="name the areas in expected"):
+    with pytest.raises(bdp.errors.InvalidInput, match="one is wanted here"):
+        bdp.synthesizers.CensoredBetaSynthesizer(epsilon=1.0).release(several)
+    unnamed = bdp.synthesizers.PoissonGammaSynthesizer(4.0, expected=(10.0, 20.0))
+    with pytest.raises(bdp.errors.InvalidInput, match="name the areas in expected"):
         unnamed.release(bdp.scan(tmp_path / "p.parquet", "region"))
     listed = bdp.BetaBinomialSynthesizer(epsilon=1.0, size=10, public_n=False, groups=("f", "m"))
-    with pytest.raises(bdp.InvalidInput, match="groups is given, but by is not"):
+    with pytest.raises(bdp.errors.InvalidInput, match="groups is given, but by is not"):
         listed.release(bdp.scan(tmp_path / "p.parquet", "votes"))

@@ -90,7 +90,7 @@ def test_far_counts_are_within_the_bound_on_dic(a, b):
 @pytest.mark.parametrize("public", [True, False])
 def test_the_exact_epsilon_of_a_choice(public, criterion):
     families = [Bernoulli(tuple(p)) for p in PRIORS[0]]
-    release = bdp.select_family(
+    release = bdp.synthesizers.select_family(
         families, [0, 1, 1, 0], epsilon=0.8, public_n=public, criterion=criterion
     )
     mechanism = release.mechanism
@@ -112,13 +112,13 @@ def test_the_total_is_the_sum_and_a_likely_model_is_chosen(tmp_path):
     budget = ledger.create("survey", epsilon=10.0, neighbours="replace_one")
     families = [Categorical(2, (1.0, 300.0)), Categorical(2, (300.0, 1.0))]
     data = np.ones(2000, dtype=int)
-    each = bdp.select_family(families, data, epsilon=6.0, copies=3, ledger=budget)
+    each = bdp.synthesizers.select_family(families, data, epsilon=6.0, copies=3, ledger=budget)
     assert each.outputs == (0, 0, 0)
     assert 5.99 < each.guarantee.epsilon <= 6.0
     for chosen in each.outputs:
-        bdp.Modips(families[chosen], epsilon=1.0, copies=1).release(data, ledger=budget)
-    with pytest.raises(bdp.BudgetExceeded):
-        bdp.Modips(families[0], epsilon=1.5, copies=1).release(data, ledger=budget)
+        bdp.ModipsSynthesizer(families[chosen], epsilon=1.0, copies=1).release(data, ledger=budget)
+    with pytest.raises(bdp.errors.BudgetExceeded):
+        bdp.ModipsSynthesizer(families[0], epsilon=1.5, copies=1).release(data, ledger=budget)
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,12 @@ def test_the_total_is_the_sum_and_a_likely_model_is_chosen(tmp_path):
     ],
 )
 def test_wrong_arguments_are_named(families, more, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.select_family(families, [0, 1], **{"epsilon": 1.0, **more})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.synthesizers.select_family(families, [0, 1], **{"epsilon": 1.0, **more})
 
 
 def test_too_many_records_are_refused():
-    with pytest.raises(bdp.InvalidInput, match="more than 1048576 records"):
-        bdp.select_family([Bernoulli(), Bernoulli((1, 2))], bdp.Count(0, 2**21), epsilon=1.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 1048576 records"):
+        bdp.synthesizers.select_family(
+            [Bernoulli(), Bernoulli((1, 2))], bdp.Count(0, 2**21), epsilon=1.0
+        )

@@ -1,4 +1,4 @@
-"""SequentialModips as it is declared: what it takes, refuses and writes down."""
+"""SequentialModipsSynthesizer as it is declared: what it takes, refuses and writes down."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 import bayesdp as bdp
 
-Categorical, Numeric = bdp.CategoricalColumns, bdp.NumericColumns
+Categorical, Numeric = bdp.synthesizers.CategoricalColumns, bdp.synthesizers.NumericColumns
 STEPS = [
     Categorical({"sex": ("f", "m")}),
     Categorical({"smokes": (False, True)}, by=["sex"]),
@@ -28,7 +28,7 @@ def people(n: int, seed: int = 1) -> pd.DataFrame:
 
 @pytest.mark.parametrize("public", [True, False])
 def test_every_copy_is_a_whole_table(public, tmp_path):
-    declared = bdp.SequentialModips(
+    declared = bdp.synthesizers.SequentialModipsSynthesizer(
         STEPS, epsilon=30.0, copies=3, public_n=public, size=None if public else 5000
     )
     with bdp.reproducible(4):
@@ -49,7 +49,9 @@ def test_every_copy_is_a_whole_table(public, tmp_path):
 
 @pytest.mark.parametrize("public", [True, False])
 def test_a_promise_is_known_before_the_data(public):
-    declared = bdp.SequentialModips(STEPS, epsilon=1.0, copies=4, public_n=public, size=30)
+    declared = bdp.synthesizers.SequentialModipsSynthesizer(
+        STEPS, epsilon=1.0, copies=4, public_n=public, size=30
+    )
     release = declared.release(people(50))
     promise = declared.guarantee(50 if public else None)
     assert release.guarantee == promise
@@ -60,12 +62,12 @@ def test_a_promise_is_known_before_the_data(public):
     relation = bdp.Neighbours.REPLACE_ONE if public else bdp.Neighbours.ADD_REMOVE
     assert promise.neighbours is relation
     assert (release.mechanism.n is None) != public
-    with pytest.raises(bdp.InvalidInput, match="give n where it is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="give n where it is public"):
         declared.guarantee(None if public else 50)
 
 
 def test_batches_give_the_same_bits():
-    data, declared = people(3000), bdp.SequentialModips(STEPS, copies=2)
+    data, declared = people(3000), bdp.synthesizers.SequentialModipsSynthesizer(STEPS, copies=2)
     with bdp.reproducible(1):
         whole = declared.release(data)
     with bdp.reproducible(1):
@@ -76,10 +78,10 @@ def test_batches_give_the_same_bits():
 def test_numbers_out_of_bounds_are_moved_only_if_asked():
     data = people(50)
     data.loc[3, "age"] = 111.0
-    with pytest.raises(bdp.InvalidInput, match=r"column 'age'.*clip=True") as error:
-        bdp.SequentialModips(STEPS).release(data)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"column 'age'.*clip=True") as error:
+        bdp.synthesizers.SequentialModipsSynthesizer(STEPS).release(data)
     assert "111" not in str(error.value)
-    release = bdp.SequentialModips(STEPS, clip=True).release(data)
+    release = bdp.synthesizers.SequentialModipsSynthesizer(STEPS, clip=True).release(data)
     assert release.mechanism.clip
     assert not any("numbers are within" in note for note in release.guarantee.assumptions)
 
@@ -106,8 +108,8 @@ def budget(folder: Any, epsilon: float) -> Any:
 )
 def test_wrong_data_cost_nothing(data, message, tmp_path):
     ledger = budget(tmp_path, 3.0)
-    with pytest.raises(bdp.InvalidInput, match=message) as error:
-        bdp.SequentialModips(STEPS, copies=2).release(data, ledger=ledger)
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
+        bdp.synthesizers.SequentialModipsSynthesizer(STEPS, copies=2).release(data, ledger=ledger)
     assert "secret" not in str(error.value)
     assert "17.5" not in str(error.value)
     assert ledger.spent().epsilon == 0
@@ -115,10 +117,10 @@ def test_wrong_data_cost_nothing(data, message, tmp_path):
 
 def test_a_release_is_paid_for_before_it_is_drawn(tmp_path):
     ledger = budget(tmp_path, 1.5)
-    declared = bdp.SequentialModips(STEPS, epsilon=1.0, copies=2)
+    declared = bdp.synthesizers.SequentialModipsSynthesizer(STEPS, epsilon=1.0, copies=2)
     declared.release(people(40), ledger=ledger)
     assert ledger.spent().epsilon == pytest.approx(1.0, rel=1e-5)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release(people(40), ledger=ledger)
 
 
@@ -126,7 +128,7 @@ SEX = Categorical({"sex": ("f", "m")})
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"steps": []}, "must be a list of"),
     ({"steps": "sex"}, "must be a list of"),
-    ({"steps": [bdp.families.Bernoulli()]}, "each must be a bdp.CategoricalColumns"),
+    ({"steps": [bdp.families.Bernoulli()]}, "each must be a bdp.synthesizers.CategoricalColumns"),
     ({"steps": [SEX, SEX]}, "in one step, once"),
     ({"steps": [Numeric({"part": (0, 1)})]}, "none be called"),
     ({"steps": [Numeric({"x": (0, 1)}, by=["sex"]), SEX]}, "no categorical columns of an earlier"),
@@ -146,8 +148,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG)
 def test_wrong_declarations_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.SequentialModips(**{"steps": STEPS, **wrong})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.synthesizers.SequentialModipsSynthesizer(**{"steps": STEPS, **wrong})
 
 
 @pytest.mark.parametrize(
@@ -164,11 +166,17 @@ def test_wrong_declarations_are_named(wrong, message):
         (lambda: Numeric({"age": (18, 90)}, by=["a", "a"]), "by is"),
         (lambda: Numeric({"age": (18, 90)}, prior=(0, 0, 1, 1)), "prior is"),
         (lambda: Numeric({"age": (18, 90)}, prior=((0,), 1, 1, 1)), "four numbers"),
-        (lambda: bdp.SequentialModipsMechanism([SEX], 5, (1.0, 2.0), 9), "one number for each"),
-        (lambda: bdp.SequentialModipsMechanism([SEX], 5, (0.0,), 9), "scales has a value"),
-        (lambda: bdp.SequentialModipsMechanism([SEX], 5, (1.0,), 2**40), "at most"),
+        (
+            lambda: bdp.mechanisms.SequentialModipsMechanism([SEX], 5, (1.0, 2.0), 9),
+            "one number for each",
+        ),
+        (
+            lambda: bdp.mechanisms.SequentialModipsMechanism([SEX], 5, (0.0,), 9),
+            "scales has a value",
+        ),
+        (lambda: bdp.mechanisms.SequentialModipsMechanism([SEX], 5, (1.0,), 2**40), "at most"),
     ],
 )
 def test_wrong_steps_and_mechanisms_are_named(made, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made()

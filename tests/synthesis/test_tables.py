@@ -69,17 +69,17 @@ def test_a_listed_group_without_records_is_no_error_on_the_command_line(
 
 def test_other_groups_are_refused_and_not_shown(tmp_path):
     column = column_of(tmp_path, "1", "secret")
-    with pytest.raises(bdp.InvalidInput, match="others occur too") as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match="others occur too") as caught:
         group_labels(column, {"1": 1})
     assert "secret" not in str(caught.value)
-    with pytest.raises(bdp.InvalidInput, match="missing values"):
+    with pytest.raises(bdp.errors.InvalidInput, match="missing values"):
         group_labels(column_of(tmp_path, "1", "NA"), {"1": 1})
 
 
 def test_a_file_that_is_no_table_shows_no_record(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text('x\n1\n2,"Smith\n')
-    with pytest.raises(bdp.InvalidInput, match=r"can't be read as a csv table") as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match=r"can't be read as a csv table") as caught:
         read_table(path, ["x"])
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
@@ -89,14 +89,20 @@ LABELS = ["1", "2", "a"]
 HIDDEN = {"public_n": False, "size": 2}
 OF_LABELS = {
     "table": bdp.DirichletMultinomialSynthesizer(1.0, categories={"x": LABELS}, **HIDDEN),
-    "histogram": bdp.PerturbedHistogramSynthesizer(1.0, categories={"x": LABELS}),
-    "marginals": bdp.LogLinearSynthesizer(1.0, marginals=["x"], categories={"x": LABELS}),
-    "events": bdp.PoissonGammaSynthesizer(1.0, dict.fromkeys(LABELS, 2.0), total=2, public_n=False),
-    "sequence": bdp.SequentialModips([bdp.CategoricalColumns({"x": LABELS})], **HIDDEN),
+    "histogram": bdp.synthesizers.PerturbedHistogramSynthesizer(1.0, categories={"x": LABELS}),
+    "marginals": bdp.synthesizers.LogLinearSynthesizer(
+        1.0, marginals=["x"], categories={"x": LABELS}
+    ),
+    "events": bdp.synthesizers.PoissonGammaSynthesizer(
+        1.0, dict.fromkeys(LABELS, 2.0), total=2, public_n=False
+    ),
+    "sequence": bdp.synthesizers.SequentialModipsSynthesizer(
+        [bdp.synthesizers.CategoricalColumns({"x": LABELS})], **HIDDEN
+    ),
 }
 OF_GROUPS = {
     "binary": bdp.BetaBinomialSynthesizer(1.0, groups=LABELS, **HIDDEN),
-    "modips": bdp.Modips(bdp.families.Bernoulli(), groups=LABELS, **HIDDEN),
+    "modips": bdp.ModipsSynthesizer(bdp.families.Bernoulli(), groups=LABELS, **HIDDEN),
 }
 
 
@@ -123,11 +129,11 @@ def test_a_partition_without_records_is_no_empty_data():
 def test_types_that_are_given_or_that_a_file_has_are_kept(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x\n01\n1\n")
-    made = bdp.PerturbedHistogramSynthesizer(60.0, categories={"x": [0, 1]})
+    made = bdp.synthesizers.PerturbedHistogramSynthesizer(60.0, categories={"x": [0, 1]})
     assert made.release(bdp.scan(path, "x")).outputs == ((0, 2),)
-    with pytest.raises(bdp.InvalidInput, match="outside its categories"):
+    with pytest.raises(bdp.errors.InvalidInput, match="outside its categories"):
         made.release(bdp.scan(path, "x", types={"x": "string"}))
-    text = bdp.PerturbedHistogramSynthesizer(60.0, categories={"x": ["01", "1"]})
+    text = bdp.synthesizers.PerturbedHistogramSynthesizer(60.0, categories={"x": ["01", "1"]})
     assert text.release(bdp.scan(path, "x")).outputs == ((1, 1),)
 
 
@@ -135,5 +141,7 @@ def test_a_column_that_misses_its_first_megabyte_is_of_numbers(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x,y\n" + ",1\n" * 400_000 + "0.5,1\n")
     bounds = {"x": (0, 1), "y": (0, 1)}
-    made = bdp.NoisyMoments(bounds, epsilon=60.0, neighbours="add_remove", missing="drop")
+    made = bdp.synthesizers.NoisyMomentsSynthesizer(
+        bounds, epsilon=60.0, neighbours="add_remove", missing="drop"
+    )
     assert np.isclose(made.release(bdp.scan(path, ["x", "y"])).outputs[0][0], 1, atol=3)

@@ -5,14 +5,14 @@ import pytest
 
 import bayesdp as bdp
 
-PRIOR = bdp.Normal(0, 1)
+PRIOR = bdp.networks.NormalPrior(0, 1)
 DECLARED = {
-    "DPERGM": {"formula": "edges", "prior": PRIOR},
-    "EdgeFlip": {},
-    "NoisyDegrees": {},
-    "NoisyStatistics": {"formula": "edges + triangle"},
-    "NoisyTriangles": {},
-    "TruncatedStatistics": {"formula": "edges"},
+    "DPERGMSynthesizer": {"formula": "edges", "prior": PRIOR},
+    "EdgeFlipSynthesizer": {},
+    "NoisyDegreesSynthesizer": {},
+    "NoisyStatisticsSynthesizer": {"formula": "edges + triangle"},
+    "NoisyTrianglesSynthesizer": {},
+    "TruncatedStatisticsSynthesizer": {"formula": "edges"},
 }
 
 
@@ -38,13 +38,17 @@ def test_copies_share_it(name, epsilon, copies):
 
 
 def test_delta_is_shared_too():
-    declared = bdp.NoisyStatistics("edges", epsilon=1.0, delta=1e-6, noise="gaussian")
+    declared = bdp.synthesizers.NoisyStatisticsSynthesizer(
+        "edges", epsilon=1.0, delta=1e-6, noise="gaussian"
+    )
     release = declared.release(nx.path_graph(6), copies=4)
     assert release.guarantee.delta == 1e-6
     assert release.guarantee.epsilon <= 1.0
 
 
 def test_probabilities_are_of_each_copy():
-    release = bdp.EdgeFlip(tie=0.75, gap=0.25).release(nx.path_graph(6), copies=2)
+    release = bdp.synthesizers.EdgeFlipSynthesizer(tie=0.75, gap=0.25).release(
+        nx.path_graph(6), copies=2
+    )
     one = release.mechanism.guarantee(copies=1).epsilon
     assert release.guarantee.epsilon == pytest.approx(2 * one)

@@ -15,23 +15,23 @@ from bayesdp.evaluation.papers.erratum import FINITE, Erratum, Flaw, Relation, S
 from bayesdp.evaluation.papers.liu_tables import BINARY
 from bayesdp.mechanisms.families import Bernoulli
 from bayesdp.mechanisms.graphs.dp_ergm_published import largest_log_density, log_masses
-from bayesdp.mechanisms.modips.grid import ModipsGrid
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.grid_published import noise_scale
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
-from bayesdp.synthesis.dp_ergm import DPERGM
+from bayesdp.networks.prior import NormalPrior
+from bayesdp.synthesis.dp_ergm import DPERGMSynthesizer
 
 Floats = NDArray[np.float64]
 _CELLS, _DRAWS, _EPSILON = 3, 6, 0.5
 
 
-def _made(method: str) -> ModipsGrid:
-    return ModipsGrid(
+def _made(method: str) -> ModipsGridMechanism:
+    return ModipsGridMechanism(
         Bernoulli(), 3, _EPSILON, (0.0, 1.0), method, "published", bins=_CELLS, samples=_DRAWS, n=1
     )
 
 
-def _chances(made: ModipsGrid) -> list[Floats]:
+def _chances(made: ModipsGridMechanism) -> list[Floats]:
     """Probabilities of the cells, given a record of 0 and one of 1."""
     weights = [made.model.log_weights(np.array([float(x)])) for x in (0, 1)]
     return [np.exp(each - special.logsumexp(each)) for each in weights]
@@ -151,7 +151,7 @@ def _graphs() -> tuple[Shown, ...]:
 
     bound = largest_log_density(reach, 1, 0.0)
     chosen = special.softmax(log_masses(reach, bins, 1, 0.0) * claim / (4 * bound))
-    made = DPERGM("edges", claim, "sdd", prior=Normal(0, 5), bins=bins)
+    made = DPERGMSynthesizer("edges", claim, "sdd", prior=NormalPrior(0, 5), bins=bins)
     power = made.mechanism_like(Network(4, [])).power
     published, corrected = [], []
     for seen in (0, 1):

@@ -22,7 +22,7 @@ from scipy import optimize, special, stats
 from bayesdp.evaluation.papers.erratum import Erratum, Flaw, Relation, Shown
 from bayesdp.evaluation.papers.zheng_average import ceiling, condition, floor, rate
 from bayesdp.evaluation.papers.zheng_tables import FLAT
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.conjugate.truncated_normal import log_mass
 from bayesdp.privacy.profile import gaussian_divergence
 
@@ -115,7 +115,7 @@ def _categories_many() -> tuple[Shown, ...]:
 
 
 def _average_condition() -> tuple[Shown, ...]:
-    made, half = ConjugateRelease("bernoulli", "parameter_map", 100, (2.0, 2.0)), (0.5, 0.5)
+    made, half = ConjugateMechanism("bernoulli", "parameter_map", 100, (2.0, 2.0)), (0.5, 0.5)
     case = "the smallest delta of a simulator at epsilon = 0, n = 100, theta = 1/2"
     printed, found = condition(100, 0.5, 0.0), floor(made, 0.0, half)
     return (Shown(case, printed, found, ceiling(made, 0.0, half)),)
@@ -199,7 +199,7 @@ def _single_map() -> tuple[Shown, ...]:
 
 
 def _delta(method: str, n: int, m: int, ratio: float, epsilon: float) -> float:
-    made = ConjugateRelease(
+    made = ConjugateMechanism(
         "gaussian", method, n, (0.0, FLAT), size=m or None, R=1.0, sigma=1 / ratio
     )
     return made.delta(epsilon)

@@ -42,7 +42,7 @@ CHOICES = (
     ("b", "divided by m - 1", "as the proof of Theorem 7; its statement prints m"),
     ("single copy", "one copy with all of ε", "so the printed column reproduces"),
     ("noise of a count of ones", "discrete Laplace",
-     "as bdp.ModipsSBS; hers is continuous, which at "
+     "as bdp.mechanisms.ModipsSBSMechanism; hers is continuous, which at "
      "these scales can't be told from it"),
     ("largest variance, sd unknown", "that of floor(n/2) records at one end",
      "the paper has a quarter of the squared distance of the bounds, which is too small for the "

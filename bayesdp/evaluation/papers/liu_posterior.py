@@ -13,7 +13,7 @@ from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.gaussian.model import GaussianModel
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.mechanisms.families import Bernoulli, Family, Gaussian
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Release
 
@@ -79,12 +79,12 @@ def estimates(design: Design, z: np.ndarray) -> tuple[Floats, Floats]:
     return z.mean(axis=-1), z.var(axis=-1, ddof=1) / design.n
 
 
-def mechanism_of(design: Design) -> ModipsSBS:
+def mechanism_of(design: Design) -> ModipsSBSMechanism:
     """Make the mechanism of binary records or of normal ones, with the published scale."""
     family: Family = Bernoulli()
     if design.bounds is not None:
         family = Gaussian(bounds=design.bounds, sd=1.0 if design.share is None else None)
-    return ModipsSBS(
+    return ModipsSBSMechanism(
         family=family,
         size=design.n,
         scales=design.scales,
@@ -93,6 +93,6 @@ def mechanism_of(design: Design) -> ModipsSBS:
     )
 
 
-def release_of(mechanism: ModipsSBS, copies: np.ndarray) -> Release:
+def release_of(mechanism: ModipsSBSMechanism, copies: np.ndarray) -> Release:
     """Make the release that an analyst gets."""
     return Release.of(mechanism, [tuple(z) if np.ndim(z) else z for z in copies.tolist()])

@@ -36,7 +36,7 @@ def posterior_tables(cells: Cells) -> tuple[Table, Table, Table]:
             (normal if design.bounds else binary).append((*where, *found))
     replicates, pairs = (_replicates(cells, unknown=each) for each in (False, True))
     title = "The posterior that knows the noise beside Theorem 7, from the same 10 copies"
-    of_mechanism = "replicates of bdp.ModipsSBS itself, "
+    of_mechanism = "replicates of bdp.mechanisms.ModipsSBSMechanism itself, "
     made = f"{replicates} {of_mechanism}inflated, and 95% equal-tailed "
     return (
         Table(

@@ -18,7 +18,7 @@ from bayesdp.evaluation.papers.liu_cells import (
 from bayesdp.evaluation.papers.liu_study import Design
 from bayesdp.evaluation.papers.reproduction import Table, Value
 from bayesdp.mechanisms.families import Bernoulli, Family, Gaussian
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Cells = Mapping[Cell, Numbers]
 Printed = tuple[float, ...]
@@ -175,8 +175,8 @@ def cost_table() -> Table:
 
 def _cost(family: Family, design: Design) -> tuple[float, float]:
     n, m = design.n, design.copies
-    made = ModipsSBS(family, n, design.scales, n=n, bounding="truncated")
-    honest = ModipsSBS.calibrate(
+    made = ModipsSBSMechanism(family, n, design.scales, n=n, bounding="truncated")
+    honest = ModipsSBSMechanism.calibrate(
         epsilon=design.epsilon, copies=m, family=family, size=n, n=n, bounding="truncated"
     )
     return made.epsilon(copies=m), honest.scales[0] / design.scales[0]

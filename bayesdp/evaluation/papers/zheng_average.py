@@ -17,7 +17,7 @@ from scipy import stats
 from bayesdp.evaluation.papers.reproduction import Table, Value
 from bayesdp.evaluation.papers.zheng_tables import NAMES
 from bayesdp.mechanisms.conjugate.average import average_case_delta
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 _PRIOR = (10.0, 10.0)
 INTERVALS = ((0.0, 1.0), (0.25, 0.75), (0.5, 0.5))
@@ -30,16 +30,16 @@ def average_case() -> list[Table]:
     return [_impossible(), _condition(), _rate()]
 
 
-def _release(method: str, n: int) -> ConjugateRelease:
-    return ConjugateRelease("bernoulli", method, n, _PRIOR)
+def _release(method: str, n: int) -> ConjugateMechanism:
+    return ConjugateMechanism("bernoulli", method, n, _PRIOR)
 
 
-def floor(release: ConjugateRelease, epsilon: float, theta: tuple[float, float]) -> float:
+def floor(release: ConjugateMechanism, epsilon: float, theta: tuple[float, float]) -> float:
     """Lower bound on any simulator's delta: D(2 epsilon) / (1 + exp(epsilon))."""
     return average_case_delta(release, 2 * epsilon, theta=theta) / (1 + math.exp(epsilon))
 
 
-def ceiling(release: ConjugateRelease, epsilon: float, theta: tuple[float, float]) -> float:
+def ceiling(release: ConjugateMechanism, epsilon: float, theta: tuple[float, float]) -> float:
     """Delta that a simulator attains: D(log(2 exp(epsilon) - 1)) / 2."""
     inner = math.log(2 * math.exp(epsilon) - 1)
     return average_case_delta(release, inner, theta=theta) / 2

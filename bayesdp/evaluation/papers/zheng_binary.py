@@ -19,7 +19,7 @@ from bayesdp.evaluation.papers.zheng_tables import (
     sensitivities,
     symmetric,
 )
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 
 def binary_impossible() -> list[Table]:
@@ -28,7 +28,7 @@ def binary_impossible() -> list[Table]:
         (
             theorem,
             f"{what}, n = {n}, Beta({prior:g}, {prior:g})",
-            ConjugateRelease("bernoulli", method, n, (prior, prior)),
+            ConjugateMechanism("bernoulli", method, n, (prior, prior)),
         )
         for theorem, what, method in (
             ("6.1", "PARAM_MAP", "parameter_map"),

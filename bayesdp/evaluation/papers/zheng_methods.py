@@ -23,7 +23,7 @@ from typing import Any
 
 from bayesdp.evaluation.papers.reproduction import Table, Value
 from bayesdp.evaluation.papers.zheng_tables import NAMES
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 SIZES = (100, 10_000, 100_000)
 """m, of `correspondences`."""
@@ -82,7 +82,7 @@ def _verdict(found: list[float], limit: float | None) -> str:
 
 
 def _delta(family: str, method: str, m: int | None, epsilon: float = 1.0) -> float:
-    return ConjugateRelease(family, method, _N, size=m, **_FAMILIES[family][1]).delta(epsilon)
+    return ConjugateMechanism(family, method, _N, size=m, **_FAMILIES[family][1]).delta(epsilon)
 
 
 def _too_many() -> Table:

@@ -18,17 +18,17 @@ from bayesdp.evaluation.papers.zheng_tables import (
     impossible,
     largest_ratio,
 )
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 
 def real_impossible() -> list[Table]:
     """Compute Figure 7.1's rows of PARAM_MAP."""
     rows = [
-        ("7.2", f"PARAM_MAP, R/sigma = {r:g}", ConjugateRelease(
+        ("7.2", f"PARAM_MAP, R/sigma = {r:g}", ConjugateMechanism(
             "gaussian", "parameter_map", 100, (0.0, FLAT), R=r, sigma=1.0))
         for r in (1.0, 10.0)
     ] + [
-        ("7.6", f"PARAM_Post, not conditioned, R/sigma = {r:g}", ConjugateRelease(
+        ("7.6", f"PARAM_Post, not conditioned, R/sigma = {r:g}", ConjugateMechanism(
             "gaussian", "parameter_draw", 100, (0.0, FLAT), R=r, sigma=1.0))
         for r in (1.0, 10.0)
     ]  # fmt: skip
@@ -46,7 +46,7 @@ def real_unbounded() -> list[Table]:
         size = 1 if method in SYNTHETIC else None
         for prior in (FLAT, 0.1):
             found = [
-                ConjugateRelease(
+                ConjugateMechanism(
                     "gaussian", method, 100, (0.0, prior), size=size, R=ratio, sigma=1.0
                 ).delta(1.0)
                 for ratio in UNBOUNDED

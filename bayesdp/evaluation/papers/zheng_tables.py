@@ -9,7 +9,7 @@ from typing import Any
 from bayesdp.evaluation.papers.reproduction import Table, Value
 from bayesdp.mechanisms.conjugate import bernoulli as conjugate_bernoulli
 from bayesdp.mechanisms.conjugate import gaussian as conjugate_gaussian
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.privacy.profile import smallest_satisfying
 
 Case = tuple[int, int, float, float]
@@ -50,7 +50,7 @@ def compared(
     what: str,
     rows: Sequence[tuple[str, Case, float]],
     exact: Callable[[Case], float],
-    release: Callable[[Case, float], ConjugateRelease],
+    release: Callable[[Case, float], ConjugateMechanism],
     *,
     smaller_is_stronger: bool = False,
     necessary_too: bool = False,
@@ -107,7 +107,7 @@ def constants(
     )
 
 
-def impossible(family: str, releases: Sequence[tuple[str, str, ConjugateRelease]]) -> Table:
+def impossible(family: str, releases: Sequence[tuple[str, str, ConjugateMechanism]]) -> Table:
     """Tabulate the rows that say No: (theorem, what, release), with what the profile says."""
     return Table(
         name=f"{family}_no",
@@ -128,11 +128,11 @@ def sensitivities() -> Table:
     """Tabulate the sensitivity of the posterior mode: Corollaries 6.2 and 7.3."""
     values: list[tuple[Value, ...]] = []
     for n, a, b in ((10, 1.0, 1.0), (100, 5.0, 2.0), (1000, 50.0, 50.0)):
-        made = ConjugateRelease("bernoulli", "parameter_map", n, (a, b))
+        made = ConjugateMechanism("bernoulli", "parameter_map", n, (a, b))
         true, printed = conjugate_bernoulli.map_sensitivity(made), 1 / (n + a + b)
         values.append(("6.2", n, f"Beta({a:g}, {b:g})", printed, true, _too_small(printed, true)))
     for n, sd in ((10, FLAT), (100, FLAT), (100, 0.05)):
-        normal = ConjugateRelease("gaussian", "parameter_map", n, (0.0, sd), R=1.0, sigma=1.0)
+        normal = ConjugateMechanism("gaussian", "parameter_map", n, (0.0, sd), R=1.0, sigma=1.0)
         true, printed = conjugate_gaussian.map_sensitivity(normal), 1 / n
         values.append(("7.3", n, f"N(0, {sd:g}^2)", printed, true, _too_small(printed, true)))
     return Table(
@@ -155,9 +155,9 @@ def _too_small(printed: float, true: float) -> str:
 
 def symmetric(
     family: str, method: str, categories: int = 2
-) -> Callable[[Case, float], ConjugateRelease]:
+) -> Callable[[Case, float], ConjugateMechanism]:
     """Make releases of a case with a symmetric prior."""
-    return lambda case, prior: ConjugateRelease(
+    return lambda case, prior: ConjugateMechanism(
         family, method, case[0], (prior,) * categories, size=case[1] or None
     )
 
@@ -172,15 +172,15 @@ def least_prior(method: str, family: str = "bernoulli", **other: Any) -> Callabl
             made = symmetric("bernoulli", method)
             return smallest_satisfying(lambda a: made(case, a).delta(0.0), delta, least=1e-100)
         arguments: dict[str, Any] = {"family": family, "method": method, **size, **other}
-        found = ConjugateRelease.calibrate(n=n, epsilon=epsilon, delta=delta, **arguments)
+        found = ConjugateMechanism.calibrate(n=n, epsilon=epsilon, delta=delta, **arguments)
         return found.prior[0]
 
     return exact
 
 
-def gaussian(method: str) -> Callable[[Case, float], ConjugateRelease]:
+def gaussian(method: str) -> Callable[[Case, float], ConjugateMechanism]:
     """Make releases of a case at R / sigma, with a flat prior; bounded where epsilon is pure."""
-    return lambda case, ratio: ConjugateRelease(
+    return lambda case, ratio: ConjugateMechanism(
         *("gaussian", method, case[0], (0.0, FLAT)),
         size=case[1] or None,
         R=1.0,

@@ -12,8 +12,8 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogram
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.histogram import PerturbedHistogramMechanism
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.privacy.guarantee import Guarantee
@@ -104,7 +104,8 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
         if model.family not in _COUNTS:
             raise InvalidInput(
                 f"mechanisms is missing; of a {type(model).__name__} give synthesizers with the "
-                "data's bounds, at any epsilon: mechanisms=[bdp.Modips(family=..., epsilon=1)]"
+                "data's bounds, at any epsilon: mechanisms=[bdp.ModipsSynthesizer(family=..., "
+                "epsilon=1)]"
             )
         mechanisms = [
             name for name in _COUNTS[model.family] if delta or name != "discrete_gaussian"
@@ -199,7 +200,7 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
         raise InvalidInput(
             f"mechanisms has {quoted(name)}; of a {type(model).__name__} it must be "
             + (f"one of {list(known)}, or " if known else "")
-            + "a synthesizer, such as bdp.Modips(...), or a function of epsilon that "
+            + "a synthesizer, such as bdp.ModipsSynthesizer(...), or a function of epsilon that "
             "returns one"
         )
     if not isinstance(n, int):
@@ -231,9 +232,9 @@ def _calibrating(
                 n=n, size=n, cells=cells, epsilon=epsilon, copies=copies, delta=delta
             )
         if name == "randomized_response":
-            return RandomizedResponse.calibrate(epsilon=epsilon, categories=cells, n=n)
+            return RandomizedResponseMechanism.calibrate(epsilon=epsilon, categories=cells, n=n)
         if name == "perturbed_histogram":
-            return PerturbedHistogram.calibrate(
+            return PerturbedHistogramMechanism.calibrate(
                 epsilon=epsilon, cells=cells, neighbours=relation, n=n
             )
         if name == "discrete_laplace":

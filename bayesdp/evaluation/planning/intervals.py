@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.release import Release
 
 Interval = tuple[float, float]
@@ -24,7 +24,7 @@ def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
 
     def interval(release: Release, seed: int) -> Interval:
-        if isinstance(release.mechanism, RandomizedResponse):
+        if isinstance(release.mechanism, RandomizedResponseMechanism):
             return responding(release, seed)
         found: Interval = model.posterior(release).interval(level)
         return found
@@ -38,7 +38,7 @@ def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader
 
     def interval(release: Release, seed: int) -> Interval:
         mechanism: Any = release.mechanism
-        responses = isinstance(mechanism, RandomizedResponse)
+        responses = isinstance(mechanism, RandomizedResponseMechanism)
         if responses and (mechanism.k > 2 or mechanism.n > _LISTED):
             return drawn(release, seed)
         found: Interval = model.posterior(release, estimand).interval(level)

@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.counts.count import Count
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ def _(mechanism: AdditiveNoise, n: int) -> Floats | None:
 
 
 @law_of_count.register
-def _(mechanism: RandomizedResponse, n: int) -> Floats | None:
+def _(mechanism: RandomizedResponseMechanism, n: int) -> Floats | None:
     if mechanism.k != 2:
         return None
     (_, zero), (_, one) = mechanism.matrix

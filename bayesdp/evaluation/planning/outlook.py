@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.evaluation.planning.lengths import Lengths
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.privacy.guarantee import Guarantee
 
@@ -101,7 +101,7 @@ def known_advantage(mechanism: Any, copies: int) -> float:
     """Return the profile's delta at epsilon = 0, where a mechanism has it; else 1."""
     if isinstance(mechanism, AdditiveNoise):
         return mechanism.delta(0.0, copies=copies)
-    if isinstance(mechanism, RandomizedResponse):
+    if isinstance(mechanism, RandomizedResponseMechanism):
         return 1 - (1 - mechanism.delta(0.0)) ** copies
     return 1.0
 

@@ -43,7 +43,7 @@ class Simulated(NamedTuple):
     --------
     >>> import bayesdp as bdp
     >>> def draw(generator, n):
-    ...     return bdp.Simulated(generator.binomial(1, 0.3, n), truth=0.3)
+    ...     return bdp.evaluate.Simulated(generator.binomial(1, 0.3, n), truth=0.3)
     """
 
     data: Any

@@ -59,7 +59,7 @@ class Study:
     data : records, or function
         What the synthesizers take: a DataFrame, an array, a `Count`. Or a function of a numpy
         Generator (its first argument) and any grid keys that it names, which draws them anew for
-        each replicate; it may return ``bdp.Simulated(data, truth)``.
+        each replicate; it may return ``bdp.evaluate.Simulated(data, truth)``.
     synthesizers : list, or mapping of names
         Classes, functools.partial objects or functions, called with the grid keys that they
         name and giving an object with ``release(data)``; or such objects, which take none.

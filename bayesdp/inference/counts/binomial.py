@@ -79,7 +79,7 @@ class BinomialModel:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mechanism = bdp.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
+    >>> mechanism = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(15.65, 15.65))
     >>> posterior = bdp.BinomialModel().posterior(bdp.Release.of(mechanism, [38]))
     >>> round(posterior.mean(), 4)
     0.3509

@@ -84,7 +84,7 @@ class HierarchicalBinomialModel:
     >>> import bayesdp as bdp
     >>> counts = {"a": bdp.Count(38, 100), "b": bdp.Count(20, 40), "c": bdp.Count(1, 3)}
     >>> release = bdp.BetaBinomialSynthesizer(epsilon=2.0).release(counts)
-    >>> idata = bdp.HierarchicalBinomialModel().fit(release, draws=500, seed=1)
+    >>> idata = bdp.models.HierarchicalBinomialModel().fit(release, draws=500, seed=1)
     >>> sorted(idata.posterior.data_vars)
     ['mean', 'p', 'sd']
     """
@@ -183,8 +183,8 @@ class HierarchicalBinomialModel:
             raise InvalidInput(
                 f"the release leaves {summed:,} counts of the groups likely, over which every step "
                 f"of the chains sums, more than {_MOST_LIKELY:,}; of so many records a count with "
-                "noise (bdp.DiscreteLaplaceMechanism) tells more, and leaves fewer counts likely; "
-                "or fit each group with bdp.BinomialModel"
+                "noise (bdp.mechanisms.DiscreteLaplaceMechanism) tells more, and leaves fewer "
+                "counts likely; or fit each group with bdp.BinomialModel"
             )
         laws, counts = [each.law for each in known], [each.counts for each in known]
         return given_proportions(laws, counts, sizes, (*self.prior, self.concentration), curves)

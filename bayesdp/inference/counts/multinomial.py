@@ -61,7 +61,7 @@ class MultinomialModel:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mechanism = bdp.PerturbedHistogram(scale=2.0, cells=3)
+    >>> mechanism = bdp.mechanisms.PerturbedHistogramMechanism(scale=2.0, cells=3)
     >>> release = bdp.publish(mechanism, [40, 35, 25])
     >>> model = bdp.MultinomialModel(prior=(1, 1, 1), n=100)
     >>> low, high = model.posterior(release, 0).interval(0.95)

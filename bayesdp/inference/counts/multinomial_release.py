@@ -42,9 +42,10 @@ Floats = NDArray[np.float64]
 Sizes = Sequence[tuple[int, float]]
 
 TAKES = (
-    "counts with noise on every cell (PerturbedHistogram, or a Laplace or Gaussian mechanism with "
-    "a dimension), DirichletMultinomialMechanism, categorical ConjugateRelease, modips copies of "
-    "bdp.families.Categorical by 'sbs' or 'sdd', exact counts, and RandomizedResponse"
+    "counts with noise on every cell (PerturbedHistogramMechanism, or a Laplace or Gaussian "
+    "mechanism with a dimension), DirichletMultinomialMechanism, categorical ConjugateMechanism, "
+    "modips copies of bdp.families.Categorical by 'sbs' or 'sdd', exact counts, and "
+    "RandomizedResponseMechanism"
 )
 _MOST_CELLS = 20_000_000
 _MOST_LISTED = 100_000

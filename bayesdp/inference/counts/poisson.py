@@ -63,9 +63,11 @@ class PoissonModel:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> made = bdp.PoissonGammaSynthesizer(epsilon=4.0, expected={"A": 30.0, "B": 90.0}, copies=2)
+    >>> made = bdp.synthesizers.PoissonGammaSynthesizer(
+    ...     epsilon=4.0, expected={"A": 30.0, "B": 90.0}, copies=2
+    ... )
     >>> release = made.release({"A": 51, "B": 80})
-    >>> idata = bdp.PoissonModel(prior=(2.0, 2.0)).fit(release, draws=200, seed=1)
+    >>> idata = bdp.models.PoissonModel(prior=(2.0, 2.0)).fit(release, draws=200, seed=1)
     >>> idata.posterior["rate"].dims
     ('chain', 'draw', 'area')
     """

@@ -182,7 +182,7 @@ def _elements(part: Part, guess: float) -> list[Integer]:
         f"the release's mechanism {quoted(part.mechanism.name)} doesn't randomise counts of events "
         "by area; a PoissonModel takes Poisson-gamma copies, exact counts, and noise on a vector "
         "of counts (LaplaceMechanism, GaussianMechanism and their discrete forms, "
-        f"PerturbedHistogram); {instead(part.mechanism)}"
+        f"PerturbedHistogramMechanism); {instead(part.mechanism)}"
     )
 
 

@@ -74,10 +74,10 @@ class HierarchicalGaussianModel:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.LaplaceMechanism(0.5, 0.1, "replace_one", n=20)
+    >>> noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, "replace_one", n=20)
     >>> outputs = {"a": (noise, [1.25]), "b": (noise, [-0.5]), "c": (noise, [0.75])}
     >>> release = bdp.Release.of_groups(outputs)
-    >>> model = bdp.HierarchicalGaussianModel((0, 10), spread=2.0, sd=1.0)
+    >>> model = bdp.models.HierarchicalGaussianModel((0, 10), spread=2.0, sd=1.0)
     >>> idata = model.fit(release, draws=500, seed=1)
     >>> sorted(idata.posterior.data_vars)
     ['mean', 'mu', 'spread']

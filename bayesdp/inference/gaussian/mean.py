@@ -25,13 +25,13 @@ from scipy import special
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.windows import shared, window, within
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
 from bayesdp.mechanisms.families.grid_laws import log_given_cell
-from bayesdp.mechanisms.modips.grid import ModipsGrid
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
@@ -116,7 +116,7 @@ def ends_of(
     return ends, within((first, last), ends)
 
 
-def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> Seen:
+def seen_through_copies(part: Part, mechanism: ModipsSBSMechanism, family: Gaussian) -> Seen:
     """Read the likelihood of the mean from modips copies: their law integrates the noisy mean."""
     n = int(mechanism.n or 0)
     thetas, likelihoods = likely_thetas(family, mechanism, np.array(part.outputs))
@@ -129,7 +129,7 @@ def seen_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> S
     return Seen(n, family.bounds, float(tau), _no_kinks, log_law)
 
 
-def seen_through_cells(part: Part, mechanism: ModipsGrid, family: Gaussian) -> Seen:
+def seen_through_cells(part: Part, mechanism: ModipsGridMechanism, family: Gaussian) -> Seen:
     """Read the likelihood of the mean from copies by SDD, through the probabilities of cells.
 
     These are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells of width h, which
@@ -164,7 +164,7 @@ def log_sums(given: Floats, each: Floats) -> Floats:
     return np.asarray(found)
 
 
-def seen_through_conjugate(part: Part, mechanism: ConjugateRelease) -> Seen:
+def seen_through_conjugate(part: Part, mechanism: ConjugateMechanism) -> Seen:
     """Read the likelihood of the mean from a conjugate posterior's draw, or records around one."""
     if mechanism.method == "parameter_map":
         raise InvalidInput(

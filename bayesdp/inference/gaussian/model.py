@@ -85,7 +85,7 @@ class GaussianModel:
     >>> import bayesdp as bdp, numpy as np
     >>> x = np.random.default_rng(1).normal(0.5, 1, size=1000)
     >>> family = bdp.families.Gaussian(bounds=(-5, 5), sd=1.0)
-    >>> release = bdp.Modips(family=family, epsilon=1.0, copies=5).release(x)
+    >>> release = bdp.ModipsSynthesizer(family=family, epsilon=1.0, copies=5).release(x)
     >>> low, high = bdp.GaussianModel(sd=1.0).posterior(release).interval(0.95)
     """
 

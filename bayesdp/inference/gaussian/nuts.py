@@ -9,7 +9,7 @@ import numpy as np
 from bayesdp.engines.pymc_gaussian import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.release import Part
 
 
@@ -45,7 +45,7 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
             f"but this release is by {quoted(mechanism.name)}; use engine='exact'"
         )
     sums = statistic == "sum"
-    if isinstance(mechanism, ModipsSBS):
+    if isinstance(mechanism, ModipsSBSMechanism):
         y, (low, high) = np.array(part.outputs), mechanism.family.bounds  # type: ignore[attr-defined]
         at_bound = (np.ptp(y, axis=1) == 0) & ((y[:, 0] <= low) | (y[:, 0] >= high))
         if not known and np.any(at_bound):

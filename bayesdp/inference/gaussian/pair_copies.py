@@ -34,7 +34,7 @@ from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas_each
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class _Copy:
     least: float = -math.inf
 
 
-def pair_through_copies(part: Part, mechanism: ModipsSBS, family: Gaussian) -> SeenPair:
+def pair_through_copies(part: Part, mechanism: ModipsSBSMechanism, family: Gaussian) -> SeenPair:
     """Read the likelihood from modips copies of records with unknown sd.
 
     Raises
@@ -145,7 +145,7 @@ def log_product(a: Floats, b: Floats) -> Floats:
         return np.asarray(np.log(np.exp(a - rows) @ np.exp(b - columns)) + rows + columns)
 
 
-def _prepared(mechanism: ModipsSBS, family: Gaussian, y: Floats) -> _Copy:
+def _prepared(mechanism: ModipsSBSMechanism, family: Gaussian, y: Floats) -> _Copy:
     low, high = family.bounds
     inner = y if mechanism.bounding == "truncated" else y[(y > low) & (y < high)]
     sigmas, step = _sigmas(mechanism, y, inner)
@@ -164,7 +164,7 @@ def _prepared(mechanism: ModipsSBS, family: Gaussian, y: Floats) -> _Copy:
     return _Copy(y, sigmas[kept], step, thetas[kept], likelihoods[kept], least)
 
 
-def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, float]:
+def _sigmas(mechanism: ModipsSBSMechanism, y: Floats, inner: Floats) -> tuple[Floats, float]:
     """Nodes of sigma, and their spacing in the logarithm.
 
     Below the first, exp(-squares / (2 sigma^2)) of the records between the bounds is negligible, or
@@ -187,7 +187,7 @@ def _sigmas(mechanism: ModipsSBS, y: Floats, inner: Floats) -> tuple[Floats, flo
     return np.exp(np.linspace(start, last, count + 1)), (last - start) / count
 
 
-def _given_sigma(mechanism: ModipsSBS, family: Gaussian, copy: _Copy, s: Floats) -> Floats:
+def _given_sigma(mechanism: ModipsSBSMechanism, family: Gaussian, copy: _Copy, s: Floats) -> Floats:
     """Log p(y | s, sigma), shape (means, sigmas)."""
     n, size = int(mechanism.n or 0), mechanism.size
     known = dataclasses.replace(family, sd=family.bounds[1] - family.bounds[0])
@@ -209,7 +209,7 @@ def _given_sigma(mechanism: ModipsSBS, family: Gaussian, copy: _Copy, s: Floats)
     return np.asarray(found - constant)
 
 
-def _sigma_given_variance(mechanism: ModipsSBS, sigmas: Floats, v: Floats) -> Floats:
+def _sigma_given_variance(mechanism: ModipsSBSMechanism, sigmas: Floats, v: Floats) -> Floats:
     """Log-density of log sigma, given the confidential variance, shape (sigmas, variances).
 
     The noisy variance w is integrated over on pieces that end at the variances asked for, where

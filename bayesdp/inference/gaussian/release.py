@@ -27,10 +27,10 @@ from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.modips.grid import ModipsGrid
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part, Release
 
@@ -39,11 +39,12 @@ Floats = NDArray[np.float64]
 _WARN_OUTSIDE = 0.01
 
 TAKES = (
-    "modips copies of Gaussian records with n public (bdp.Modips with bdp.families.Gaussian, by "
-    "'sbs' or 'sdd'), "
-    "Gaussian ConjugateRelease, and a noisy mean or sum, or with sd unknown mean and variance or "
+    "modips copies of Gaussian records with n public (bdp.ModipsSynthesizer with "
+    "bdp.families.Gaussian, by 'sbs' or 'sdd'), "
+    "Gaussian ConjugateMechanism, and a noisy mean or sum, or with sd unknown mean and variance or "
     "sum and sum of squares, by LaplaceMechanism, GaussianMechanism, DiscreteLaplaceMechanism or "
-    "DiscreteGaussianMechanism, or such numbers exactly by bdp.distributional.ExactStatistic"
+    "DiscreteGaussianMechanism, or such numbers exactly by "
+    "bdp.distributional.ExactStatisticMechanism"
 )
 
 
@@ -68,7 +69,7 @@ def size_of(part: Part, n: int | None) -> int:
     return int(public if public is not None else n)  # type: ignore[arg-type]
 
 
-def family_of(mechanism: ModipsSBS | ModipsGrid) -> Gaussian:
+def family_of(mechanism: ModipsSBSMechanism | ModipsGridMechanism) -> Gaussian:
     """Return the family of modips copies, if this package has the law of their statistic."""
     if not isinstance(mechanism.family, Gaussian):
         raise unlike(mechanism)
@@ -101,18 +102,22 @@ def is_of_normal(mechanism: Any) -> bool:
         return exact.shape in ((), (2,))
     if noise is not None:
         return is_noise(mechanism) and noise.shape in ((), (2,))
-    drawn = isinstance(mechanism, ModipsSBS | ModipsGrid) and isinstance(mechanism.family, Gaussian)
+    drawn = isinstance(mechanism, ModipsSBSMechanism | ModipsGridMechanism) and isinstance(
+        mechanism.family, Gaussian
+    )
     return drawn or is_conjugate(mechanism)
 
 
 def is_smooth(mechanism: Any) -> bool:
     """Return True if a mechanism's law has a gradient in the statistic, nearly everywhere."""
-    return isinstance(mechanism, ModipsSBS) or (is_noise(mechanism) and not mechanism.whole)
+    return isinstance(mechanism, ModipsSBSMechanism) or (
+        is_noise(mechanism) and not mechanism.whole
+    )
 
 
 def is_conjugate(mechanism: Any) -> bool:
     """Return True for a conjugate release of normal records."""
-    return isinstance(mechanism, ConjugateRelease) and mechanism.family == "gaussian"
+    return isinstance(mechanism, ConjugateMechanism) and mechanism.family == "gaussian"
 
 
 def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
@@ -137,7 +142,7 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
                 "leave sd out of the model if the numbers are a mean and a variance"
             )
         return seen_through_noise(part, mechanism, size, size if statistic == "sum" else 1.0)  # type: ignore[arg-type]
-    if isinstance(mechanism, ModipsGrid):
+    if isinstance(mechanism, ModipsGridMechanism):
         if mechanism.method != "sdd":
             raise InvalidInput(
                 f"the copies are by {quoted(mechanism.method)}, whose law is intractable; analyse "
@@ -145,7 +150,7 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
             )
         size_of(part, n)
         return seen_through_cells(part, mechanism, family_of(mechanism))
-    if isinstance(mechanism, ModipsSBS):
+    if isinstance(mechanism, ModipsSBSMechanism):
         family = family_of(mechanism)
         size_of(part, n)
         if family.sd is None:
@@ -160,7 +165,7 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
 def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
     """Read the likelihood of mean and variance from a part, where sd is unknown."""
     mechanism: Any = part.mechanism
-    if isinstance(mechanism, ModipsSBS):
+    if isinstance(mechanism, ModipsSBSMechanism):
         family = family_of(mechanism)
         size_of(part, n)
         if family.sd is not None:
@@ -183,9 +188,9 @@ def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
 def bounds_of(part: Part) -> tuple[float, float] | None:
     """Return public bounds of the records, where the release says them."""
     mechanism = part.mechanism
-    if isinstance(mechanism, ModipsSBS):
+    if isinstance(mechanism, ModipsSBSMechanism):
         return family_of(mechanism).bounds
-    if isinstance(mechanism, ConjugateRelease):
+    if isinstance(mechanism, ConjugateMechanism):
         return -float(mechanism.R or 0), float(mechanism.R or 0)
     return None
 
@@ -241,7 +246,7 @@ def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, f
         checked_value(part, 2)
     else:
         size = seen_pair(part, n, statistic).n
-    if isinstance(part.mechanism, ModipsSBS):
+    if isinstance(part.mechanism, ModipsSBSMechanism):
         records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
         return int(records.size), float(records.mean()), float(records.var(ddof=1))
     mean, variance = np.mean(part.outputs, axis=0).tolist()

@@ -34,7 +34,7 @@ from bayesdp.inference.result import network_inference_data
 from bayesdp.networks.dyad_table import check_dyadwise
 from bayesdp.networks.evidence import offset_matrix
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ _SURE = 700.0  # of |o_d|: the dyad is known
 
 
 @dataclass(frozen=True)
-class BetaModel:
+class NetworkBetaModel:
     """Inference about every node's inclination to be tied, from a release of graphs.
 
     Parameters
     ----------
-    prior : Normal
+    prior : NormalPrior
         Of every coefficient, independent: one mean and one sd.
 
     Raises
@@ -62,7 +62,7 @@ class BetaModel:
         If the prior isn't one.
     """
 
-    prior: Normal = field(default_factory=lambda: Normal(0.0, 2.0))
+    prior: NormalPrior = field(default_factory=lambda: NormalPrior(0.0, 2.0))
 
     family: ClassVar[str] = "beta_model"
 
@@ -72,11 +72,13 @@ class BetaModel:
         return view_of(mechanism, DyadsView) is not None
 
     def __post_init__(self) -> None:
-        one = isinstance(self.prior, Normal) and np.ndim(self.prior.mean) == np.ndim(self.prior.sd)
+        one = isinstance(self.prior, NormalPrior) and np.ndim(self.prior.mean) == np.ndim(
+            self.prior.sd
+        )
         if not one or np.ndim(self.prior.mean):
             raise InvalidInput(
-                f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd) of two numbers, the "
-                "same for all nodes"
+                f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd) of two "
+                "numbers, the same for all nodes"
             )
 
     def fit(

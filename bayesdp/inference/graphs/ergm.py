@@ -31,7 +31,7 @@ from bayesdp.networks.dyad_table import DyadTable, hidden_table
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ Engine = Literal["auto", "exchange", "pymc", "stan"]
 
 
 @dataclass(frozen=True)
-class ErgmModel:
+class ERGMModel:
     """Inference about an exponential random graph model from a released graph or its statistics.
 
     Parameters
     ----------
     formula : str
         As "edges + nodematch('grade') + gwesp(0.5)".
-    prior : Normal
+    prior : NormalPrior
         Of the coefficients.
     attributes : mapping of str to array_like, shape (n,), or to mappings
         Of nodes, in the release's order, or from each node's label, that the analyst knows beside
@@ -70,13 +70,13 @@ class ErgmModel:
     Examples
     --------
     >>> import bayesdp as bdp, networkx as nx
-    >>> release = bdp.EdgeFlip(epsilon=3.0).release(nx.karate_club_graph())
-    >>> model = bdp.ErgmModel("edges + gwesp(0.5)", bdp.Normal(0, [5, 3]))
+    >>> release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0).release(nx.karate_club_graph())
+    >>> model = bdp.models.ERGMModel("edges + gwesp(0.5)", bdp.networks.NormalPrior(0, [5, 3]))
     >>> idata = model.fit(release, chains=4, seed=1)  # doctest: +SKIP
     """
 
     formula: str
-    prior: Normal = field(default_factory=Normal)
+    prior: NormalPrior = field(default_factory=NormalPrior)
     attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
     dyad_attributes: Mapping[str, Any] = field(default_factory=dict, compare=False)
     constraint: Constraint = "max_degree"
@@ -90,8 +90,8 @@ class ErgmModel:
 
     def __post_init__(self) -> None:
         parse(self.formula)
-        if not isinstance(self.prior, Normal):
-            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a Normal(mean, sd)")
+        if not isinstance(self.prior, NormalPrior):
+            raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd)")
         check_constraint(self.constraint)
 
     def fit(

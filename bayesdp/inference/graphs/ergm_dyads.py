@@ -28,7 +28,7 @@ from bayesdp.networks.dyad_table import DyadTable, hidden_table, is_pairwise
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.pseudolikelihood import Fit, inverse
 
 Engine = Literal["pymc", "stan"]
@@ -47,7 +47,7 @@ def sample_dyads(
     formula: str,
     nodes: Network,
     evidence: Evidence,
-    prior: Normal,
+    prior: NormalPrior,
     *,
     engine: Engine,
     draws: int,
@@ -66,7 +66,7 @@ def sample_dyads(
         The nodes and their public attributes; its ties aren't read.
     evidence : Evidence
         Of all copies (`networks.evidence.together`).
-    prior : Normal
+    prior : NormalPrior
     engine : {"pymc", "stan"}
     draws, chains, warmup : int
     seed : int or None
@@ -89,7 +89,7 @@ def sample_dyads(
     return sample_table(table, prior, engine=engine, progress=progress, **options)
 
 
-def sample_table(table: DyadTable, prior: Normal, *, engine: Engine, **options: Any) -> Draws:
+def sample_table(table: DyadTable, prior: NormalPrior, *, engine: Engine, **options: Any) -> Draws:
     """Draw from the posterior that a table is the likelihood of; options as `sample_dyads`."""
     options |= {"variables": ["theta"]}
     if engine == "pymc":
@@ -103,14 +103,14 @@ def sample_table(table: DyadTable, prior: Normal, *, engine: Engine, **options: 
     raise InvalidInput(f"engine is {quoted(engine)}; it must be 'pymc' or 'stan'")
 
 
-def pymc_model(table: DyadTable, prior: Normal) -> Any:
+def pymc_model(table: DyadTable, prior: NormalPrior) -> Any:
     """Build the model as a pm.Model, with "theta" of dimension "term"."""
     from bayesdp.engines.pymc_programs import ergm_dyads
 
     return ergm_dyads(stan_data(table, prior), table.names)
 
 
-def stan_data(table: DyadTable, prior: Normal) -> dict[str, Any]:
+def stan_data(table: DyadTable, prior: NormalPrior) -> dict[str, Any]:
     """Build the data of the Stan program `ergm_dyads`, which the PyMC program reads too."""
     mean, sd = prior.of(len(table.names))
     centre, information = climb(table, mean, 1.0 / sd**2)

@@ -13,7 +13,7 @@ from bayesdp.engines.draws import Draws
 from bayesdp.networks.auxiliary import UNRELIABLE
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.network import Network
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 
 Found = tuple[Draws, str, Sequence[str]]
 """The draws; where the normalizing constant came from; what speaks against the draws."""
@@ -34,7 +34,7 @@ def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: 
     return drawn, str(found.constant.kind), found.problems
 
 
-def sample_observed(formula: str, network: Network, *, prior: Normal, **options: Any) -> Found:
+def sample_observed(formula: str, network: Network, *, prior: NormalPrior, **options: Any) -> Found:
     """Draw coefficients given an observed graph; options are those of `BayesianERGM.fit`."""
     from bayesdp.networks.bayesian import BayesianERGM
 

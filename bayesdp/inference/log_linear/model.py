@@ -74,9 +74,11 @@ class LogLinearModel:
     --------
     >>> import bayesdp as bdp
     >>> columns = {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
-    >>> made = bdp.LogLinearSynthesizer(2.0, marginals=[("a", "b"), ("b", "c")], categories=columns)
+    >>> made = bdp.synthesizers.LogLinearSynthesizer(
+    ...     2.0, marginals=[("a", "b"), ("b", "c")], categories=columns
+    ... )
     >>> release = made.release(counts=[10, 2, 3, 5, 1, 8, 2, 9])
-    >>> idata = bdp.LogLinearModel("a*b + b*c").fit(release, draws=200, seed=1)
+    >>> idata = bdp.models.LogLinearModel("a*b + b*c").fit(release, draws=200, seed=1)
     >>> idata.posterior["beta"].dims
     ('chain', 'draw', 'term')
     """

@@ -15,15 +15,16 @@ from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginals
+from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
 TAKES = (
-    "NoisyMarginals (bdp.LogLinearSynthesizer), and counts with noise on every cell of a table "
-    "(PerturbedHistogram, or a Laplace or Gaussian mechanism with a dimension)"
+    "NoisyMarginalsMechanism (bdp.synthesizers.LogLinearSynthesizer), and counts with noise on "
+    "every cell of a table (PerturbedHistogramMechanism, or a Laplace or Gaussian mechanism with "
+    "a dimension)"
 )
 _ROWS = ("observed", "rate", "gaussian", "first", "table")
 _MOST_CELLS = 1 << 22
@@ -65,7 +66,9 @@ class NoisyTable:
 def is_of_table(mechanism: Any) -> bool:
     """Return True if it adds noise to a table's cells, or to its marginals."""
     noise = view_of(mechanism, NoiseView)
-    return isinstance(mechanism, NoisyMarginals) or (noise is not None and noise.shape != ())
+    return isinstance(mechanism, NoisyMarginalsMechanism) or (
+        noise is not None and noise.shape != ()
+    )
 
 
 def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) -> NoisyTable:
@@ -87,7 +90,7 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
         If the release isn't of a table's counts with noise, or doesn't say what its cells are.
     """
     mechanism: Any = part.mechanism
-    if isinstance(mechanism, NoisyMarginals):
+    if isinstance(mechanism, NoisyMarginalsMechanism):
         return _of_marginals(mechanism, part, categories, zeros)
     noise = view_of(mechanism, NoiseView)
     if noise is None or not noise.shape:
@@ -108,7 +111,9 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
     return NoisyTable(axes, possible, every, released, centre, *variance, cell.log_concave)
 
 
-def _of_marginals(made: NoisyMarginals, part: Part, categories: Any, zeros: Any) -> NoisyTable:
+def _of_marginals(
+    made: NoisyMarginalsMechanism, part: Part, categories: Any, zeros: Any
+) -> NoisyTable:
     for name, given in (("categories", categories), ("zeros", zeros)):
         if given is not None:
             raise InvalidInput(f"{name} is given, but the release says its own; leave it out")

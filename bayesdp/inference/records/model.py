@@ -107,8 +107,8 @@ class RecordModel:
     >>> @numba.njit
     ... def statistic(record, out):
     ...     out[0] = min(max(record[0], -3.0), 3.0)
-    >>> model = bdp.RecordModel({"mu": ()}, start, posterior, statistic, record, n=200)
-    >>> noise = bdp.LaplaceMechanism.calibrate(epsilon=1.0, sensitivity=3.0)
+    >>> model = bdp.models.RecordModel({"mu": ()}, start, posterior, statistic, record, n=200)
+    >>> noise = bdp.mechanisms.LaplaceMechanism.calibrate(epsilon=1.0, sensitivity=3.0)
     >>> idata = model.fit(bdp.Release.of(noise, [95.0]), draws=5000, seed=1)
     >>> low, high = np.quantile(idata.posterior["mu"], [0.025, 0.975])
     """

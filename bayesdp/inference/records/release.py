@@ -19,10 +19,10 @@ from scipy import special
 from bayesdp.engines import augmentation_laws as laws
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.counts.multinomial_response import Responses, patterns_of
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
@@ -31,11 +31,11 @@ Floats = NDArray[np.float64]
 
 TAKES = (
     "LaplaceMechanism, DiscreteLaplaceMechanism, GaussianMechanism, DiscreteGaussianMechanism and "
-    "PerturbedHistogram (a record adds a number or a vector to the noisy statistic), "
-    "RandomizedResponse (a record's statistic is its category), ExponentialMechanism (a record "
-    "adds to every candidate's utility), DirichletMultinomialMechanism and BetaBinomialMechanism, "
-    "and ConjugateRelease of method 'synthetic_one' (a record adds 1 to the count of its category, "
-    "or to that of ones or of zeros, in this order)"
+    "PerturbedHistogramMechanism (a record adds a number or a vector to the noisy statistic), "
+    "RandomizedResponseMechanism (a record's statistic is its category), ExponentialMechanism (a "
+    "record adds to every candidate's utility), DirichletMultinomialMechanism and "
+    "BetaBinomialMechanism, and ConjugateMechanism of method 'synthetic_one' (a record adds 1 to "
+    "the count of its category, or to that of ones or of zeros, in this order)"
 )
 _NARROW = 32.0  # scales of Gaussian noise whose tails are summed term by term, in steps
 
@@ -101,7 +101,7 @@ def _(mechanism: AdditiveNoise, outputs: Any) -> AdditiveLaw:
 
 
 @law_of.register
-def _(mechanism: RandomizedResponse, outputs: Any) -> Responses:
+def _(mechanism: RandomizedResponseMechanism, outputs: Any) -> Responses:
     return patterns_of([(mechanism, np.asarray(outputs))])
 
 
@@ -126,7 +126,7 @@ def _(mechanism: BetaBinomialMechanism, outputs: Any) -> AdditiveLaw:
 
 
 @law_of.register
-def _(mechanism: ConjugateRelease, outputs: Any) -> AdditiveLaw:
+def _(mechanism: ConjugateMechanism, outputs: Any) -> AdditiveLaw:
     if mechanism.method != "synthetic_one" or mechanism.family not in ("bernoulli", "categorical"):
         raise _unlike(mechanism)
     alpha, size = np.array(mechanism.prior, dtype=np.float64), int(mechanism.synthetic_size)

@@ -56,7 +56,7 @@ _REASON = (
 
 
 @dataclass(frozen=True)
-class LinearRegression:
+class LinearRegressionModel:
     """Inference about a linear regression from noisy moments or perturbed coefficients.
 
     Parameters
@@ -86,8 +86,10 @@ class LinearRegression:
     >>> import bayesdp as bdp, numpy as np, pandas as pd
     >>> age = np.random.default_rng(1).uniform(18, 90, size=2000)
     >>> table = pd.DataFrame({"age": age, "pressure": 100 + 0.5 * age})
-    >>> declared = bdp.NoisyMoments({"age": (18, 90), "pressure": (70, 250)}, epsilon=1.0)
-    >>> idata = bdp.LinearRegression("pressure").fit(declared.release(table))
+    >>> declared = bdp.synthesizers.NoisyMomentsSynthesizer(
+    ...     {"age": (18, 90), "pressure": (70, 250)}, epsilon=1.0
+    ... )
+    >>> idata = bdp.LinearRegressionModel("pressure").fit(declared.release(table))
     >>> slope = idata.posterior["beta"].sel(coefficient="age")
     """
 
@@ -155,8 +157,9 @@ class LinearRegression:
         Parameters
         ----------
         release : Release, or several in a list
-            Of `bdp.NoisyMoments`, any number of copies; its manifest says how. Several are of the
-            same records, by the same bounds. Or one of `bdp.PerturbedCoefficients`.
+            Of `bdp.synthesizers.NoisyMomentsSynthesizer`, any number of copies; its manifest says
+            how. Several are of the same records, by the same bounds. Or one of
+            `bdp.synthesizers.PerturbedCoefficientsSynthesizer`.
         engine : {"auto", "hmc"}
             There is one: Hamiltonian Monte Carlo of the moments. The first fit on a machine
             compiles it, in about 15 seconds, and keeps it.

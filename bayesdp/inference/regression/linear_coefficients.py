@@ -38,14 +38,15 @@ def of_coefficients(
     if mechanism.loss != "linear":
         raise InvalidInput(
             f"the release is of a {mechanism.loss} regression's coefficients; take "
-            "bdp.LogisticRegression"
+            "bdp.LogisticRegressionModel"
         )
     names = mechanism.predictors
     if response != mechanism.response or (predictors is not None and tuple(predictors) != names):
         raise InvalidInput(
             f"response is {quoted(response)} and predictors is {quoted(predictors)}, but the "
             f"release is of coefficients of {quoted(mechanism.response)} on {list(names)}, which "
-            "tell of no other regression; bdp.NoisyMoments releases what any is computed from"
+            "tell of no other regression; bdp.synthesizers.NoisyMomentsSynthesizer releases what "
+            "any is computed from"
         )
     check_fine(mechanism)
     p = len(names)

@@ -23,7 +23,7 @@ from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden
 from bayesdp.inference.several import Releases, agreed_size, releases_of
 from bayesdp.mechanisms.families.linear_regression import LinearRegression as Family
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
 
 
@@ -93,18 +93,18 @@ def is_of_moments(mechanism: Any) -> bool:
 
 
 def _check_mechanism(mechanism: Any) -> NoisyMomentsMechanism:
-    if isinstance(mechanism, ModipsSBS) and isinstance(mechanism.family, Family):
+    if isinstance(mechanism, ModipsSBSMechanism) and isinstance(mechanism.family, Family):
         raise InvalidInput(
             "the release is of modips copies of regression records, whose law is intractable: a "
             "noisy matrix is projected and integrated over; analyse each copy as data and combine "
-            "the results with bdp.combine, or release bdp.NoisyMoments"
+            "the results with bdp.combine, or release bdp.synthesizers.NoisyMomentsSynthesizer"
         )
     if not isinstance(mechanism, NoisyMomentsMechanism):
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
-            "LinearRegression can read; it takes noisy moments, as bdp.NoisyMoments releases "
-            "them, and perturbed coefficients, as bdp.PerturbedCoefficients does; "
-            f"{instead(mechanism)}"
+            "LinearRegressionModel can read; it takes noisy moments, as "
+            "bdp.synthesizers.NoisyMomentsSynthesizer releases them, and perturbed coefficients, "
+            f"as bdp.synthesizers.PerturbedCoefficientsSynthesizer does; {instead(mechanism)}"
         )
     check_fine(mechanism)
     return mechanism

@@ -43,7 +43,7 @@ Engine = Literal["auto", "hmc", "gibbs"]
 
 
 @dataclass(frozen=True)
-class LogisticRegression:
+class LogisticRegressionModel:
     """Inference about a logistic regression from a private release of a table or of answers.
 
     Parameters
@@ -90,7 +90,7 @@ class LogisticRegression:
     >>> columns = {"age": [30, 50, 70], "ill": ["no", "yes"]}
     >>> made = bdp.DirichletMultinomialSynthesizer(2.0, categories=columns)
     >>> release = made.release(counts=[90, 10, 80, 20, 60, 40])
-    >>> idata = bdp.LogisticRegression("ill ~ age").fit(release, draws=500, seed=1)
+    >>> idata = bdp.LogisticRegressionModel("ill ~ age").fit(release, draws=500, seed=1)
     >>> idata.posterior["coefficient"].to_numpy().tolist()
     ['intercept', 'age']
     """

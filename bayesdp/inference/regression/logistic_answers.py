@@ -24,14 +24,16 @@ from bayesdp.inference.regression.logistic_problem import (
     success_of,
 )
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponse
+from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def setting_of_answers(model: Any, made: RandomizedResponse, part: Part, naive: bool) -> Setting:
+def setting_of_answers(
+    model: Any, made: RandomizedResponseMechanism, part: Part, naive: bool
+) -> Setting:
     """Read a randomized response's release; with `naive`, each answer as a record's truth.
 
     Raises
@@ -65,7 +67,7 @@ def _patterns(answers: Integers, naive: bool) -> tuple[Integers, Integers]:
 
 
 def _of_public_predictors(
-    model: Any, made: RandomizedResponse, answers: Integers, matrix: Floats, naive: bool
+    model: Any, made: RandomizedResponseMechanism, answers: Integers, matrix: Floats, naive: bool
 ) -> Setting:
     response, formula = split(model.formula)
     labels = (model.categories or {}).get(response, (0, 1))

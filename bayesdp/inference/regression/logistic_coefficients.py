@@ -38,7 +38,7 @@ def setting_of_coefficients(
     """
     if made.loss != "logistic":
         raise InvalidInput(
-            "the release is of a linear regression's coefficients; take bdp.LinearRegression"
+            "the release is of a linear regression's coefficients; take bdp.LinearRegressionModel"
         )
     if model.zeros is not None:
         raise InvalidInput("zeros is given, but the release is of coefficients; leave it out")
@@ -87,7 +87,7 @@ def _axes(categories: Any, made: PerturbedCoefficientsMechanism) -> tuple[Axis, 
         raise InvalidInput(
             f"categories is of {list(given)}; it must list all values that each of the predictors "
             f"{list(made.predictors)} may have. Those of a continuous one can't be listed: for "
-            "such, combine estimates by bdp.combine, or see bdp.RecordModel"
+            "such, combine estimates by bdp.combine, or see bdp.models.RecordModel"
         )
     axes = []
     for name in (*made.predictors, made.response):

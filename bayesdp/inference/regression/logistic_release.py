@@ -47,11 +47,12 @@ Integers = NDArray[np.int64]
 Sizes = Sequence[tuple[int, float]] | None
 
 TAKES = (
-    "tables of counts with noise on every cell (bdp.PerturbedHistogramSynthesizer, or a Laplace or "
-    "Gaussian mechanism with a dimension), noisy marginals (bdp.LogLinearSynthesizer), "
-    "Dirichlet-multinomial copies of a table, and bdp.RandomizedResponse of records' combined "
-    "categories, or of the response with public predictors, and a logistic regression's "
-    "bdp.PerturbedCoefficients"
+    "tables of counts with noise on every cell (bdp.synthesizers.PerturbedHistogramSynthesizer, "
+    "or a Laplace or Gaussian mechanism with a dimension), noisy marginals "
+    "(bdp.synthesizers.LogLinearSynthesizer), Dirichlet-multinomial copies of a table, and "
+    "bdp.mechanisms.RandomizedResponseMechanism of records' combined categories, or of the "
+    "response with public predictors, and a logistic regression's "
+    "bdp.synthesizers.PerturbedCoefficientsSynthesizer"
 )
 _MOST_TABLED = 20_000_000
 
@@ -118,7 +119,7 @@ def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integer
         return noisy_table(part, model.categories, model.zeros, largest), None, sizes
     raise InvalidInput(
         f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
-        f"LogisticRegression can read; it takes {TAKES}; {instead(mechanism)}. "
+        f"LogisticRegressionModel can read; it takes {TAKES}; {instead(mechanism)}. "
         f"{_instead(mechanism.name)}"
     )
 
@@ -126,12 +127,12 @@ def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integer
 def _instead(name: str) -> str:
     if name in ("noisy_moments", "noisy_statistics"):
         return (
-            "Noisy sums and products of records are the concern of bdp.RecordModel, with a "
+            "Noisy sums and products of records are the concern of bdp.models.RecordModel, with a "
             "logistic record model of your own"
         )
     return (
         "For synthetic records, fit your own estimator to each copy and combine the results by "
-        "bdp.combine; for other statistics of records there is bdp.RecordModel"
+        "bdp.combine; for other statistics of records there is bdp.models.RecordModel"
     )
 
 

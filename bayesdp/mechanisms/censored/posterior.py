@@ -78,7 +78,7 @@ MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class CensoredPosterior:
+class CensoredPosteriorMechanism:
     """Tables of synthetic records, each from its own draw of a censored posterior.
 
     Parameters

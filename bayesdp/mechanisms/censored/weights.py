@@ -161,7 +161,7 @@ def check_weighting(weights: Any) -> PublicWeights | str | None:
         return ATTACHED
     raise InvalidInput(
         f"weights is of type {type(weights).__name__}; a mechanism takes None, 'attached' (the "
-        "statistic is then a pair, records and weights) or bdp.PublicWeights"
+        "statistic is then a pair, records and weights) or bdp.synthesizers.PublicWeights"
     )
 
 
@@ -174,7 +174,8 @@ def check_weights(weights: Any, n: int) -> Floats:
     if values.shape != (n,) or not np.all((values >= 0) & (values <= _LARGEST)):
         raise InvalidInput(
             "weights must be one number for each record, from 0 to 1000, none missing, in a "
-            "vector as long as the records; or a function of a record, or bdp.PublicWeights"
+            "vector as long as the records; or a function of a record, or "
+            "bdp.synthesizers.PublicWeights"
         )
     return values
 

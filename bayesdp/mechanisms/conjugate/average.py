@@ -50,7 +50,7 @@ from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.average_draw import worst_draw
 from bayesdp.mechanisms.conjugate.average_synthetic import worst_synthetic
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.counts.count_pairs import largest
 from bayesdp.mechanisms.laws import binomial_logpmf
 from bayesdp.privacy.profile import check_profile_epsilon, hockey_stick, round_up
@@ -59,13 +59,13 @@ Floats = NDArray[np.float64]
 
 
 def average_case_delta(
-    release: ConjugateRelease, epsilon: float, *, theta: tuple[float, float]
+    release: ConjugateMechanism, epsilon: float, *, theta: tuple[float, float]
 ) -> float:
     """The conditional delta(epsilon) if the other records are Bernoulli, at the worst theta.
 
     Parameters
     ----------
-    release : ConjugateRelease
+    release : ConjugateMechanism
         Of the bernoulli family.
     epsilon : float
         At least 0, finite.
@@ -97,7 +97,7 @@ def average_case_delta(
 
 
 def distributional_delta(
-    release: ConjugateRelease, epsilon: float, *, theta: tuple[float, float]
+    release: ConjugateMechanism, epsilon: float, *, theta: tuple[float, float]
 ) -> tuple[float, float]:
     """Bounds on the smallest delta with which (epsilon, delta, Delta) holds for some simulator.
 
@@ -129,7 +129,7 @@ def distributional_delta(
 
 
 def _bounds(
-    release: ConjugateRelease, epsilon: float, theta: tuple[float, float]
+    release: ConjugateMechanism, epsilon: float, theta: tuple[float, float]
 ) -> tuple[float, float]:
     """Bounds from above and from below on the conditional delta, but for rounding."""
     epsilon, (low, high) = check_profile_epsilon(epsilon), _check_theta(theta)

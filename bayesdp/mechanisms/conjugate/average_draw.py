@@ -47,7 +47,7 @@ from bayesdp.mechanisms.conjugate.average_search import binomial_weights, worse_
 from bayesdp.mechanisms.laws import beta_log_kernel
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ _DIRECT_FROM = 500.0  # log odds beyond which 1 - p would leave the range of a f
 
 
 def worst_draw(
-    release: ConjugateRelease, epsilon: float, low: float, high: float
+    release: ConjugateMechanism, epsilon: float, low: float, high: float
 ) -> tuple[float, float]:
     """Bounds on the conditional delta over [low, high], in the worse direction."""
     a, b = release.prior

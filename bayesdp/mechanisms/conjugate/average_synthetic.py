@@ -33,7 +33,7 @@ from bayesdp.mechanisms.counts.count_pairs import every_count
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, binomial_logpmf
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ are too small for a float are slow, and rarely matter."""
 
 
 def worst_synthetic(
-    release: ConjugateRelease, epsilon: float, low: float, high: float
+    release: ConjugateMechanism, epsilon: float, low: float, high: float
 ) -> tuple[float, float]:
     """Bounds on the conditional delta over [low, high], in the worse direction."""
     law = synthetic_laws(release)
@@ -135,7 +135,7 @@ class SyntheticRecords:
         return np.where(weights >= self.least, weights, 0.0)
 
 
-def synthetic_laws(release: ConjugateRelease) -> Floats:
+def synthetic_laws(release: ConjugateMechanism) -> Floats:
     """Probabilities of the outputs (columns) for each number of ones, 0..n (rows)."""
     (a, b), n, m = release.prior, release.n, release.synthetic_size
     x = every_count(n)

@@ -37,7 +37,7 @@ from bayesdp.mechanisms.counts.count_pairs import (
 from bayesdp.privacy.profile import Profile, of_a_function
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ _LEAST, _MOST = 1e-300, 1e100  # of a prior: inverses and products stay floats
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
 
 
-def check(release: ConjugateRelease) -> dict[str, Any]:
+def check(release: ConjugateMechanism) -> dict[str, Any]:
     """Validate the release's parameters."""
     return {"prior": check_range(check_prior(release.prior))}
 
@@ -75,7 +75,7 @@ def least_strength(method: str) -> float:
     return 1.0 if method == "synthetic_map" else 1e-100
 
 
-def map_sensitivity(release: ConjugateRelease) -> float:
+def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest distance between the posterior modes of neighbours, rounded up.
 
     1 / (a + b + n - 2) for a, b >= 1. (Zheng 2015, Corollary 6.2, has 1 / (a + b + n), with a mode
@@ -89,12 +89,12 @@ def map_sensitivity(release: ConjugateRelease) -> float:
     return min(1.0, float(np.diff(mode).max()) * (1 + 2.0**-40))
 
 
-def parameter_map(release: ConjugateRelease) -> Profile:
+def parameter_map(release: ConjugateMechanism) -> Profile:
     """Profile of the posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
 
 
-def parameter_draw(release: ConjugateRelease) -> Profile:
+def parameter_draw(release: ConjugateMechanism) -> Profile:
     """Profile of one posterior draw; `bayesdp.mechanisms.conjugate.beta_pairs` has the proof."""
     (a, b), n = release.prior, release.n
     return Profile(
@@ -105,7 +105,7 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
     )
 
 
-def synthetic_one(release: ConjugateRelease) -> Profile:
+def synthetic_one(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records from one posterior draw: the beta-binomial mechanism."""
     (a, b), n = release.prior, release.n
     mechanism = BetaBinomialMechanism(n, release.synthetic_size, (a, b))
@@ -115,7 +115,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
     )
 
 
-def synthetic_many(release: ConjugateRelease) -> Profile:
+def synthetic_many(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records, each from its own posterior draw."""
     (a, b), n, size = release.prior, release.n, release.synthetic_size
     x, step = every_count(n), np.ones(n)
@@ -125,7 +125,7 @@ def synthetic_many(release: ConjugateRelease) -> Profile:
     )
 
 
-def synthetic_map(release: ConjugateRelease) -> Profile:
+def synthetic_map(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records with the posterior mode as their probability of a one."""
     (a, b), size = release.prior, release.synthetic_size
     ones, zeros, total = _mode_weights(release)
@@ -160,7 +160,7 @@ METHODS = {
 }
 
 
-def _mode_weights(release: ConjugateRelease) -> tuple[Floats, Floats, float]:
+def _mode_weights(release: ConjugateMechanism) -> tuple[Floats, Floats, float]:
     """The mode and 1 - mode for x = 0..n, each times a common total; and that total."""
     (a, b), n = release.prior, release.n
     x = every_count(n)

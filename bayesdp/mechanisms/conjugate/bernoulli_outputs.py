@@ -22,15 +22,15 @@ from bayesdp.mechanisms.laws import beta_logpdf
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 
-def statistic_of(release: ConjugateRelease, data: Any) -> Count:
+def statistic_of(release: ConjugateMechanism, data: Any) -> Count:
     """Count the ones among 0/1 records."""
     return Count.of(data)
 
 
-def check_statistic(release: ConjugateRelease, statistic: Any) -> Count:
+def check_statistic(release: ConjugateMechanism, statistic: Any) -> Count:
     """Return the statistic if it is a count of n records, else raise InvalidInput."""
     if not isinstance(statistic, Count):
         raise InvalidInput(
@@ -44,7 +44,7 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> Count:
     return statistic
 
 
-def one_statistic(release: ConjugateRelease, statistic: Any) -> Count:
+def one_statistic(release: ConjugateMechanism, statistic: Any) -> Count:
     """Return the statistic if it is a count of n records for one release alone, else raise."""
     checked = check_statistic(release, statistic)
     if np.ndim(checked.successes) or np.ndim(checked.n):
@@ -52,7 +52,7 @@ def one_statistic(release: ConjugateRelease, statistic: Any) -> Count:
     return checked
 
 
-def draw(release: ConjugateRelease, statistic: Count, copies: int) -> NDArray[Any]:
+def draw(release: ConjugateMechanism, statistic: Count, copies: int) -> NDArray[Any]:
     """Draw outputs, shape (copies, *shape of the statistic)."""
     if release.method == "synthetic_one":
         return _beta_binomial(release).release(statistic, copies)
@@ -63,7 +63,7 @@ def draw(release: ConjugateRelease, statistic: Count, copies: int) -> NDArray[An
     return two_categories.draw(release, _counts(statistic), copies)[..., 0]
 
 
-def logp(release: ConjugateRelease, output: Any, statistic: Count) -> NDArray[np.float64]:
+def logp(release: ConjugateMechanism, output: Any, statistic: Count) -> NDArray[np.float64]:
     """Log-probability of the number of ones, or log-density of their probability."""
     (a, b), value = release.prior, np.asarray(output)
     if release.method == "synthetic_one":
@@ -77,7 +77,7 @@ def logp(release: ConjugateRelease, output: Any, statistic: Count) -> NDArray[np
     return two_categories.logp(release, both, _counts(statistic))
 
 
-def pairs(release: ConjugateRelease) -> list[tuple[Count, Count]]:
+def pairs(release: ConjugateMechanism) -> list[tuple[Count, Count]]:
     """Pairs of neighbouring counts: the first, the middle and the last replacement.
 
     The ends are worst for pure epsilon, and for a draw at every epsilon; at other points of a
@@ -87,12 +87,12 @@ def pairs(release: ConjugateRelease) -> list[tuple[Count, Count]]:
     return [(Count(x, n), Count(x + 1, n)) for x in sorted({0, (n - 1) // 2, n - 1})]
 
 
-def outputs(release: ConjugateRelease) -> NDArray[np.int64] | None:
+def outputs(release: ConjugateMechanism) -> NDArray[np.int64] | None:
     """List all numbers of ones, where they are at most a million."""
     return _beta_binomial(release).outputs() if release.size else None
 
 
-def check_output(release: ConjugateRelease, output: Any) -> int | float:
+def check_output(release: ConjugateMechanism, output: Any) -> int | float:
     """Return the output as a Python number, or raise InvalidInput."""
     if release.size:
         return _beta_binomial(release).check_output(output)
@@ -105,14 +105,14 @@ def check_output(release: ConjugateRelease, output: Any) -> int | float:
     return float(value)
 
 
-def records(release: ConjugateRelease, output: int | float) -> NDArray[Any]:
+def records(release: ConjugateMechanism, output: int | float) -> NDArray[Any]:
     """The synthetic records, ones first, or the probability."""
     if release.size:
         return _beta_binomial(release).records(int(output))
     return np.array([output], dtype=np.float64)
 
 
-def _beta_binomial(release: ConjugateRelease) -> BetaBinomialMechanism:
+def _beta_binomial(release: ConjugateMechanism) -> BetaBinomialMechanism:
     a, b = release.prior
     return BetaBinomialMechanism(release.n, release.synthetic_size, (a, b))
 

@@ -12,15 +12,15 @@ from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.profile import smallest_satisfying
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 _STRONGEST = 1e50  # that is tried
 _STRONG = 1e6  # a prior that shows what no prior can do
 
 
 def calibrated(
-    at: Callable[[float], ConjugateRelease], *, least: float, epsilon: float, delta: float
-) -> ConjugateRelease:
+    at: Callable[[float], ConjugateMechanism], *, least: float, epsilon: float, delta: float
+) -> ConjugateMechanism:
     """Find the release of the smallest strength, `least` or more, that keeps (epsilon, delta).
 
     Parameters
@@ -56,7 +56,7 @@ def calibrated(
     return made
 
 
-def _impossible(strong: ConjugateRelease, epsilon: float, delta: float) -> str:
+def _impossible(strong: ConjugateMechanism, epsilon: float, delta: float) -> str:
     profile = strong.profile()
     way_out = (
         "choose another method, such as 'parameter_draw' or 'synthetic_one'"

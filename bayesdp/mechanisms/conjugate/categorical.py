@@ -51,13 +51,13 @@ from bayesdp.mechanisms.counts.category_pairs import (
 from bayesdp.privacy.profile import Profile, of_a_function
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 PARAMETERS: tuple[str, ...] = ()
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the product
 
 
-def check(release: ConjugateRelease) -> dict[str, Any]:
+def check(release: ConjugateMechanism) -> dict[str, Any]:
     """Validate the release's parameters."""
     try:
         prior = tuple(float(v) if isinstance(v, Real) else math.nan for v in release.prior)
@@ -85,7 +85,7 @@ def least_strength(method: str) -> float:
     return 1.0 if method == "synthetic_map" else 1e-100
 
 
-def map_sensitivity(release: ConjugateRelease) -> float:
+def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest L1 distance between the posterior modes of neighbours, rounded up.
 
     2 / (sum of the prior + n - k) for priors of 1 or more: a unit of weight moves between two
@@ -97,12 +97,12 @@ def map_sensitivity(release: ConjugateRelease) -> float:
     return 2 / (math.fsum(p - 1 for p in release.prior) + release.n) * _SAFE
 
 
-def parameter_map(release: ConjugateRelease) -> Profile:
+def parameter_map(release: ConjugateMechanism) -> Profile:
     """Profile of the posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
 
 
-def parameter_draw(release: ConjugateRelease) -> Profile:
+def parameter_draw(release: ConjugateMechanism) -> Profile:
     """Profile of one posterior draw of all the probabilities."""
     n, prior = release.n, sorted(release.prior)
     smallest, second = prior[:2]
@@ -120,7 +120,7 @@ def parameter_draw(release: ConjugateRelease) -> Profile:
     )
 
 
-def synthetic_one(release: ConjugateRelease) -> Profile:
+def synthetic_one(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records from one posterior draw."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_one(release)
@@ -131,14 +131,14 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
     )
 
 
-def synthetic_many(release: ConjugateRelease) -> Profile:
+def synthetic_many(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records, each from its own posterior draw."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_many(release)
     return _multinomial(release, list(release.prior))
 
 
-def synthetic_map(release: ConjugateRelease) -> Profile:
+def synthetic_map(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records with the posterior mode as their probabilities."""
     if len(release.prior) == 2:
         return conjugate_bernoulli.synthetic_map(release)
@@ -154,7 +154,7 @@ METHODS = {
 }
 
 
-def _multinomial(release: ConjugateRelease, weights: list[float]) -> Profile:
+def _multinomial(release: ConjugateMechanism, weights: list[float]) -> Profile:
     n, size, least = release.n, release.synthetic_size, min(weights)
 
     def divergence(epsilon: float) -> float:

@@ -33,13 +33,13 @@ from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_dr
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 _MOST_OUTPUTS = 100_000
 _ROUNDING = 1e-9  # of the sum of probabilities that another program has printed
 
 
-def statistic_of(release: ConjugateRelease, data: Any) -> tuple[int, ...]:
+def statistic_of(release: ConjugateMechanism, data: Any) -> tuple[int, ...]:
     """Count the records of each category, labelled 0 to k - 1."""
     k = len(release.prior)
     labels = column_of(data, f"labels from 0 to {k - 1}")
@@ -51,7 +51,7 @@ def statistic_of(release: ConjugateRelease, data: Any) -> tuple[int, ...]:
     return tuple(np.bincount(labels.astype(np.int64), minlength=k).tolist())
 
 
-def check_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
+def check_statistic(release: ConjugateMechanism, statistic: Any) -> NDArray[np.int64]:
     """Return the counts as an array if they are integers of n records, else raise InvalidInput."""
     counts, k = np.asarray(statistic), len(release.prior)
     if counts.dtype.kind not in "iu" or counts.shape[-1:] != (k,):
@@ -68,7 +68,7 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int
     return counts.astype(np.int64)
 
 
-def one_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64]:
+def one_statistic(release: ConjugateMechanism, statistic: Any) -> NDArray[np.int64]:
     """Return the counts if they are of n records and for one release alone, else raise."""
     checked = check_statistic(release, statistic)
     if checked.ndim > 1:
@@ -76,17 +76,17 @@ def one_statistic(release: ConjugateRelease, statistic: Any) -> NDArray[np.int64
     return checked
 
 
-def draw(release: ConjugateRelease, counts: NDArray[np.int64], copies: int) -> NDArray[Any]:
+def draw(release: ConjugateMechanism, counts: NDArray[np.int64], copies: int) -> NDArray[Any]:
     """Draw outputs, shape (copies, *shape of the counts)."""
     return DRAWS[release.method](release, np.broadcast_to(counts, (copies, *counts.shape)))
 
 
-def logp(release: ConjugateRelease, output: Any, counts: NDArray[np.int64]) -> NDArray[Any]:
+def logp(release: ConjugateMechanism, output: Any, counts: NDArray[np.int64]) -> NDArray[Any]:
     """Log-probability of counts, or log-density of probabilities in all coordinates but one."""
     return LAWS[release.method](release, np.asarray(output), counts)
 
 
-def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
+def pairs(release: ConjugateMechanism) -> list[tuple[Any, Any]]:
     """Pairs where the two smallest priors' categories exchange a record, the others in one place.
 
     Outside of both categories, which is worst, and in the second of them; with two categories in
@@ -104,7 +104,7 @@ def pairs(release: ConjugateRelease) -> list[tuple[Any, Any]]:
     return found
 
 
-def outputs(release: ConjugateRelease) -> NDArray[Any] | None:
+def outputs(release: ConjugateMechanism) -> NDArray[Any] | None:
     """List all counts with sum `size`, shape (outputs, k), where they are at most 100,000."""
     size = release.synthetic_size
     return all_counts(size, len(release.prior)) if size else None
@@ -122,7 +122,7 @@ def all_counts(size: int, k: int) -> NDArray[np.int64] | None:
     return np.column_stack([rows, size - rows.sum(axis=1)])
 
 
-def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:
+def check_output(release: ConjugateMechanism, output: Any) -> tuple[Any, ...]:
     """Return the output as a tuple of k Python numbers, or raise InvalidInput."""
     size, k = release.synthetic_size, len(release.prior)
     kind: Any = Integral if size else Real
@@ -146,37 +146,37 @@ def check_output(release: ConjugateRelease, output: Any) -> tuple[Any, ...]:
     )
 
 
-def records(release: ConjugateRelease, output: tuple[Any, ...]) -> NDArray[Any]:
+def records(release: ConjugateMechanism, output: tuple[Any, ...]) -> NDArray[Any]:
     """Labels of the synthetic records in order, or the probabilities."""
     if release.synthetic_size:
         return np.repeat(np.arange(len(output)), output)
     return np.array(output, dtype=np.float64)
 
 
-def mode(release: ConjugateRelease, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def mode(release: ConjugateMechanism, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The posterior mode; see `mode_weights` for where it is on the boundary."""
     weights = mode_weights(counts, release.prior)
     return np.asarray(weights / accumulated(weights))
 
 
-def _posterior(release: ConjugateRelease, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _posterior(release: ConjugateMechanism, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(np.array(release.prior) + counts)
 
 
-def _draw_parameter(release: ConjugateRelease, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _draw_parameter(release: ConjugateMechanism, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     # Gamma variables over their sum, which is positive: some shape is at least 1.
     gammas = generator().standard_gamma(_posterior(release, counts))
     return np.asarray(gammas / gammas.sum(axis=-1, keepdims=True))
 
 
 def _independent(
-    release: ConjugateRelease, counts: NDArray[np.int64], less: int
+    release: ConjugateMechanism, counts: NDArray[np.int64], less: int
 ) -> NDArray[np.int64]:
     prior = [Fraction(value) - less for value in release.prior]
     return multinomial_draws(counts, prior, release.synthetic_size)
 
 
-DRAWS: dict[str, Callable[[ConjugateRelease, NDArray[np.int64]], NDArray[Any]]] = {
+DRAWS: dict[str, Callable[[ConjugateMechanism, NDArray[np.int64]], NDArray[Any]]] = {
     "parameter_map": mode,
     "parameter_draw": _draw_parameter,
     "synthetic_map": lambda release, counts: _independent(release, counts, less=1),
@@ -188,7 +188,7 @@ DRAWS: dict[str, Callable[[ConjugateRelease, NDArray[np.int64]], NDArray[Any]]] 
 """How each method draws, for counts of shape (..., k); outputs have the same shape."""
 
 LAWS: dict[
-    str, Callable[[ConjugateRelease, NDArray[Any], NDArray[np.int64]], NDArray[np.float64]]
+    str, Callable[[ConjugateMechanism, NDArray[Any], NDArray[np.int64]], NDArray[np.float64]]
 ] = {
     "parameter_map": lambda release, output, counts: np.where(
         np.all(output == mode(release, counts), axis=-1), 0.0, -np.inf

@@ -56,13 +56,13 @@ from bayesdp.mechanisms.conjugate.truncated_pairs import (
 from bayesdp.privacy.profile import Profile, gaussian_divergence, of_a_function
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 PARAMETERS = ("R", "sigma", "bounded")
 _FURTHEST = 1e100  # of the numbers given: their squares stay floats
 
 
-def check(release: ConjugateRelease) -> dict[str, Any]:
+def check(release: ConjugateMechanism) -> dict[str, Any]:
     """Validate the release's parameters."""
     mean, sd = _two_numbers(release.prior)
     if not (abs(mean) <= _FURTHEST and 1 / _FURTHEST <= sd <= _FURTHEST):
@@ -94,7 +94,7 @@ def least_strength(method: str) -> float:
     return 1e-100
 
 
-def map_sensitivity(release: ConjugateRelease) -> float:
+def map_sensitivity(release: ConjugateMechanism) -> float:
     """Largest distance between the posterior modes of neighbours, rounded up.
 
     2 R tau^2 / sigma^2, below 2 R / n. (Zheng 2015, Corollary 7.3, has R / n.)
@@ -102,26 +102,26 @@ def map_sensitivity(release: ConjugateRelease) -> float:
     return _moved(release) * (1 + 2.0**-48)
 
 
-def parameter_map(release: ConjugateRelease) -> Profile:
+def parameter_map(release: ConjugateMechanism) -> Profile:
     """Profile of the posterior mode itself: no promise at all."""
     return of_a_function("posterior mode")
 
 
-def parameter_draw(release: ConjugateRelease) -> Profile:
+def parameter_draw(release: ConjugateMechanism) -> Profile:
     """Profile of one posterior draw."""
     if release.bounded:
         return _bounded(release, _posterior_variance(release), 1)
     return _normal(release, _posterior_variance(release))
 
 
-def synthetic_map(release: ConjugateRelease) -> Profile:
+def synthetic_map(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records around the posterior mode."""
     if release.bounded:
         return _bounded(release, _variance(release), release.synthetic_size)
     return _normal(release, _variance(release) / release.synthetic_size)
 
 
-def synthetic_one(release: ConjugateRelease) -> Profile:
+def synthetic_one(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records around one posterior draw."""
     if release.bounded:
         return parameter_draw(release)
@@ -130,7 +130,7 @@ def synthetic_one(release: ConjugateRelease) -> Profile:
     )
 
 
-def synthetic_many(release: ConjugateRelease) -> Profile:
+def synthetic_many(release: ConjugateMechanism) -> Profile:
     """Profile of `size` records, each around its own posterior draw."""
     variance = _posterior_variance(release) + _variance(release)
     if release.bounded:
@@ -147,7 +147,7 @@ METHODS = {
 }
 
 
-def _normal(release: ConjugateRelease, variance: float) -> Profile:
+def _normal(release: ConjugateMechanism, variance: float) -> Profile:
     shift = _moved(release) / math.sqrt(variance)
     return Profile(
         lambda epsilon: gaussian_divergence(shift, epsilon),
@@ -156,7 +156,7 @@ def _normal(release: ConjugateRelease, variance: float) -> Profile:
     )
 
 
-def _bounded(release: ConjugateRelease, variance: float, records: int) -> Profile:
+def _bounded(release: ConjugateMechanism, variance: float, records: int) -> Profile:
     """Profile of independent normal draws of that variance, conditioned to [-R, R]."""
     mean, prior_sd = release.prior
     scale = math.sqrt(variance)
@@ -173,16 +173,16 @@ def _bounded(release: ConjugateRelease, variance: float, records: int) -> Profil
     return Profile(divergence, records * one)
 
 
-def _moved(release: ConjugateRelease) -> float:
+def _moved(release: ConjugateMechanism) -> float:
     """Sensitivity of the posterior's centre to a replaced record."""
     return 2 * float(release.R or 0) * _posterior_variance(release) / _variance(release)
 
 
-def _variance(release: ConjugateRelease) -> float:
+def _variance(release: ConjugateMechanism) -> float:
     return float(release.sigma or 0) ** 2
 
 
-def _posterior_variance(release: ConjugateRelease) -> float:
+def _posterior_variance(release: ConjugateMechanism) -> float:
     return 1 / (release.prior[1] ** -2 + release.n / _variance(release))
 
 

@@ -40,12 +40,12 @@ from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 Floats = NDArray[np.float64]
 
 
-def statistic_of(release: ConjugateRelease, data: Any) -> float:
+def statistic_of(release: ConjugateMechanism, data: Any) -> float:
     """Sum the records, correctly rounded."""
     R, _ = _scale(release)
     values = column_of(data, f"numbers from -{R} to {R}").astype(np.float64)
@@ -61,7 +61,7 @@ def statistic_of(release: ConjugateRelease, data: Any) -> float:
     return math.fsum(values)
 
 
-def check_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
+def check_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
     """Return the sum or sums as floats if records in [-R, R] can have them, else raise."""
     sums, (R, _) = np.asarray(statistic), _scale(release)
     if sums.dtype.kind not in "iuf":
@@ -77,7 +77,7 @@ def check_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
     return sums.astype(np.float64)
 
 
-def one_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
+def one_statistic(release: ConjugateMechanism, statistic: Any) -> Floats:
     """Return the sum if it is that of one release alone, else raise InvalidInput."""
     checked = check_statistic(release, statistic)
     if checked.ndim > 0:
@@ -85,7 +85,7 @@ def one_statistic(release: ConjugateRelease, statistic: Any) -> Floats:
     return checked
 
 
-def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
+def draw(release: ConjugateMechanism, sums: Floats, copies: int) -> Floats:
     """Draw outputs, shape (copies, *shape of the sums), and then `size` for records."""
     (mean, tau), method = posterior(release, sums), release.method
     (R, sigma), size = _scale(release), release.synthetic_size
@@ -104,7 +104,7 @@ def draw(release: ConjugateRelease, sums: Floats, copies: int) -> Floats:
     return _normal(rng, around, spread, R, bounded)
 
 
-def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
+def logp(release: ConjugateMechanism, output: Any, sums: Floats) -> Floats:
     """Log-density of the output; of a tuple of records, along the output's last axis."""
     (mu, tau), method = posterior(release, sums), release.method
     (R, sigma), m = _scale(release), release.synthetic_size
@@ -132,7 +132,7 @@ def logp(release: ConjugateRelease, output: Any, sums: Floats) -> Floats:
     return np.where(inside, law - m * log_mass(mu, math.sqrt(around), R), -np.inf)
 
 
-def pairs(release: ConjugateRelease) -> list[tuple[float, float]]:
+def pairs(release: ConjugateMechanism) -> list[tuple[float, float]]:
     """Pairs with a record from -R to R where all others are at R, and at -R.
 
     The distance is the largest, and without bounds tells all; with bounds the place matters too.
@@ -141,11 +141,11 @@ def pairs(release: ConjugateRelease) -> list[tuple[float, float]]:
     return [(n * R, (n - 2) * R), (-n * R, -(n - 2) * R)][: 1 if n == 1 else None]
 
 
-def outputs(release: ConjugateRelease) -> None:
+def outputs(release: ConjugateMechanism) -> None:
     """Return None: the outputs are reals."""
 
 
-def check_output(release: ConjugateRelease, output: Any) -> Any:
+def check_output(release: ConjugateMechanism, output: Any) -> Any:
     """Return the output as a float or a tuple of `size` floats, or raise InvalidInput."""
     size, R = release.synthetic_size, _scale(release)[0]
     limit = R if release.bounded else sys.float_info.max
@@ -162,12 +162,12 @@ def check_output(release: ConjugateRelease, output: Any) -> Any:
     return tuple(map(float, values)) if size else float(values[0])
 
 
-def records(release: ConjugateRelease, output: Any) -> Floats:
+def records(release: ConjugateMechanism, output: Any) -> Floats:
     """The synthetic records, or the parameter."""
     return np.array(output, dtype=np.float64).reshape(-1)
 
 
-def posterior(release: ConjugateRelease, sums: Floats) -> tuple[Floats, float]:
+def posterior(release: ConjugateMechanism, sums: Floats) -> tuple[Floats, float]:
     """Posterior mean, shape of the sums, and standard deviation of theta given them."""
     (mean, sd), (R, sigma) = release.prior, _scale(release)
     precision = sd**-2 + release.n / sigma**2
@@ -183,7 +183,7 @@ def _normal(rng: np.random.Generator, mean: Floats, sd: float, R: float, bounded
     return rng.normal(mean, sd)
 
 
-def _scale(release: ConjugateRelease) -> tuple[float, float]:
+def _scale(release: ConjugateMechanism) -> tuple[float, float]:
     return float(release.R or 0), float(release.sigma or 0)
 
 

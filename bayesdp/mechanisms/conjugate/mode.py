@@ -1,6 +1,6 @@
 """The posterior mode with Laplace noise: what to release instead of the mode itself.
 
-The mode alone promises nothing (`ConjugateRelease` with method "parameter_map"). Between
+The mode alone promises nothing (`ConjugateMechanism` with method "parameter_map"). Between
 neighbours it moves by at most the family's `map_sensitivity`, in L1 norm:
 
 - bernoulli: 1 / (a + b + n - 2), for priors of 1 or more; below, more. Zheng (2015, Corollary
@@ -21,15 +21,15 @@ from bayesdp.mechanisms.conjugate.families import FAMILIES
 from bayesdp.mechanisms.noise.laplace import LaplaceMechanism
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 
-def noisy_mode(release: ConjugateRelease, *, epsilon: float, copies: int = 1) -> LaplaceMechanism:
+def noisy_mode(release: ConjugateMechanism, *, epsilon: float, copies: int = 1) -> LaplaceMechanism:
     """The Laplace mechanism of the smallest scale for a release's posterior mode.
 
     Parameters
     ----------
-    release : ConjugateRelease
+    release : ConjugateMechanism
         With method "parameter_map". ``release.release(release.statistic(data))[0]`` is the mode,
         the mechanism's statistic.
     epsilon : float
@@ -50,8 +50,8 @@ def noisy_mode(release: ConjugateRelease, *, epsilon: float, copies: int = 1) ->
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mode = bdp.ConjugateRelease("bernoulli", "parameter_map", n=4, prior=(2, 2))
-    >>> mechanism = bdp.noisy_mode(mode, epsilon=1.0)
+    >>> mode = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_map", n=4, prior=(2, 2))
+    >>> mechanism = bdp.mechanisms.noisy_mode(mode, epsilon=1.0)
     >>> noisy = bdp.publish(mechanism, mode.release(mode.statistic([0, 1, 1, 1]))[0])
     """
     if release.method != "parameter_map":

@@ -27,15 +27,15 @@ from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+    from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 
 _SAFE = 1 + 2.0**-50  # covers the rounding of a product
 
 
 def promise(
-    release: ConjugateRelease, copies: int, neighbours: Neighbours | None, delta: float
+    release: ConjugateMechanism, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """The guarantee of `copies` copies at `delta`; see `ConjugateRelease.guarantee`."""
+    """The guarantee of `copies` copies at `delta`; see `ConjugateMechanism.guarantee`."""
     copies, delta = check_at_least_one("copies", copies), check_delta(delta)
     check_replace_one(neighbours)
     profile = composed_profile(release, copies)
@@ -68,7 +68,7 @@ def promise(
     )
 
 
-def composed_profile(release: ConjugateRelease, copies: int) -> Profile | None:
+def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None:
     """The tight profile of `copies` copies together; None where only a bound is known."""
     if copies == 1:
         return release.profile()
@@ -81,7 +81,7 @@ def composed_profile(release: ConjugateRelease, copies: int) -> Profile | None:
     return None
 
 
-def draws_floats(release: ConjugateRelease) -> bool:
+def draws_floats(release: ConjugateMechanism) -> bool:
     """Return True if the sampler works in floating point; counts are drawn in integers."""
     if release.method == "parameter_map":
         return False

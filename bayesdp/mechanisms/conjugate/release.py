@@ -30,7 +30,7 @@ from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class ConjugateRelease:
+class ConjugateMechanism:
     """One release from a conjugate posterior of n records, with its tight privacy profile.
 
     Parameters
@@ -69,7 +69,7 @@ class ConjugateRelease:
 
     Examples
     --------
-    >>> round(ConjugateRelease("bernoulli", "synthetic_one", 9, (6, 6), size=9).epsilon(0), 4)
+    >>> round(ConjugateMechanism("bernoulli", "synthetic_one", 9, (6, 6), size=9).epsilon(0), 4)
     0.9163
     """
 
@@ -123,7 +123,7 @@ class ConjugateRelease:
         delta: float = 0.0,
         categories: int | None = None,
         **other: Any,
-    ) -> ConjugateRelease:
+    ) -> ConjugateMechanism:
         """The release with the smallest symmetric prior that satisfies (epsilon, delta).
 
         bernoulli and categorical: (a, a, ...), the smallest a. gaussian: N(0, sd), the largest
@@ -161,7 +161,7 @@ class ConjugateRelease:
                 f"categories is given, but family {quoted(family)} has none; leave it out"
             )
 
-        def at(strength: float) -> ConjugateRelease:
+        def at(strength: float) -> ConjugateMechanism:
             return cls(family, method, n, home.prior_of_strength(strength, categories), **other)
 
         return calibrated(at, least=home.least_strength(method), epsilon=epsilon, delta=delta)

@@ -87,7 +87,7 @@ class BetaBinomialMechanism:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> made = bdp.BetaBinomialMechanism(n=100, size=100, prior=(58.2, 58.2))
+    >>> made = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(58.2, 58.2))
     >>> print(made.guarantee())
     epsilon = 0.999975 (replace_one, proved)
     """

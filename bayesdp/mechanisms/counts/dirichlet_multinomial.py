@@ -29,7 +29,7 @@ from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.core.views import ProductTable
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import NumberColumns
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.category_products import one_draw
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, table
@@ -283,10 +283,10 @@ class DirichletMultinomialMechanism(NumberColumns):
     def _checked(self, statistic: Any) -> NDArray[np.int64]:
         return check_cell_counts(statistic, self.cells, self.n, self.zeros)
 
-    def _whole(self) -> ConjugateRelease:
+    def _whole(self) -> ConjugateMechanism:
         """The table's law as that of a conjugate release of categories."""
         alpha = tuple(self.alpha.tolist())
-        return ConjugateRelease("categorical", "synthetic_one", self.n or 1, alpha, self.size)
+        return ConjugateMechanism("categorical", "synthetic_one", self.n or 1, alpha, self.size)
 
     def _spread(self, possible: Any) -> NDArray[np.int64]:
         """Spread counts of the possible cells over all, with zeros in the others."""

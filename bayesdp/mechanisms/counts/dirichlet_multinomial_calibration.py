@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.mechanisms.conjugate.calibration import calibrated
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.counts.dirichlet_multinomial_promise import LARGEST_PROFILE, collapsed
 from bayesdp.mechanisms.counts.table_fields import check_prior, check_size, check_zeros
 from bayesdp.privacy.guarantee import check_epsilon
@@ -58,7 +58,7 @@ def _with_delta(
 ) -> float:
     """Find the smallest least prior with which a copy keeps (epsilon, delta)."""
 
-    def at(strength: float) -> ConjugateRelease:
+    def at(strength: float) -> ConjugateMechanism:
         return collapsed(n, size, strength * ratios)
 
     made = calibrated(at, least=1e-100, epsilon=epsilon, delta=delta)

@@ -27,9 +27,9 @@ alone has log(1 + m / sum alpha).
 Independent copies multiply the ratios at the same data sets: M copies have M times the epsilon.
 
 *With a delta*, under replace-one: the profile of `bayesdp.mechanisms.counts.category_pairs`, which
-is the one of `ConjugateRelease`'s categorical `synthetic_one`. Where n is confidential it is taken
-at n = 1: more records elsewhere make the other cells' weight larger, which costs less, and so do
-more of them in i or j (both proved there). It needs the two smallest priors and the sum of the
+is the one of `ConjugateMechanism`'s categorical `synthetic_one`. Where n is confidential it is
+taken at n = 1: more records elsewhere make the other cells' weight larger, which costs less, and so
+do more of them in i or j (both proved there). It needs the two smallest priors and the sum of the
 rest.
 """
 
@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.promise import promise
-from bayesdp.mechanisms.conjugate.release import ConjugateRelease
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
@@ -93,12 +93,12 @@ def pure_epsilon(size: int, weight: float) -> float:
     return math.log1p(size / weight) * _SAFE
 
 
-def collapsed(n: int | None, size: int, alpha: NDArray[np.float64]) -> ConjugateRelease:
+def collapsed(n: int | None, size: int, alpha: NDArray[np.float64]) -> ConjugateMechanism:
     """The release with the same privacy profile, its third category all but the two worst ones."""
     few = np.sort(alpha)
     if few.size > 3:
         few = np.append(few[:2], math.fsum(few[2:]))
-    return ConjugateRelease("categorical", "synthetic_one", n or 1, tuple(few.tolist()), size)
+    return ConjugateMechanism("categorical", "synthetic_one", n or 1, tuple(few.tolist()), size)
 
 
 def check_relation(relation: Neighbours, n: int | None) -> None:

@@ -39,7 +39,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class ExactStatistic:
+class ExactStatisticMechanism:
     """Release a statistic as it is, under a distributional promise.
 
     Parameters

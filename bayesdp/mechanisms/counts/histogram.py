@@ -28,7 +28,7 @@ _SENSITIVITY = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class PerturbedHistogram(AdditiveNoise):
+class PerturbedHistogramMechanism(AdditiveNoise):
     """Release max(0, count + discrete Laplace noise) for each cell of a histogram.
 
     Every record is counted in exactly one cell; the cells are fixed without the data.
@@ -55,7 +55,7 @@ class PerturbedHistogram(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> histogram = bdp.PerturbedHistogram.calibrate(epsilon=0.5, cells=3)
+    >>> histogram = bdp.mechanisms.PerturbedHistogramMechanism.calibrate(epsilon=0.5, cells=3)
     >>> release = bdp.publish(histogram, [120, 45, 9])
     >>> print(release.guarantee)
     epsilon = 0.5 (add_remove, proved)
@@ -122,7 +122,7 @@ class PerturbedHistogram(AdditiveNoise):
         if self.axes is None:
             raise InvalidInput(
                 "this histogram doesn't say what its cells are; give the mechanism axes, or "
-                "release by bdp.PerturbedHistogramSynthesizer"
+                "release by bdp.synthesizers.PerturbedHistogramSynthesizer"
             )
         return drawn(self.axes, output, check_at_least_one("size", size), random)
 

@@ -44,7 +44,7 @@ _LAWS: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMarginals(NumberColumns, SymmetricPromise):
+class NoisyMarginalsMechanism(NumberColumns, SymmetricPromise):
     """Release every count of some marginals of a table plus discrete noise of one scale.
 
     Parameters
@@ -104,7 +104,7 @@ class NoisyMarginals(NumberColumns, SymmetricPromise):
     @classmethod
     def calibrate(
         cls, *, epsilon: float, copies: int = 1, delta: float = 0.0, **fields: Any
-    ) -> NoisyMarginals:
+    ) -> NoisyMarginalsMechanism:
         """The mechanism with the smallest scale whose copies keep (epsilon, delta)."""
         example = cls(scale=1.0, **fields)
         inner = example._of(example.neighbours)

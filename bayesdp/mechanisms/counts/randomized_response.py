@@ -51,7 +51,7 @@ _LISTED = 1 << 17  # numbers in a list of all outputs
 
 
 @dataclass(frozen=True, slots=True)
-class RandomizedResponse:
+class RandomizedResponseMechanism:
     """Release each of n records as category j, with probability in proportion to `weights[i][j]`.
 
     The statistic is the records themselves, integers from 0 to k - 1, shape (..., n); an output
@@ -77,7 +77,7 @@ class RandomizedResponse:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> survey = bdp.RandomizedResponse.of((0.75, 0.75), n=1000)    # Warner's
+    >>> survey = bdp.mechanisms.RandomizedResponseMechanism.of((0.75, 0.75), n=1000)    # Warner's
     >>> round(survey.epsilon(), 4)
     1.0986
     """
@@ -94,19 +94,19 @@ class RandomizedResponse:
         object.__setattr__(self, "n", check_at_least_one("n", self.n))
 
     @classmethod
-    def binary(cls, epsilon: float, n: int = 1) -> RandomizedResponse:
+    def binary(cls, epsilon: float, n: int = 1) -> RandomizedResponseMechanism:
         """Make the response of two categories, truth exp(epsilon) times as likely as the other."""
         return cls.calibrate(epsilon=epsilon, n=n)
 
     @classmethod
-    def kary(cls, epsilon: float, k: int, n: int = 1) -> RandomizedResponse:
+    def kary(cls, epsilon: float, k: int, n: int = 1) -> RandomizedResponseMechanism:
         """Make the response of k categories, truth exp(epsilon) times as likely as any other."""
         return cls.calibrate(epsilon=epsilon, categories=k, n=n)
 
     @classmethod
     def calibrate(
         cls, *, epsilon: float, categories: int = 2, n: int = 1, copies: int = 1
-    ) -> RandomizedResponse:
+    ) -> RandomizedResponseMechanism:
         """The symmetric response whose `copies` copies cost at most `epsilon`.
 
         The odds of the truth against any other answer are exp(epsilon / copies), rounded down by
@@ -124,7 +124,7 @@ class RandomizedResponse:
             share = math.nextafter(share, 0.0)
 
     @classmethod
-    def of(cls, probabilities: Any, n: int = 1) -> RandomizedResponse:
+    def of(cls, probabilities: Any, n: int = 1) -> RandomizedResponseMechanism:
         """Make the response with these probabilities, exactly.
 
         Parameters

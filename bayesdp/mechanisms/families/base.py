@@ -16,7 +16,7 @@ from bayesdp.checks import is_number, plain
 from bayesdp.errors import InvalidInput, kind_of
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 _SMALLEST = 1e-100  # distance of bounds whose squares are floats with all their digits
@@ -109,10 +109,10 @@ class Family(Protocol):
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
         """Return the numbers along the last axis, or raise InvalidInput that doesn't show them."""
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> NDArray[Any]:
         """Draw copies from noisy numbers: post-processing, from the generator of releases."""
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
         """The law of a copy given the statistic, or InvalidInput where it is intractable."""
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:

@@ -26,7 +26,7 @@ from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 _MOST_OUTPUTS = 1_000_000
 
@@ -48,7 +48,7 @@ class Bernoulli:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> print(bdp.Modips(bdp.families.Bernoulli(), epsilon=1.0).guarantee(n=500))
+    >>> print(bdp.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=1.0).guarantee(n=500))
     epsilon = 1 (replace_one, proved)
     """
 
@@ -89,7 +89,7 @@ class Bernoulli:
         ones, zeros = np.broadcast_arrays(count.successes, count.failures)
         return np.stack([ones] if n is not None else [ones, zeros], axis=-1)
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> NDArray[Any]:
         """Draw numbers of ones among `size` records."""
         ones = noisy[..., 0]
         zeros = noisy[..., 1] if mechanism.n is None else mechanism.n - ones
@@ -97,7 +97,7 @@ class Bernoulli:
         p = rng.beta(self.prior[0] + ones, self.prior[1] + zeros)
         return np.asarray(rng.binomial(mechanism.size, p), dtype=np.int64)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
         """Exact log-probability: the noisy number of ones is summed out; see `count_laws`."""
         counts, size = self.vector(statistic, mechanism.n), mechanism.size
         if mechanism.n is not None:

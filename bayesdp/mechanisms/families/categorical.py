@@ -29,7 +29,7 @@ from bayesdp.mechanisms.families.count_laws import counts_law
 from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Categorical:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> print(bdp.Modips(bdp.families.Categorical(3), epsilon=1.0).guarantee(n=500))
+    >>> print(bdp.ModipsSynthesizer(bdp.families.Categorical(3), epsilon=1.0).guarantee(n=500))
     epsilon = 1 (replace_one, proved)
     """
 
@@ -113,7 +113,7 @@ class Categorical:
             )
         return counts
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> NDArray[Any]:
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> NDArray[Any]:
         """Draw counts of `size` records, along the last axis."""
         rng, alpha = generator(), np.asarray(self.prior) + noisy
         # In logarithms, as gamma variables of a small shape may all round to 0.
@@ -123,7 +123,7 @@ class Categorical:
         theta /= theta.sum(axis=-1, keepdims=True)
         return np.asarray(rng.multinomial(mechanism.size, theta), dtype=np.int64)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
         """Exact log-probability: the noisy counts are summed out; see `count_laws`."""
         counts, z = self.vector(statistic, mechanism.n), np.asarray(output)
         return counts_law(z, counts, self.prior, mechanism.size, mechanism.parts)

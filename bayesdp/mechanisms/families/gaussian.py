@@ -61,7 +61,7 @@ from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 _GRID = 24  # bits from the bounds' distance to the step
 _BLOCK = 1 << 14  # squares below 2^48 whose sum stays within 64 bits
@@ -92,7 +92,7 @@ class Gaussian:
     --------
     >>> import bayesdp as bdp
     >>> heights = bdp.families.Gaussian(bounds=(140, 210))
-    >>> print(bdp.Modips(heights, epsilon=1.0).guarantee(n=500))
+    >>> print(bdp.ModipsSynthesizer(heights, epsilon=1.0).guarantee(n=500))
     epsilon = 1 (replace_one, proved)
     """
 
@@ -228,11 +228,11 @@ class Gaussian:
                 )
         return x.astype(np.float64)
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
         """Draw sorted records, along a last axis of length `size`."""
         return drawn(self, noisy, mechanism)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
         """Log-density of the records; see `gaussian_law`."""
         return gaussian_law(self, output, statistic, mechanism)
 

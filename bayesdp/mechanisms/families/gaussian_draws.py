@@ -12,14 +12,14 @@ from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.gaussian import Gaussian
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
 _NARROW = 2.0**-60  # of the bounds' distance: a standard deviation that leaves records alike
 
 
-def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
+def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
     """Draw sorted records within the bounds, shape of the noisy numbers but the last, and size."""
     n, mean, variance = moments(family, noisy, mechanism.n)
     rng = generator()

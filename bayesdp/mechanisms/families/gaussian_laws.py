@@ -46,7 +46,7 @@ from bayesdp.mechanisms.noise.lattice import to_steps
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.gaussian import Gaussian
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,9 @@ _FINE = 8  # steps of the lattice to rho, at least
 _BLOCK = 1 << 20  # numbers in a temporary array
 
 
-def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+def gaussian_law(
+    family: Gaussian, output: Any, statistic: Any, mechanism: ModipsSBSMechanism
+) -> Floats:
     """Log-density of the records along the output's last axis, vectorised over both."""
     if family.sd is None or mechanism.n is None:
         raise InvalidInput(
@@ -90,7 +92,9 @@ def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: Modip
     return np.where(records.inside, found, -np.inf)
 
 
-def likely_thetas(family: Gaussian, mechanism: ModipsSBS, y: Floats) -> tuple[Floats, Floats]:
+def likely_thetas(
+    family: Gaussian, mechanism: ModipsSBSMechanism, y: Floats
+) -> tuple[Floats, Floats]:
     """Nodes for integrals over theta, of several copies whatever their statistics.
 
     What is integrated is analytic, and its logarithm bends by at most c = size / sd^2 + 1 / tau^2:
@@ -100,7 +104,7 @@ def likely_thetas(family: Gaussian, mechanism: ModipsSBS, y: Floats) -> tuple[Fl
     ----------
     family : Gaussian
         Of known sd.
-    mechanism : ModipsSBS
+    mechanism : ModipsSBSMechanism
         Of public n.
     y : ndarray, shape (copies, size)
 
@@ -122,7 +126,7 @@ def likely_thetas(family: Gaussian, mechanism: ModipsSBS, y: Floats) -> tuple[Fl
 
 
 def likely_thetas_each(
-    family: Gaussian, mechanism: ModipsSBS, y: Floats, sds: Floats
+    family: Gaussian, mechanism: ModipsSBSMechanism, y: Floats, sds: Floats
 ) -> tuple[Floats, Floats]:
     """Nodes and log-likelihoods of theta for one copy and several sds, under the flat prior.
 
@@ -199,13 +203,13 @@ class Blurred:
     ----------
     family : Gaussian
         Of known sd.
-    mechanism : ModipsSBS
+    mechanism : ModipsSBSMechanism
         Of public n.
     mean : ndarray
         The statistic.
     """
 
-    def __init__(self, family: Gaussian, mechanism: ModipsSBS, mean: Floats) -> None:
+    def __init__(self, family: Gaussian, mechanism: ModipsSBSMechanism, mean: Floats) -> None:
         (self.part,) = mechanism.parts
         self.n, part, g = mechanism.n, self.part, self.part.step
         at_zero, tau = mean_posterior(family, self.n, 0.0)

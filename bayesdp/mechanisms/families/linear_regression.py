@@ -64,7 +64,7 @@ from bayesdp.mechanisms.families.moments import (
 )
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +180,11 @@ class LinearRegression:
         """Return the numbers along the last axis of an array, as they are."""
         return check_vector(statistic, self.numbers(n))
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
+    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
         """Draw records in their order, along two last axes: `size` and the columns."""
         return drawn(self, noisy, mechanism)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBS) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
         """Raise InvalidInput: the law is intractable."""
         raise InvalidInput(
             "the law of a copy of regression records is intractable: its noisy matrix is projected "

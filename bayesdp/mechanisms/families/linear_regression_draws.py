@@ -43,7 +43,7 @@ from bayesdp.mechanisms.randomness import generator
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.linear_regression import LinearRegression
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ _NARROW = 2.0**-60  # a standard deviation that leaves records alike
 _LEAST = 2.0**-1000  # in place of a gamma variable that rounds to 0
 
 
-def drawn(family: LinearRegression, noisy: NDArray[Any], mechanism: ModipsSBS) -> Floats:
+def drawn(family: LinearRegression, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
     """Draw records within the bounds, shape of the noisy numbers but the last, size, columns."""
     rng, d, y = generator(), len(family.bounds), family.place
     others = [j for j in range(d) if j != y]

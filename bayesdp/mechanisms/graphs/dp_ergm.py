@@ -59,7 +59,8 @@ _PUBLIC = (
 class DPERGMMechanism:
     """Networks drawn from a model at coefficients drawn privately from its posterior.
 
-    `bdp.DPERGM` makes one from a formula and the nodes. Statistic and outputs are `Network`s.
+    `bdp.synthesizers.DPERGMSynthesizer` makes one from a formula and the nodes. Statistic and
+    outputs are `Network`s.
 
     Parameters
     ----------
@@ -211,7 +212,8 @@ class DPERGMMechanism:
         """
         if statistic is None:
             raise InvalidInput(
-                "the statistic is None; give a network, as to bdp.DPERGM(...).release"
+                "the statistic is None; give a network, as to "
+                "bdp.synthesizers.DPERGMSynthesizer(...).release"
             )
         network = self._own(statistic, "statistic")
         if network.dyads > _MOST_DYADS:

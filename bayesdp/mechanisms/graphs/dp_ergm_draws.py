@@ -18,7 +18,7 @@ from bayesdp.networks.exact_statistics import exact_statistics
 from bayesdp.networks.formula import BoundFormula, bind
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizing_constant import log_constants
-from bayesdp.networks.prior import Normal
+from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.sensitivity import largest_changes
 from bayesdp.networks.simulation import default_steps, simulate
 
@@ -58,7 +58,7 @@ def bound_on(mechanism: DPERGMMechanism, empty: Network) -> BoundFormula:
     if len(found) != len(declared) or np.any(np.array(found) > declared):
         raise InvalidInput(
             f"sensitivities is {declared}; on these nodes they are {found}: make the mechanism by "
-            "bdp.DPERGM(...).mechanism_like(network)"
+            "bdp.synthesizers.DPERGMSynthesizer(...).mechanism_like(network)"
         )
     if mechanism.calibration == "corrected":
         largest = _largest(mechanism, bound, empty)
@@ -110,7 +110,7 @@ def corrected_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -
 def published_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -> Floats:
     """Draw coefficients, shape (copies, terms), from a Markov chain's posterior, as published."""
     m = mechanism
-    prior = Normal() if m.prior is None else Normal(*m.prior)
+    prior = NormalPrior() if m.prior is None else NormalPrior(*m.prior)
     with warnings.catch_warnings(record=True) as said:  # they tell of the network
         warnings.simplefilter("always")
         idata = BayesianERGM(m.formula, prior).fit(

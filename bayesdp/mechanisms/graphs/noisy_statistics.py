@@ -52,8 +52,8 @@ _SOURCE = "bayesdp.mechanisms.graphs.noisy_statistics; Dwork, McSherry, Nissim a
 class NoisyStatisticsMechanism:
     """Release a graph's statistics, each plus noise.
 
-    `bdp.NoisyStatistics` chooses the scales. The statistic is a `Network`; an output is a tuple of
-    numbers, one a statistic, in the formula's order.
+    `bdp.synthesizers.NoisyStatisticsSynthesizer` chooses the scales. The statistic is a `Network`;
+    an output is a tuple of numbers, one a statistic, in the formula's order.
 
     The fields hold the public attributes and labels, so that whoever has the manifest alone can
     compute the sensitivities and the statistics of any graph on these nodes: without them there

@@ -28,7 +28,8 @@ def calibrated(
     weights: Sequence[float] | None,
     **parameters: Any,
 ) -> M:
-    """Find the smallest noise, so allocated, that keeps a promise; see `ModipsSBS.calibrate`.
+    """Find the smallest noise, so allocated, that keeps a promise; see
+    `ModipsSBSMechanism.calibrate`.
 
     `made` takes `scales` and the parameters, among which are `family`, `n`, `noise`, `bounding`.
     """

@@ -70,7 +70,7 @@ _FINEST, _LEAST, _BITS = 40, 10, 60
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsGrid(SymmetricPromise):
+class ModipsGridMechanism(SymmetricPromise):
     """Synthetic records given a parameter chosen privately from cells of its posterior.
 
     Parameters

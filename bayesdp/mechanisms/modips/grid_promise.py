@@ -1,4 +1,4 @@
-"""The public parameters of `ModipsGrid`: which are allowed, and what they promise."""
+"""The public parameters of `ModipsGridMechanism`: which are allowed, and what they promise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.grid import ModipsGrid
+    from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 
 METHODS = ("sdd", "sdd.mc", "sphc")
 CALIBRATIONS = ("corrected", "published")
@@ -48,7 +48,7 @@ _HOLDS = (
 )
 
 
-def check_fields(made: ModipsGrid) -> dict[str, Any]:
+def check_fields(made: ModipsGridMechanism) -> dict[str, Any]:
     """Validate the mechanism's parameters and return them in their standard form."""
     check_method(made.method, made.calibration)
     family = check_family(made.family)
@@ -111,9 +111,9 @@ def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
 
 
 def guarantee(
-    made: ModipsGrid, copies: int, neighbours: Neighbours | None, delta: float
+    made: ModipsGridMechanism, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """Return the guarantee of `copies` copies; see `ModipsGrid.guarantee`."""
+    """Return the guarantee of `copies` copies; see `ModipsGridMechanism.guarantee`."""
     copies = check_at_least_one("copies", copies)
     delta = check_delta(delta)
     relation = relation_of(made, neighbours)

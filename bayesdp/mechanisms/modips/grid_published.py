@@ -29,7 +29,7 @@ from bayesdp.mechanisms.randomness import generator
 from bayesdp.mechanisms.selection.posterior_cells import published_cell
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.grid import ModipsGrid
+    from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 
 Floats = NDArray[np.float64]
 
@@ -56,13 +56,15 @@ def extremes(model: GridModel, family: Family, n: int) -> tuple[float, float]:
     return max(abs(at_most - log_width), abs(at_least - log_width)), math.exp(at_most)
 
 
-def noise_scale(made: ModipsGrid) -> float:
+def noise_scale(made: ModipsGridMechanism) -> float:
     """Scale of the Laplace noise of a count, or of log(N_c / N)."""
     bound, largest = extremes(made.model, made.family, made.n or 0)
     return (2 * bound if made.method == "sdd.mc" else made.samples * largest) / made.epsilon
 
 
-def published_cells(made: ModipsGrid, log_weights: Floats, copies: int) -> NDArray[np.int64]:
+def published_cells(
+    made: ModipsGridMechanism, log_weights: Floats, copies: int
+) -> NDArray[np.int64]:
     """Choose cells by SDD.MC or SPHC, each from its own histogram, shape (copies,)."""
     weights, scale = np.exp(log_weights - log_weights.max()), noise_scale(made)
     counts = generator().multinomial(made.samples, weights / weights.sum(), size=copies)

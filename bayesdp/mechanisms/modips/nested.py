@@ -6,7 +6,7 @@ One copy in the outer layer is
 
 and the tuple (y_1, ..., y_draws) leaves (Liu, modips, section 3.1, Figure 3). Only s* depends on
 the records, and all draws are post-processing of it: they cost what one would, whatever `draws` is.
-`bdp.combine_nested` takes estimates of shape (copies, draws).
+`bdp.evaluate.combine_nested` takes estimates of shape (copies, draws).
 
 For binary records and a public n the law is that of `families.count_laws` with a product of
 beta-binomial probabilities in place of one:
@@ -30,7 +30,7 @@ from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.count_laws import smoothed
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 
@@ -38,12 +38,12 @@ _MOST_OUTPUTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class NestedModips:
+class NestedModipsMechanism:
     """Several copies from each noisy sufficient statistic, for the cost of one.
 
     Parameters
     ----------
-    sbs : ModipsSBS
+    sbs : ModipsSBSMechanism
         How the statistic is sanitised, and a copy follows from it.
     draws : int
         Posterior draws, with a copy each, of one sanitised statistic.
@@ -54,7 +54,7 @@ class NestedModips:
         If a parameter is out of its range.
     """
 
-    sbs: ModipsSBS
+    sbs: ModipsSBSMechanism
     draws: int
 
     name: ClassVar[str] = "modips_nested"
@@ -63,9 +63,11 @@ class NestedModips:
     def __post_init__(self) -> None:
         sbs: Any = self.sbs
         if isinstance(sbs, Mapping):  # as a manifest holds it
-            sbs = ModipsSBS(**sbs)
-        if not isinstance(sbs, ModipsSBS):
-            raise InvalidInput(f"sbs is a {type(sbs).__name__}; it must be a bdp.ModipsSBS")
+            sbs = ModipsSBSMechanism(**sbs)
+        if not isinstance(sbs, ModipsSBSMechanism):
+            raise InvalidInput(
+                f"sbs is a {type(sbs).__name__}; it must be a bdp.mechanisms.ModipsSBSMechanism"
+            )
         object.__setattr__(self, "sbs", sbs)
         object.__setattr__(self, "draws", check_at_least_one("draws", self.draws))
 
@@ -131,7 +133,7 @@ class NestedModips:
         if not self._tractable or sbs.n is None:
             raise InvalidInput(
                 "the law of nested copies is intractable but of binary records with a public n; "
-                "analyse each copy as data and combine the results with bdp.combine_nested"
+                "analyse each copy as data and combine the results with bdp.evaluate.combine_nested"
             )
         a, b = sbs.family.prior  # type: ignore[attr-defined]
         z, x = np.asarray(output), sbs.family.vector(statistic, sbs.n)[..., 0]

@@ -56,7 +56,7 @@ from bayesdp.privacy.profile import Profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.base import Family
-    from bayesdp.mechanisms.modips.sbs import ModipsSBS
+    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 
 class Promising(Protocol):
@@ -199,9 +199,9 @@ def rho_of(made: Noisy, copies: int, relation: Neighbours) -> float | None:
 
 
 def guarantee(
-    made: ModipsSBS, copies: int, neighbours: Neighbours | None, delta: float
+    made: ModipsSBSMechanism, copies: int, neighbours: Neighbours | None, delta: float
 ) -> Guarantee:
-    """Return the guarantee of `copies` copies at `delta`; see `ModipsSBS.guarantee`."""
+    """Return the guarantee of `copies` copies at `delta`; see `ModipsSBSMechanism.guarantee`."""
     relation = relation_of(made, neighbours)
     within = "All records are within the family's bounds: others are refused."
     return point_of(

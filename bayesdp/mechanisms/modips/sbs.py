@@ -73,7 +73,7 @@ NOISE: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsSBS(ProfilePoints, SymmetricPromise):
+class ModipsSBSMechanism(ProfilePoints, SymmetricPromise):
     """Synthetic records from a posterior given a noisy sufficient statistic.
 
     Parameters
@@ -143,7 +143,7 @@ class ModipsSBS(ProfilePoints, SymmetricPromise):
         allocation: str = "individualized",
         weights: Sequence[float] | None = None,
         **parameters: Any,
-    ) -> ModipsSBS:
+    ) -> ModipsSBSMechanism:
         """The smallest noise, so allocated, whose `copies` copies keep (epsilon, delta).
 
         Parameters

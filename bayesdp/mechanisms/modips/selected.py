@@ -18,10 +18,10 @@ depends on the records through a mechanism whose promise is fixed. For neighbour
                                        + sum of log p(y_ij | x, f_i) - log p(y_ij | x', f_i)
                                       <= copies e0 + copies each e,
 
-where no family's copy costs more than e. With delta: `ModipsSBS` adds noise to numbers that don't
-depend on the prior, with scales that don't. So the noisy numbers could be drawn before the choices,
-and all outputs are post-processing of both: (copies e0 + e, delta), where (e, delta) is the promise
-of copies * each noisy statistics, whichever families are chosen.
+where no family's copy costs more than e. With delta: `ModipsSBSMechanism` adds noise to numbers
+that don't depend on the prior, with scales that don't. So the noisy numbers could be drawn before
+the choices, and all outputs are post-processing of both: (copies e0 + e, delta), where (e, delta)
+is the promise of copies * each noisy statistics, whichever families are chosen.
 
 That is for the relation of the release, replace-one where n is public and add/remove-one where it
 isn't. There, a replacement is a removal and an addition: a choice then costs 2 e0.
@@ -56,9 +56,9 @@ from bayesdp.mechanisms.families.evidence import (
     utilities,
 )
 from bayesdp.mechanisms.modips import selected_outputs as form
-from bayesdp.mechanisms.modips.grid import ModipsGrid
-from bayesdp.mechanisms.modips.nested import NestedModips
-from bayesdp.mechanisms.modips.sbs import ModipsSBS
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
+from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
@@ -66,16 +66,16 @@ from bayesdp.privacy.accounting import compose
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 
-Copying = ModipsSBS | ModipsGrid | NestedModips
+Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedModips(SymmetricPromise):
+class SelectedModipsMechanism(SymmetricPromise):
     """Copies from a family that is chosen privately, with the choice.
 
     Parameters
     ----------
-    modips : ModipsSBS, ModipsGrid or NestedModips
+    modips : ModipsSBSMechanism, ModipsGridMechanism or NestedModipsMechanism
         How a copy is made, with the first of the families.
     families : sequence of Family
         Two or more: all `Bernoulli`, or all `Categorical` with the same k. Public.
@@ -154,7 +154,9 @@ class SelectedModips(SymmetricPromise):
         """
         copies = check_at_least_one("copies", copies)
         # Noise costs the same with any prior; what cells cost may depend on it.
-        candidates = self.candidates if isinstance(self.modips, ModipsGrid) else (self.modips,)
+        candidates = (
+            self.candidates if isinstance(self.modips, ModipsGridMechanism) else (self.modips,)
+        )
         asked: dict[str, Any] = {"copies": copies * self.each, "delta": delta}
         made = [each.guarantee(neighbours=neighbours, **asked) for each in candidates]
         chosen = self.choice.guarantee(copies=copies, neighbours=neighbours)
@@ -288,10 +290,11 @@ def _check_modips(modips: Any, first: Family) -> Copying:
                 made = kind(**modips)
     if not isinstance(made, Copying):
         raise InvalidInput(
-            f"modips is a {type(modips).__name__}; it must be a bdp.ModipsSBS, bdp.ModipsGrid or "
-            "bdp.NestedModips"
+            f"modips is a {type(modips).__name__}; it must be a "
+            "bdp.mechanisms.ModipsSBSMechanism, bdp.mechanisms.ModipsGridMechanism or "
+            "bdp.mechanisms.NestedModipsMechanism"
         )
-    family = made.sbs.family if isinstance(made, NestedModips) else made.family
+    family = made.sbs.family if isinstance(made, NestedModipsMechanism) else made.family
     if family != first:
         raise InvalidInput(
             f"modips has the family {quoted(family)}; it must be the first of the families, "
@@ -301,6 +304,6 @@ def _check_modips(modips: Any, first: Family) -> Copying:
 
 
 def _with_family(modips: Copying, family: Family) -> Copying:
-    if isinstance(modips, NestedModips):
+    if isinstance(modips, NestedModipsMechanism):
         return dataclasses.replace(modips, sbs=dataclasses.replace(modips.sbs, family=family))
     return dataclasses.replace(modips, family=family)

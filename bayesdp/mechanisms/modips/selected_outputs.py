@@ -1,4 +1,4 @@
-"""Outputs of `SelectedModips`: rows of integers, the chosen family and then its copies."""
+"""Outputs of `SelectedModipsMechanism`: rows of integers, the chosen family and then its copies."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from numpy.typing import NDArray
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.families.categorical import Categorical
-from bayesdp.mechanisms.modips.nested import NestedModips
+from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.selected import SelectedModips
+    from bayesdp.mechanisms.modips.selected import SelectedModipsMechanism
 
 _MOST_OUTPUTS = 100_000
 
 
-def _shape(made: SelectedModips) -> tuple[int, ...]:
+def _shape(made: SelectedModipsMechanism) -> tuple[int, ...]:
     """Shape of one copy: () for binary records, whose number of ones it is."""
     first = made.families[0]
     inner = (first.k,) if isinstance(first, Categorical) else ()
-    return (made.modips.draws, *inner) if isinstance(made.modips, NestedModips) else inner
+    return (made.modips.draws, *inner) if isinstance(made.modips, NestedModipsMechanism) else inner
 
 
-def width(made: SelectedModips) -> int:
+def width(made: SelectedModipsMechanism) -> int:
     """Number of integers in an output."""
     return 1 + made.each * math.prod(_shape(made))
 
 
-def copies_in(made: SelectedModips, output: NDArray[Any]) -> list[NDArray[Any]]:
+def copies_in(made: SelectedModipsMechanism, output: NDArray[Any]) -> list[NDArray[Any]]:
     """Cut copies from outputs of shape (..., width); shape (..., *shape of a copy) each."""
     apart = output[..., 1:].reshape(*output.shape[:-1], made.each, *_shape(made))
     return list(np.moveaxis(apart, output.ndim - 1, 0))
 
 
-def split(made: SelectedModips, output: Any) -> tuple[int, tuple[Any, ...]]:
-    """Split an output into the choice and its copies; see `SelectedModips.split`."""
+def split(made: SelectedModipsMechanism, output: Any) -> tuple[int, tuple[Any, ...]]:
+    """Split an output into the choice and its copies; see `SelectedModipsMechanism.split`."""
     values = np.asarray(output)
     if values.shape != (width(made),) or values.dtype.kind not in "iu":
         raise InvalidInput(
@@ -52,8 +52,8 @@ def split(made: SelectedModips, output: Any) -> tuple[int, tuple[Any, ...]]:
     return chosen, tuple(candidate.check_output(each) for each in copies_in(made, values))
 
 
-def every_output(made: SelectedModips) -> NDArray[np.int64] | None:
-    """List every output; see `SelectedModips.outputs`."""
+def every_output(made: SelectedModipsMechanism) -> NDArray[np.int64] | None:
+    """List every output; see `SelectedModipsMechanism.outputs`."""
     copies = made.modips.outputs()
     if copies is None or len(made.families) * len(copies) ** made.each > _MOST_OUTPUTS:
         return None
@@ -62,8 +62,8 @@ def every_output(made: SelectedModips) -> NDArray[np.int64] | None:
     return np.array([np.concatenate([[i], *(flat[j] for j in places)]) for i, *places in rows])
 
 
-def records(made: SelectedModips, output: Any) -> NDArray[Any]:
-    """Synthetic records of an output; see `SelectedModips.records`."""
+def records(made: SelectedModipsMechanism, output: Any) -> NDArray[Any]:
+    """Synthetic records of an output; see `SelectedModipsMechanism.records`."""
     chosen, copies = split(made, output)
     each = [made.candidates[chosen].records(copy) for copy in copies]
     shown = np.concatenate(each)
@@ -79,14 +79,14 @@ def records(made: SelectedModips, output: Any) -> NDArray[Any]:
 
 
 def encode(outputs: Sequence[Any]) -> dict[str, Any]:
-    """Encode outputs as columns; see `SelectedModips.encode`."""
+    """Encode outputs as columns; see `SelectedModipsMechanism.encode`."""
     values = np.asarray(outputs)
     chosen = np.repeat(values[:, 0], values.shape[1] - 1)
     return {**encode_numbers(values[:, 1:].tolist()), "family": chosen}
 
 
 def decode(columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    """Read the encoded outputs; see `SelectedModips.decode`."""
+    """Read the encoded outputs; see `SelectedModipsMechanism.decode`."""
     family = np.asarray(columns["family"])
     _, first, place = np.unique(columns["copy"], return_index=True, return_inverse=True)
     if np.any(family != family[first][place]):

@@ -104,8 +104,8 @@ def check_steps(given: Any) -> tuple[Step, ...]:
     """Return steps that fit together, from themselves or from a manifest, or InvalidInput."""
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
         raise InvalidInput(
-            f"steps is {quoted(given)}; it must be a list of bdp.CategoricalColumns and "
-            "bdp.NumericColumns, in the order of the model"
+            f"steps is {quoted(given)}; it must be a list of bdp.synthesizers.CategoricalColumns "
+            "and bdp.synthesizers.NumericColumns, in the order of the model"
         )
     steps = tuple(_step(one) for one in given)
     labels: set[str] = set()
@@ -148,8 +148,8 @@ def _step(given: Any) -> Step:
         return given
     if not isinstance(given, Mapping) or given.get("kind") not in _KINDS:
         raise InvalidInput(
-            f"steps has {kind_of(given)}; each must be a bdp.CategoricalColumns or a "
-            "bdp.NumericColumns"
+            f"steps has {kind_of(given)}; each must be a bdp.synthesizers.CategoricalColumns or a "
+            "bdp.synthesizers.NumericColumns"
         )
     parameters = {name: value for name, value in given.items() if name != "kind"}
     try:

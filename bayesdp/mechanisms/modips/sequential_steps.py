@@ -85,9 +85,11 @@ class NumericColumns:
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> sex = bdp.CategoricalColumns({"sex": ("f", "m")})
-    >>> body = bdp.NumericColumns({"age": (18, 90), "pressure": (70, 220)}, by=["sex"])
-    >>> print(bdp.SequentialModips([sex, body], epsilon=4.0).guarantee(n=5000))
+    >>> sex = bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")})
+    >>> body = bdp.synthesizers.NumericColumns({"age": (18, 90), "pressure": (70, 220)}, by=["sex"])
+    >>> print(
+    ...     bdp.synthesizers.SequentialModipsSynthesizer([sex, body], epsilon=4.0).guarantee(n=5000)
+    ... )
     epsilon = 4 (replace_one, proved)
     """
 

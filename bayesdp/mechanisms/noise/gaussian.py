@@ -93,7 +93,7 @@ class GaussianMechanism(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.GaussianMechanism.calibrate(    # of the mean of 100 numbers in [-1, 1]
+    >>> noise = bdp.mechanisms.GaussianMechanism.calibrate(  # of the mean of 100 numbers in [-1, 1]
     ...     epsilon=1.0, delta=1e-6, sensitivity=0.02, neighbours="replace_one", n=100
     ... )
     >>> round(noise.scale, 4)
@@ -148,7 +148,9 @@ class DiscreteGaussianMechanism(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.DiscreteGaussianMechanism.calibrate(epsilon=1.0, delta=1e-6, sensitivity=1)
+    >>> noise = bdp.mechanisms.DiscreteGaussianMechanism.calibrate(
+    ...     epsilon=1.0, delta=1e-6, sensitivity=1
+    ... )
     >>> print(noise.guarantee(delta=1e-6))
     epsilon = 1, delta = 1e-06 (add_remove, proved)
     """

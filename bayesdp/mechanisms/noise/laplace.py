@@ -89,7 +89,7 @@ class LaplaceMechanism(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.LaplaceMechanism.calibrate(    # of the mean of 100 numbers in [-1, 1]
+    >>> noise = bdp.mechanisms.LaplaceMechanism.calibrate(  # of the mean of 100 numbers in [-1, 1]
     ...     epsilon=0.5, sensitivity=0.02, neighbours="replace_one", n=100
     ... )
     >>> round(noise.scale, 6)
@@ -141,7 +141,7 @@ class DiscreteLaplaceMechanism(AdditiveNoise):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> noise = bdp.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
+    >>> noise = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=1.0, sensitivity=1)
     >>> round(float(noise.logp(1040, 1041)), 4)
     -1.7719
     """

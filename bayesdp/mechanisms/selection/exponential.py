@@ -70,7 +70,7 @@ class ExponentialMechanism(Selection):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mode = bdp.ExponentialMechanism(1.0, 1, ("bus", "car", "walk"), monotone=True)
+    >>> mode = bdp.mechanisms.ExponentialMechanism(1.0, 1, ("bus", "car", "walk"), monotone=True)
     >>> chosen = mode.release([12, 31, 9])
     """
 

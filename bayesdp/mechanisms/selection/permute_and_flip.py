@@ -51,7 +51,7 @@ _FURTHEST = 45.0
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip(Selection):
+class PermuteAndFlipMechanism(Selection):
     """Visit the candidates in random order; stop at i with probability exp(-gamma_i).
 
     gamma_i is the rate times what i's utility lacks to the largest; the rate is epsilon /
@@ -87,7 +87,7 @@ class PermuteAndFlip(Selection):
     Examples
     --------
     >>> import bayesdp as bdp
-    >>> mode = bdp.PermuteAndFlip(1.0, 1, ("bus", "car", "walk"), monotone=True)
+    >>> mode = bdp.mechanisms.PermuteAndFlipMechanism(1.0, 1, ("bus", "car", "walk"), monotone=True)
     >>> round(float(mode.logp(1, [2, 5, 1])), 3)
     -0.034
     """

@@ -147,8 +147,9 @@ class TruncatedHistogram:
 
         Notes
         -----
-        Release the counts with ``bdp.publish(ExactStatistic(promise, dimension=..., whole=True,
-        threshold=...), counts)``; the bins must have been chosen without looking at the sample.
+        Release the counts with ``bdp.publish(ExactStatisticMechanism(promise, dimension=...,
+        whole=True, threshold=...), counts)``; the bins must have been chosen without looking at the
+        sample.
         """
         epsilon = check_below("epsilon", epsilon, 700)
         searched = isinstance(self.size, FixedMinusLaplace)

@@ -19,7 +19,7 @@ def conjugate(
     delta: float = 0.0,
     **known: Any,
 ) -> Example:
-    mechanism = bdp.ConjugateRelease(family, method, **known)
+    mechanism = bdp.mechanisms.ConjugateMechanism(family, method, **known)
     pairs = pairs or mechanism.pairs()
     if points is None:
         return Example(mechanism, pairs, mechanism.outputs(), delta)
@@ -42,11 +42,19 @@ def with_a_hole(counts: Any) -> tuple[int, ...]:
 TABLES = [
     Example(m, pairs, m.outputs(), delta)
     for m, pairs, delta in (
-        (bdp.DirichletMultinomialMechanism(3, 4, 3, (2.5, 1.25, 7)), category_counts(3, 3), 0.0),
-        (bdp.DirichletMultinomialMechanism(3, 3, 4, 2.0), category_counts(3, 4), 0.02),
-        (bdp.DirichletMultinomialMechanism(None, 3, 2, 1.5), category_counts(1, 2), 0.02),
         (
-            bdp.DirichletMultinomialMechanism(
+            bdp.mechanisms.DirichletMultinomialMechanism(3, 4, 3, (2.5, 1.25, 7)),
+            category_counts(3, 3),
+            0.0,
+        ),
+        (bdp.mechanisms.DirichletMultinomialMechanism(3, 3, 4, 2.0), category_counts(3, 4), 0.02),
+        (
+            bdp.mechanisms.DirichletMultinomialMechanism(None, 3, 2, 1.5),
+            category_counts(1, 2),
+            0.02,
+        ),
+        (
+            bdp.mechanisms.DirichletMultinomialMechanism(
                 None,
                 5,
                 4,
@@ -64,25 +72,27 @@ TABLES = [
 BY_AREA = [
     Example(m, m.pairs() + category_counts(1, 3), m.outputs())
     for m in (
-        bdp.PoissonGammaMechanism(None, (0.5, 2.0, 7.0), 3.0, 4),
-        bdp.PoissonGammaMechanism(1, (0.5, 2.0, 7.0), (1.0, 1.5, 4.0), 5, ("a", 2, "c")),
-        bdp.PoissonGammaMechanism(None, (1.0, 2.0, 4.0), (1.5, 3.0, 6.0), 4),
+        bdp.mechanisms.PoissonGammaMechanism(None, (0.5, 2.0, 7.0), 3.0, 4),
+        bdp.mechanisms.PoissonGammaMechanism(1, (0.5, 2.0, 7.0), (1.0, 1.5, 4.0), 5, ("a", 2, "c")),
+        bdp.mechanisms.PoissonGammaMechanism(None, (1.0, 2.0, 4.0), (1.5, 3.0, 6.0), 4),
     )
 ] + [
     Example(m, m.pairs(), plane(range(36)), delta=0.05)
     for m in (
-        bdp.PoissonGammaMechanism(None, (2.0, 0.5), 9.0, None),
-        bdp.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
+        bdp.mechanisms.PoissonGammaMechanism(None, (2.0, 0.5), 9.0, None),
+        bdp.mechanisms.PoissonGammaMechanism(3, (2.0, 1.0), (30.0, 1.0), None, ("a", "b")),
     )
 ]
 BY_AREA += [
     Example(m, m.pairs(), m.outputs())
-    for m in (bdp.PoissonGammaMechanism(None, (0.5, 0.0, 2.0, 7.0), (3.0, 0.0, 1.0, 2.0), 4),)
+    for m in (
+        bdp.mechanisms.PoissonGammaMechanism(None, (0.5, 0.0, 2.0, 7.0), (3.0, 0.0, 1.0, 2.0), 4),
+    )
 ]
 EXAMPLES: list[Example] = [
-    Example(bdp.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
-    Example(bdp.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
-    Example(bdp.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
+    Example(bdp.mechanisms.BetaBinomialMechanism(9, 6, (0.5, 3.0)), counts(9), np.arange(7)),
+    Example(bdp.mechanisms.BetaBinomialMechanism(1, 1, (1.0, 1.0)), counts(1), np.arange(2)),
+    Example(bdp.mechanisms.BetaBinomialMechanism(None, 4, (7.25, 0.1)), counts(5), np.arange(5)),
     *TABLES,
     *BY_AREA,
     conjugate("bernoulli", "parameter_draw", points=[0.1, 1 / 3, 0.98], n=9, prior=(0.5, 3.0)),

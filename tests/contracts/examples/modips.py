@@ -11,7 +11,9 @@ Bernoulli, Gaussian = bdp.families.Bernoulli, bdp.families.Gaussian
 MODIPS: list[Example] = [
     *(
         Example(
-            bdp.ModipsSBS(bdp.families.Bernoulli(prior), size, (scale,), n, noise, bounding),
+            bdp.mechanisms.ModipsSBSMechanism(
+                bdp.families.Bernoulli(prior), size, (scale,), n, noise, bounding
+            ),
             counts(n),
             np.arange(size + 1),
             delta=delta,
@@ -27,7 +29,9 @@ MODIPS: list[Example] = [
     ),
     *(
         Example(
-            bdp.ModipsSBS(bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding),
+            bdp.mechanisms.ModipsSBSMechanism(
+                bdp.families.Bernoulli(), 5, (0.7, 1.1), None, "laplace", bounding
+            ),
             [
                 pair
                 for x, y in itertools.product(range(3), repeat=2)
@@ -42,19 +46,23 @@ MODIPS: list[Example] = [
         for bounding in ("inflated", "truncated")
     ),
     Example(
-        bdp.ModipsSBS(bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3),
+        bdp.mechanisms.ModipsSBSMechanism(
+            bdp.families.Categorical(3, (1.0, 0.5, 2.0)), 4, (0.8, 1.5, 1.0), 3
+        ),
         category_counts(3, 3),
         bdp.families.Categorical(3).outputs(4),
         loose=True,
     ),
     Example(
-        bdp.ModipsSBS(bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"),
+        bdp.mechanisms.ModipsSBSMechanism(
+            bdp.families.Categorical(3), 3, (2.0, 1.5, 1.5), 2, "gaussian", "truncated"
+        ),
         category_counts(2, 3),
         bdp.families.Categorical(3).outputs(3),
         loose=True,
     ),
     Example(
-        bdp.ModipsSBS(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
+        bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(2, (0.25, 3.0)), 4, (0.8, 0.5)),
         [((x, y), (x + 1, y)) for x in range(3) for y in range(3)]
         + [((x, y), (x, y + 1)) for x in range(3) for y in range(3)],
         bdp.families.Categorical(2).outputs(4),
@@ -62,7 +70,7 @@ MODIPS: list[Example] = [
     ),
     *(
         Example(
-            bdp.ModipsSBS(
+            bdp.mechanisms.ModipsSBSMechanism(
                 bdp.families.Gaussian((-1, 1), 0.75, prior), 3, (scale,), 6, noise, bounding
             ),
             [((-1.0,), (-2 / 3,)), ((0.1,), (0.3,))],
@@ -78,7 +86,7 @@ MODIPS: list[Example] = [
     ),
     *(
         Example(
-            bdp.ModipsSBS(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
+            bdp.mechanisms.ModipsSBSMechanism(bdp.families.Gaussian((-1, 1), sd), 3, scales, n),
             [(None, None)],
             [[-1.0, 0.25, 1.0], [0.0, -0.125, 0.5]],
             intractable=True,
@@ -93,7 +101,9 @@ MODIPS: list[Example] = [
 CELLS: list[Example] = [
     *(
         Example(
-            bdp.ModipsGrid(Bernoulli(prior), size, epsilon, grid, "sdd", calibration, bins, n=n),
+            bdp.mechanisms.ModipsGridMechanism(
+                Bernoulli(prior), size, epsilon, grid, "sdd", calibration, bins, n=n
+            ),
             counts(n),
             np.arange(size + 1),
             loose=True,
@@ -105,26 +115,30 @@ CELLS: list[Example] = [
         )
     ),
     Example(
-        bdp.ModipsGrid(bdp.families.Categorical(3, (1.0, 2.0, 0.5)), 8, 2.0, (0, 1), bins=3, n=2),
+        bdp.mechanisms.ModipsGridMechanism(
+            bdp.families.Categorical(3, (1.0, 2.0, 0.5)), 8, 2.0, (0, 1), bins=3, n=2
+        ),
         category_counts(2, 3),
         bdp.families.Categorical(3).outputs(8),
         loose=True,
     ),
     Example(
-        bdp.ModipsGrid(bdp.families.Categorical(3), 8, 2.0, (0.1, 0.8), bins=4),
+        bdp.mechanisms.ModipsGridMechanism(bdp.families.Categorical(3), 8, 2.0, (0.1, 0.8), bins=4),
         bdp.families.Categorical(3).pairs(None),
         bdp.families.Categorical(3).outputs(8),
         loose=True,
     ),
     Example(
-        bdp.ModipsGrid(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
+        bdp.mechanisms.ModipsGridMechanism(Bernoulli(), 50, 1.0, (0.2, 0.9), bins=7),
         Bernoulli().pairs(None),
         np.arange(51),
         loose=True,
     ),
     *(
         Example(
-            bdp.ModipsGrid(Gaussian((-1, 1), sd), size, 1.0, grid, bins=5, n=n, bounding=bounding),
+            bdp.mechanisms.ModipsGridMechanism(
+                Gaussian((-1, 1), sd), size, 1.0, grid, bins=5, n=n, bounding=bounding
+            ),
             Gaussian((-1, 1), sd).pairs(n),
             np.array([[-1.0, 0.25, 1.0], [-0.5, -0.125, 0.5]]),
             continuous=True,
@@ -137,7 +151,9 @@ CELLS: list[Example] = [
     ),
     *(
         Example(
-            bdp.ModipsGrid(Bernoulli(), 4, 1.0, (0, 1), method, calibration, 3, 10, n),
+            bdp.mechanisms.ModipsGridMechanism(
+                Bernoulli(), 4, 1.0, (0, 1), method, calibration, 3, 10, n
+            ),
             [(None, None)],
             [0, 3, 4],
             intractable=True,
@@ -154,7 +170,10 @@ EXAMPLES = [*MODIPS, *CELLS]
 EXAMPLES += [
     *(
         Example(
-            bdp.NestedModips(bdp.ModipsSBS(Bernoulli(), 3, (scale,), 5, "laplace", bounding), 2),
+            bdp.mechanisms.NestedModipsMechanism(
+                bdp.mechanisms.ModipsSBSMechanism(Bernoulli(), 3, (scale,), 5, "laplace", bounding),
+                2,
+            ),
             counts(5),
             plane(range(4)),
             loose=True,
@@ -162,13 +181,17 @@ EXAMPLES += [
         for scale, bounding in ((1.5, "inflated"), (0.6, "truncated"))
     ),
     Example(
-        bdp.NestedModips(bdp.ModipsSBS(bdp.families.Categorical(3), 4, (1.0,) * 3, 6), 2),
+        bdp.mechanisms.NestedModipsMechanism(
+            bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(3), 4, (1.0,) * 3, 6), 2
+        ),
         [(None, None)],
         [[(1, 2, 1), (0, 0, 4)], [(4, 0, 0), (2, 2, 0)]],
         intractable=True,
     ),
     Example(
-        bdp.NestedModips(bdp.ModipsSBS(Gaussian((-1, 1)), 2, (0.25, 0.5), 5), 2),
+        bdp.mechanisms.NestedModipsMechanism(
+            bdp.mechanisms.ModipsSBSMechanism(Gaussian((-1, 1)), 2, (0.25, 0.5), 5), 2
+        ),
         [(None, None)],
         [[(-1.0, 0.25), (0.5, 1.0)]],
         intractable=True,
@@ -179,7 +202,7 @@ ROWS = [[(18, 0.5, 70), (90, 0.25, 120.5)], [(20, 1, 250), (20, 0, 250)]]
 EXAMPLES += [
     *(
         Example(
-            bdp.ModipsSBS(
+            bdp.mechanisms.ModipsSBSMechanism(
                 bdp.families.LinearRegression(COLUMNS, "pressure"), 2, scales, n, bounding=bounding
             ),
             [(None, None)],
@@ -193,8 +216,11 @@ EXAMPLES += [
         )
     ),
     Example(
-        bdp.NestedModips(
-            bdp.ModipsSBS(bdp.families.LinearRegression(COLUMNS, "dose"), 2, (0.5,) * 9, 4), 2
+        bdp.mechanisms.NestedModipsMechanism(
+            bdp.mechanisms.ModipsSBSMechanism(
+                bdp.families.LinearRegression(COLUMNS, "dose"), 2, (0.5,) * 9, 4
+            ),
+            2,
         ),
         [(None, None)],
         [ROWS, ROWS[::-1]],

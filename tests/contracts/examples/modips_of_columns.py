@@ -5,14 +5,14 @@ from tests.contracts.examples.example import Example, counts
 
 Bernoulli = bdp.families.Bernoulli
 STEPS = (
-    bdp.CategoricalColumns({"sex": ("f", "m"), "old": (False, True)}),
-    bdp.CategoricalColumns({"level": (1, 2, 3)}, by=["sex"]),
-    bdp.NumericColumns({"dose": (0, 1)}, by=["sex", "old"]),
-    bdp.NumericColumns({"age": (18, 90), "pressure": (70, 250)}, on=["dose"]),
+    bdp.synthesizers.CategoricalColumns({"sex": ("f", "m"), "old": (False, True)}),
+    bdp.synthesizers.CategoricalColumns({"level": (1, 2, 3)}, by=["sex"]),
+    bdp.synthesizers.NumericColumns({"dose": (0, 1)}, by=["sex", "old"]),
+    bdp.synthesizers.NumericColumns({"age": (18, 90), "pressure": (70, 250)}, on=["dose"]),
 )
 EXAMPLES: list[Example] = [
     Example(
-        bdp.SequentialModipsMechanism(STEPS, 2, (0.8, 1.5, 3.0, 6.0), n, noise),
+        bdp.mechanisms.SequentialModipsMechanism(STEPS, 2, (0.8, 1.5, 3.0, 6.0), n, noise),
         [(None, None)],
         [
             [(0, 1, 2, 0.25, 18, 250), (1, 0, 0, 1, 90, 70)],
@@ -29,18 +29,39 @@ EXAMPLES += [
     *(
         Example(made, counts(made.n), made.outputs(), delta=delta, loose=True)
         for made, delta in (
-            (bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 3, (1.5,), 4), TWO, 0.7), 0.0),
-            (bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 3, (1.5,), 3), TWO, 0.4, 2), 0.0),
             (
-                bdp.SelectedModips(
-                    bdp.ModipsSBS(TWO[0], 4, (1.2,), 3, "gaussian", "inflated"), TWO, 0.5
+                bdp.mechanisms.SelectedModipsMechanism(
+                    bdp.mechanisms.ModipsSBSMechanism(TWO[0], 3, (1.5,), 4), TWO, 0.7
+                ),
+                0.0,
+            ),
+            (
+                bdp.mechanisms.SelectedModipsMechanism(
+                    bdp.mechanisms.ModipsSBSMechanism(TWO[0], 3, (1.5,), 3), TWO, 0.4, 2
+                ),
+                0.0,
+            ),
+            (
+                bdp.mechanisms.SelectedModipsMechanism(
+                    bdp.mechanisms.ModipsSBSMechanism(TWO[0], 4, (1.2,), 3, "gaussian", "inflated"),
+                    TWO,
+                    0.5,
                 ),
                 0.01,
             ),
-            (bdp.SelectedModips(bdp.ModipsGrid(TWO[0], 9, 1.0, (0, 1), n=3), TWO, 0.5), 0.0),
             (
-                bdp.SelectedModips(
-                    bdp.NestedModips(bdp.ModipsSBS(TWO[0], 2, (1.5,), 3), 2), TWO, 0.5
+                bdp.mechanisms.SelectedModipsMechanism(
+                    bdp.mechanisms.ModipsGridMechanism(TWO[0], 9, 1.0, (0, 1), n=3), TWO, 0.5
+                ),
+                0.0,
+            ),
+            (
+                bdp.mechanisms.SelectedModipsMechanism(
+                    bdp.mechanisms.NestedModipsMechanism(
+                        bdp.mechanisms.ModipsSBSMechanism(TWO[0], 2, (1.5,), 3), 2
+                    ),
+                    TWO,
+                    0.5,
                 ),
                 0.0,
             ),
@@ -49,14 +70,20 @@ EXAMPLES += [
     *(
         Example(made, made.pairs(), made.outputs(), loose=True)
         for made in (
-            bdp.SelectedModips(bdp.ModipsSBS(TWO[0], 4, (0.7, 1.1)), TWO, 0.5),
-            bdp.SelectedModips(
-                bdp.ModipsSBS(THREE_LABELS[0], 3, (0.8, 1.5, 1.0), 3), THREE_LABELS, 0.5
+            bdp.mechanisms.SelectedModipsMechanism(
+                bdp.mechanisms.ModipsSBSMechanism(TWO[0], 4, (0.7, 1.1)), TWO, 0.5
+            ),
+            bdp.mechanisms.SelectedModipsMechanism(
+                bdp.mechanisms.ModipsSBSMechanism(THREE_LABELS[0], 3, (0.8, 1.5, 1.0), 3),
+                THREE_LABELS,
+                0.5,
             ),
         )
     ),
     Example(
-        bdp.SelectedModips(bdp.ModipsGrid(TWO[0], 4, 1.0, (0, 1), "sphc", n=5), TWO, 0.5, 2),
+        bdp.mechanisms.SelectedModipsMechanism(
+            bdp.mechanisms.ModipsGridMechanism(TWO[0], 4, 1.0, (0, 1), "sphc", n=5), TWO, 0.5, 2
+        ),
         [(None, None)],
         [[0, 3, 4], [1, 0, 0]],
         intractable=True,

@@ -28,14 +28,14 @@ def changes(mechanism: Any, *utilities: Sequence[float]) -> list[tuple[Any, Any]
 
 CHOICES = [
     family(epsilon, sensitivity, candidates, monotone, None, "add_remove")
-    for family in (bdp.ExponentialMechanism, bdp.PermuteAndFlip)
+    for family in (bdp.mechanisms.ExponentialMechanism, bdp.mechanisms.PermuteAndFlipMechanism)
     for epsilon, sensitivity, candidates, monotone in (
         (1.0, 1, 3, False),
         (0.3, 0.5, ("bus", "car"), True),
     )
 ] + [
-    bdp.ExponentialMechanism(2.0, 0.1, 3, n=40, neighbours="replace_one"),
-    bdp.PermuteAndFlip(5.0, 3, 4, monotone=True),
+    bdp.mechanisms.ExponentialMechanism(2.0, 0.1, 3, n=40, neighbours="replace_one"),
+    bdp.mechanisms.PermuteAndFlipMechanism(5.0, 3, 4, monotone=True),
 ]
 
 
@@ -51,28 +51,32 @@ def every_replacement(mechanism: Any) -> list[tuple[Any, Any]]:
 
 
 RESPONSES = [
-    (bdp.RandomizedResponse.binary(1.0), 0.0),
-    (bdp.RandomizedResponse.kary(0.5, 3, n=2), 0.0),
-    (bdp.RandomizedResponse.of((0.75, 0.9375), n=3), 0.0),
-    (bdp.RandomizedResponse(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
-    (bdp.RandomizedResponse.binary(1.0, n=2), 0.1),
+    (bdp.mechanisms.RandomizedResponseMechanism.binary(1.0), 0.0),
+    (bdp.mechanisms.RandomizedResponseMechanism.kary(0.5, 3, n=2), 0.0),
+    (bdp.mechanisms.RandomizedResponseMechanism.of((0.75, 0.9375), n=3), 0.0),
+    (bdp.mechanisms.RandomizedResponseMechanism(((5, 1, 0), (2, 3, 1), (1, 1, 1))), 0.4),
+    (bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, n=2), 0.1),
 ]
 TWO = (Axis("a", categories=(0, 1)), Axis("b", edges=(0.0, 1.0)))
 CORNERS = [(1, 0, 1), (0, 1, 1)]  # one record's marginals (a, b) and b
 MARGINALS = [
     Example(
-        bdp.NoisyMarginals(0.2, TWO, (("b", "a"), "b")),
+        bdp.mechanisms.NoisyMarginalsMechanism(0.2, TWO, (("b", "a"), "b")),
         [((0, 0, 0), one) for one in CORNERS],
         np.array(list(itertools.product(range(-5, 7), repeat=3))),
     ),
     Example(
-        bdp.NoisyMarginals(0.6, TWO, (("a", "b"), "b"), "gaussian", REPLACE_ONE, 1),
+        bdp.mechanisms.NoisyMarginalsMechanism(
+            0.6, TWO, (("a", "b"), "b"), "gaussian", REPLACE_ONE, 1
+        ),
         [(CORNERS[0], CORNERS[1])],
         np.array(list(itertools.product(range(-5, 7), repeat=3))),
         delta=0.1,
     ),
     Example(
-        bdp.NoisyMarginals(0.5, (Axis("a", categories=("u", "v", "w")),), ("a",), zeros=(1,)),
+        bdp.mechanisms.NoisyMarginalsMechanism(
+            0.5, (Axis("a", categories=("u", "v", "w")),), ("a",), zeros=(1,)
+        ),
         [((0, 0, 0), (1, 0, 0)), ((2, 0, 1), (2, 0, 2))],
         np.array([(i, 0, j) for i, j in itertools.product(range(-20, 24), repeat=2)]),
     ),
@@ -80,82 +84,95 @@ MARGINALS = [
 PLANE = (("x", (0.0, 1.0)), ("y", (-1.0, 3.0)))
 EXAMPLES: list[Example] = [
     *MARGINALS,
-    Example(bdp.DiscreteLaplaceMechanism(1.5), integers(-3, 3), np.arange(-60, 61)),
-    Example(bdp.DiscreteLaplaceMechanism(0.8), integers(0, 2), np.arange(-60, 61), delta=0.01),
+    Example(bdp.mechanisms.DiscreteLaplaceMechanism(1.5), integers(-3, 3), np.arange(-60, 61)),
     Example(
-        bdp.DiscreteLaplaceMechanism(5.0, 2.0, REPLACE_ONE, None, (-2, 4), "truncated", 9),
+        bdp.mechanisms.DiscreteLaplaceMechanism(0.8), integers(0, 2), np.arange(-60, 61), delta=0.01
+    ),
+    Example(
+        bdp.mechanisms.DiscreteLaplaceMechanism(
+            5.0, 2.0, REPLACE_ONE, None, (-2, 4), "truncated", 9
+        ),
         integers(-2, 4, 2),
         np.arange(-2, 5),
     ),
     Example(
-        bdp.DiscreteLaplaceMechanism(1.0, 2.0, ADD_REMOVE, 2, (0, 3), "truncated"),
+        bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 2.0, ADD_REMOVE, 2, (0, 3), "truncated"),
         vectors(range(4), 2, lambda move: np.abs(move).sum() <= 2),
         plane(range(4)),
     ),
     Example(
-        bdp.DiscreteLaplaceMechanism(0.7, 2.0, "replace_one", 2, (0, None), "inflated"),
+        bdp.mechanisms.DiscreteLaplaceMechanism(0.7, 2.0, "replace_one", 2, (0, None), "inflated"),
         [((0, 3), (2, 3)), ((1, 1), (2, 0))],
         plane(range(27)),
     ),
     Example(
-        bdp.LaplaceMechanism(0.7, 0.5, bounds=(-1, 1), bounding="inflated", granularity=0.125),
+        bdp.mechanisms.LaplaceMechanism(
+            0.7, 0.5, bounds=(-1, 1), bounding="inflated", granularity=0.125
+        ),
         [(x, x + 0.5) for x in np.arange(-1.5, 1.5, 0.03125)],
         np.arange(-1, 1.1, 0.125),
     ),
     Example(
-        bdp.LaplaceMechanism(0.7, 0.3, bounds=(-1, 1), bounding="truncated", granularity=0.125),
+        bdp.mechanisms.LaplaceMechanism(
+            0.7, 0.3, bounds=(-1, 1), bounding="truncated", granularity=0.125
+        ),
         [(x, x + 0.3) for x in np.arange(-1, 0.7, 0.03125)],
         np.arange(-1, 1.1, 0.125),
     ),
     Example(
-        bdp.LaplaceMechanism(0.25, 0.3, dimension=2, granularity=0.25),
+        bdp.mechanisms.LaplaceMechanism(0.25, 0.3, dimension=2, granularity=0.25),
         [((x, y), (x + 0.26, y + 0.04)) for x in (0, 0.12) for y in (0.37,)],
         plane(np.arange(-7, 8, 0.25)),
     ),
     Example(
-        bdp.DiscreteGaussianMechanism(1.5, 2.0), integers(-2, 2, 2), np.arange(-25, 26), delta=1e-3
+        bdp.mechanisms.DiscreteGaussianMechanism(1.5, 2.0),
+        integers(-2, 2, 2),
+        np.arange(-25, 26),
+        delta=1e-3,
     ),
     Example(
-        bdp.DiscreteGaussianMechanism(1.2, 1.0, bounds=(-9, 9), bounding="inflated"),
+        bdp.mechanisms.DiscreteGaussianMechanism(1.2, 1.0, bounds=(-9, 9), bounding="inflated"),
         integers(-12, 12),
         np.arange(-9, 10),
         delta=1e-4,
     ),
     Example(
-        bdp.DiscreteGaussianMechanism(2.0, 2.0, bounds=(-3, 4), bounding="truncated"),
+        bdp.mechanisms.DiscreteGaussianMechanism(2.0, 2.0, bounds=(-3, 4), bounding="truncated"),
         integers(-3, 4) + integers(-3, 4, 2),
         np.arange(-3, 5),
     ),
     Example(
-        bdp.DiscreteGaussianMechanism(1.1, 1.5, REPLACE_ONE, 2),
+        bdp.mechanisms.DiscreteGaussianMechanism(1.1, 1.5, REPLACE_ONE, 2),
         [((0, 0), (1, 1)), ((2, -1), (2, 0))],
         plane(range(-13, 14)),
         delta=0.01,
     ),
     Example(
-        bdp.GaussianMechanism(1.0, 0.3, granularity=0.25),
+        bdp.mechanisms.GaussianMechanism(1.0, 0.3, granularity=0.25),
         [(x, x + 0.3) for x in np.arange(-0.5, 0.5, 0.0625)],
         np.arange(-12, 12.1, 0.25),
         delta=1e-3,
     ),
     Example(
-        bdp.GaussianMechanism(1.5, 1.0, "node", 2, (-1, 3), "truncated", granularity=0.5),
+        bdp.mechanisms.GaussianMechanism(
+            1.5, 1.0, "node", 2, (-1, 3), "truncated", granularity=0.5
+        ),
         [((-1, 3), (0, 3)), ((-0.4, 2), (0.2, 2.8))],
         plane(np.arange(-1, 3.1, 0.5)),
     ),
     Example(
-        bdp.PerturbedHistogram(0.5, 2),
+        bdp.mechanisms.PerturbedHistogramMechanism(0.5, 2),
         [((0, 0), (0, 1)), ((3, 2), (4, 2)), ((0, 7), (1, 7))],
         plane(range(27)),
     ),
     Example(
-        bdp.PerturbedHistogram(0.6, 2, REPLACE_ONE, 5),
+        bdp.mechanisms.PerturbedHistogramMechanism(0.6, 2, REPLACE_ONE, 5),
         [((0, 5), (1, 4)), ((2, 3), (3, 2))],
         plane(range(26)),
         delta=0.01,
     ),
     Example(
-        bdp.PerturbedHistogram(
+        bdp.mechanisms.PerturbedHistogramMechanism(
             0.5,
             2,
             axes=(Axis("x", edges=(0.0, 0.5)), Axis("c", categories=("a", 2))),
@@ -171,7 +188,7 @@ EXAMPLES: list[Example] = [
 ]
 EXAMPLES += [
     Example(
-        bdp.NoisyMomentsMechanism(PLANE, scale, n, noise, granularity=1.0),
+        bdp.mechanisms.NoisyMomentsMechanism(PLANE, scale, n, noise, granularity=1.0),
         pairs,
         np.array(list(itertools.product(*(range(low, high + 1) for low, high in ends)))),
         delta,
@@ -193,8 +210,12 @@ EXAMPLES += [
 EXAMPLES += [
     Example(made, made.pairs(), plane(range(-12, 13)), 0.01, loose=True)
     for made in (
-        bdp.PerturbedCoefficientsMechanism(PLANE, "y", 1.0, 1.5, 2, granularity=1.0),
-        bdp.PerturbedCoefficientsMechanism(PLANE, "x", 30.0, 1.25, 9, True, granularity=1.0),
-        bdp.PerturbedCoefficientsMechanism(PLANE, "x", 2.0, 1.25, 5, False, "logistic", 1.0),
+        bdp.mechanisms.PerturbedCoefficientsMechanism(PLANE, "y", 1.0, 1.5, 2, granularity=1.0),
+        bdp.mechanisms.PerturbedCoefficientsMechanism(
+            PLANE, "x", 30.0, 1.25, 9, True, granularity=1.0
+        ),
+        bdp.mechanisms.PerturbedCoefficientsMechanism(
+            PLANE, "x", 2.0, 1.25, 5, False, "logistic", 1.0
+        ),
     )
 ]

@@ -5,18 +5,18 @@ import math
 import numpy as np
 
 import bayesdp as bdp
-from bayesdp.mechanisms.censored.posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from tests.contracts.examples.example import Example, plane
 
 EXAMPLES: list[Example] = [
     Example(
-        CensoredPosterior(None, 2, -0.7, 0.0, (("y[0]", "number"), ("k", "integer"))),
+        CensoredPosteriorMechanism(None, 2, -0.7, 0.0, (("y[0]", "number"), ("k", "integer"))),
         [(None, None)],
         [[(0.5, 2), (-1.5, 3)], [(math.inf, 0), (0.25, -1)]],
         intractable=True,
     ),
     Example(
-        CensoredPosterior(
+        CensoredPosteriorMechanism(
             None, 1, -1.0, 2.0, (("y", "number"),), (("a", 0.0, 1.0, 9), ("b", -2.0, 1.5, 3))
         ),
         [(None, None)],
@@ -24,7 +24,7 @@ EXAMPLES: list[Example] = [
         intractable=True,
     ),
     Example(
-        CensoredPosterior(9, 1, -1.0, 2.0, (("y", "number"),), engine="stan"),
+        CensoredPosteriorMechanism(9, 1, -1.0, 2.0, (("y", "number"),), engine="stan"),
         [(None, None)],
         [[(1.5,)]],
         intractable=True,
@@ -37,11 +37,16 @@ EXAMPLES: list[Example] = [
             intractable=True,
         )
         for mechanism in (
-            bdp.CensoredBetaMechanism((-2.0, 2.0), 3),
-            bdp.CensoredBetaMechanism((-1.0, 3.0), 3, "replace_one", prior_phi=(2, 1), n=4),
-            bdp.CensoredBetaMechanism((-2.0, 2.0), 3, weights="attached"),
-            bdp.CensoredBetaMechanism(
-                (-2.0, 2.0), 3, "replace_one", weights=bdp.PublicWeights(2, (0.1, 0.5), (1, 9))
+            bdp.mechanisms.CensoredBetaMechanism((-2.0, 2.0), 3),
+            bdp.mechanisms.CensoredBetaMechanism(
+                (-1.0, 3.0), 3, "replace_one", prior_phi=(2, 1), n=4
+            ),
+            bdp.mechanisms.CensoredBetaMechanism((-2.0, 2.0), 3, weights="attached"),
+            bdp.mechanisms.CensoredBetaMechanism(
+                (-2.0, 2.0),
+                3,
+                "replace_one",
+                weights=bdp.synthesizers.PublicWeights(2, (0.1, 0.5), (1, 9)),
             ),
         )
     ),
@@ -50,7 +55,7 @@ DISTRIBUTIONAL = bdp.distributional.DistributionalGuarantee(
     0.5, 1e-6, "uniform records", bdp.distributional.LawClass.of("uniform", n=9), known_records=3
 )
 EXAMPLES += [
-    Example(bdp.distributional.ExactStatistic(DISTRIBUTIONAL, *shape), pairs, outputs)
+    Example(bdp.distributional.ExactStatisticMechanism(DISTRIBUTIONAL, *shape), pairs, outputs)
     for shape, pairs, outputs in (
         ((9,), [(0.1, 1 / 3)], np.array([0.1, 1 / 3, -7.0])),
         ((None, None, True), [(3, 4), (0, 9)], np.arange(10)),

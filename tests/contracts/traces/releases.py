@@ -129,7 +129,7 @@ def posterior_grid(r: Records) -> None:
 
 def censored_beta(engine: str) -> Callable[[Records], None]:
     def run(r: Records) -> None:
-        made = bdp.CensoredBetaSynthesizer(4.0, weights=r.weights, engine=engine)
+        made = bdp.synthesizers.CensoredBetaSynthesizer(4.0, weights=r.weights, engine=engine)
         made.release(r.unit, size=5)
         made.pseudo_posterior(r.unit)
 
@@ -137,7 +137,7 @@ def censored_beta(engine: str) -> Callable[[Records], None]:
 
 
 def pseudo_posterior(r: Records) -> None:
-    found = bdp.CensoredBetaSynthesizer(4.0).pseudo_posterior(r.unit)
+    found = bdp.synthesizers.CensoredBetaSynthesizer(4.0).pseudo_posterior(r.unit)
     found.summary(), found.sample(10, 1), found.lipschitz, found.censored
 
 
@@ -148,58 +148,60 @@ def scan(r: Records) -> None:
     disk_sort._RUN = 8  # so that these few are sorted on disk
     path = Path(os.environ["CURATORS_OWN"]) / "records.parquet"
     pd.DataFrame({"income": r.unit}).to_parquet(path)
-    bdp.CensoredBetaSynthesizer(4.0).release(bdp.scan(path, "income", rows=8), size=5)
+    bdp.synthesizers.CensoredBetaSynthesizer(4.0).release(bdp.scan(path, "income", rows=8), size=5)
 
 
 def histogram(r: Records) -> None:
-    made = bdp.PerturbedHistogramSynthesizer(2.0, bounds={"age": (20, 90)}, bins=4)
+    made = bdp.synthesizers.PerturbedHistogramSynthesizer(2.0, bounds={"age": (20, 90)}, bins=4)
     made.records(made.release(r.table[["age"]]), size=5)
 
 
 def log_linear(r: Records) -> None:
     columns = {"sex": ["f", "m"], "voted": [0, 1]}
     frame = pd.DataFrame({"sex": r.table["sex"], "voted": r.bits})
-    made = bdp.LogLinearSynthesizer(2.0, marginals=[("sex", "voted")], categories=columns)
+    made = bdp.synthesizers.LogLinearSynthesizer(
+        2.0, marginals=[("sex", "voted")], categories=columns
+    )
     made.records(made.release(frame), size=5)
 
 
 def modips(r: Records) -> None:
-    bdp.Modips(bdp.families.Bernoulli(), epsilon=2.0, copies=2).release(r.bits)
-    bdp.Modips(bdp.families.Gaussian((300, 900)), epsilon=2.0, copies=2).release(r.real)
+    bdp.ModipsSynthesizer(bdp.families.Bernoulli(), epsilon=2.0, copies=2).release(r.bits)
+    bdp.ModipsSynthesizer(bdp.families.Gaussian((300, 900)), epsilon=2.0, copies=2).release(r.real)
 
 
 def family_selection(r: Records) -> None:
     families = [bdp.families.Bernoulli((1, 1)), bdp.families.Bernoulli((1, 30))]
-    bdp.select_family(families, r.bits, epsilon=0.5)
+    bdp.synthesizers.select_family(families, r.bits, epsilon=0.5)
 
 
 def sequential_modips(r: Records) -> None:
     steps = [
-        bdp.CategoricalColumns({"sex": ("f", "m")}),
-        bdp.NumericColumns(BOUNDS, by=["sex"]),
+        bdp.synthesizers.CategoricalColumns({"sex": ("f", "m")}),
+        bdp.synthesizers.NumericColumns(BOUNDS, by=["sex"]),
     ]
-    bdp.SequentialModips(steps, epsilon=2.0, copies=2).release(r.table)
+    bdp.synthesizers.SequentialModipsSynthesizer(steps, epsilon=2.0, copies=2).release(r.table)
 
 
 def coefficients(r: Records) -> None:
-    bdp.PerturbedCoefficients(BOUNDS, "pressure", penalty=500, epsilon=1.0, delta=1e-6).release(
-        r.table
-    )
+    bdp.synthesizers.PerturbedCoefficientsSynthesizer(
+        BOUNDS, "pressure", penalty=500, epsilon=1.0, delta=1e-6
+    ).release(r.table)
 
 
 def comparators(r: Records) -> None:
-    bdp.HuComparators(r.unit, count=20).weighted_e(4.0)
+    bdp.synthesizers.HuComparators(r.unit, count=20).weighted_e(4.0)
 
 
 def poisson_gamma(r: Records) -> None:
     areas = [f"area {k}" for k in range(r.n)]
-    bdp.PoissonGammaSynthesizer(2.0, expected=dict.fromkeys(areas, 1.0)).release(
+    bdp.synthesizers.PoissonGammaSynthesizer(2.0, expected=dict.fromkeys(areas, 1.0)).release(
         dict(zip(areas, r.bits.tolist(), strict=True))
     )
 
 
 def publish(r: Records) -> None:
-    mechanism = bdp.RandomizedResponse.calibrate(epsilon=1.0, n=r.n)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.calibrate(epsilon=1.0, n=r.n)
     bdp.publish(mechanism, r.bits)
 
 
@@ -210,31 +212,41 @@ def of_graph(declared: Callable[[], Any]) -> Callable[[Records], None]:
 CASES: dict[str, Callable[[Records], None]] = {
     "BetaBinomialSynthesizer": beta_binomial,
     "CensoredBetaSynthesizer": censored_beta("grid"),
-    "DPERGM": of_graph(lambda: bdp.DPERGM("edges", epsilon=1.0, centre=-2.0, scale=0.5)),
+    "DPERGMSynthesizer": of_graph(
+        lambda: bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=1.0, centre=-2.0, scale=0.5)
+    ),
     "DirichletMultinomialSynthesizer": lambda r: bdp.DirichletMultinomialSynthesizer(2.0).release(
         counts=np.bincount(r.bits)
     ),
-    "EdgeFlip": of_graph(lambda: bdp.EdgeFlip(epsilon=1.0)),
+    "EdgeFlipSynthesizer": of_graph(lambda: bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.0)),
     "FamilySelection": family_selection,
     "HuComparators": comparators,
     "LogLinearSynthesizer": log_linear,
-    "Modips": modips,
-    "NoisyDegrees": of_graph(lambda: bdp.NoisyDegrees(epsilon=1.0)),
-    "NoisyMoments": lambda r: bdp.NoisyMoments(BOUNDS, epsilon=1.0).release(
-        r.table[["age", "pressure"]]
+    "ModipsSynthesizer": modips,
+    "NoisyDegreesSynthesizer": of_graph(
+        lambda: bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=1.0)
     ),
-    "NoisyStatistics": of_graph(
-        lambda: bdp.NoisyStatistics("edges + gwesp(0.5)", epsilon=1.0, max_degree=17)
+    "NoisyMomentsSynthesizer": lambda r: bdp.synthesizers.NoisyMomentsSynthesizer(
+        BOUNDS, epsilon=1.0
+    ).release(r.table[["age", "pressure"]]),
+    "NoisyStatisticsSynthesizer": of_graph(
+        lambda: bdp.synthesizers.NoisyStatisticsSynthesizer(
+            "edges + gwesp(0.5)", epsilon=1.0, max_degree=17
+        )
     ),
-    "NoisyTriangles": of_graph(lambda: bdp.NoisyTriangles(epsilon=1.0)),
-    "PerturbedCoefficients": coefficients,
+    "NoisyTrianglesSynthesizer": of_graph(
+        lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=1.0)
+    ),
+    "PerturbedCoefficientsSynthesizer": coefficients,
     "PerturbedHistogramSynthesizer": histogram,
     "PoissonGammaSynthesizer": poisson_gamma,
     "PosteriorSynthesizer": posterior_grid,
     "PseudoPosterior": pseudo_posterior,
-    "SequentialModips": sequential_modips,
-    "TruncatedStatistics": of_graph(
-        lambda: bdp.TruncatedStatistics("edges + isolates", epsilon=1.0, max_degree=8)
+    "SequentialModipsSynthesizer": sequential_modips,
+    "TruncatedStatisticsSynthesizer": of_graph(
+        lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(
+            "edges + isolates", epsilon=1.0, max_degree=8
+        )
     ),
     "publish": publish,
     "scan": scan,

@@ -210,7 +210,7 @@ def test_a_stopped_run_continues(tmp_path, result):
         assert np.array_equal(again.tables[cell].copies, outputs.copies)
         assert np.array_equal(outputs.ones, simulate(*cell, outputs.ones.size, 3).ones)
     assert told == [f"{k} of 110 cells" for k in range(4, 111)]
-    with pytest.raises(bdp.InvalidInput, match="of another study"):
+    with pytest.raises(bdp.errors.InvalidInput, match="of another study"):
         run_cells(journal, replicates=100, seed=4)
     assert not result.folder.with_name("charest.cells.jsonl").exists()
 
@@ -368,11 +368,11 @@ def test_prints_to_a_terminal(result, capsys):
 
 
 def test_folder_is_replaced_only_on_request(result, tmp_path: Path):
-    with pytest.raises(bdp.ReleaseExists, match="exists already"):
+    with pytest.raises(bdp.errors.ReleaseExists, match="exists already"):
         charest.reproduce(result.folder, replicates=100)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.txt").write_text("mine")
-    with pytest.raises(bdp.ReleaseExists, match=r"no index\.html"):
+    with pytest.raises(bdp.errors.ReleaseExists, match=r"no index\.html"):
         charest.reproduce(tmp_path / "work", replicates=100, force=True)
     result.write(tmp_path / "page")
     result.write(tmp_path / "page", force=True)
@@ -389,7 +389,7 @@ def test_folder_is_replaced_only_on_request(result, tmp_path: Path):
     ],
 )
 def test_bad_arguments_are_named(tmp_path: Path, arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         charest.reproduce(tmp_path / "out", **arguments)
     assert not list(tmp_path.iterdir())
 
@@ -402,9 +402,9 @@ def test_tables_are_rectangular_and_answer():
     assert table.rows == [("1.0", "x"), ("2.5", "")]
     assert table.numbers("a") == [1.0, 2.5]
     assert table.numbers("a", b="x") == [1.0]
-    with pytest.raises(bdp.InvalidInput, match="no column"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no column"):
         table.numbers("c")
-    with pytest.raises(bdp.InvalidInput, match="'x' where a number"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'x' where a number"):
         table.numbers("b")
-    with pytest.raises(bdp.InvalidInput, match="another length"):
+    with pytest.raises(bdp.errors.InvalidInput, match="another length"):
         Table("t", "T", ("a", "b"), ((1,),), ("", ""))

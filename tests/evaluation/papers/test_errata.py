@@ -45,7 +45,7 @@ def test_what_is_true_would_not_be_refuted(erratum):
         wrong = dataclasses.replace(case, true=case.printed, found_true=case.found)
         assert not wrong.mended, case
         planted = dataclasses.replace(erratum, evidence=lambda right=right: (right,))
-        with pytest.raises(bdp.EngineFailed, match=f"{erratum.key} isn't shown"):
+        with pytest.raises(bdp.errors.EngineFailed, match=f"{erratum.key} isn't shown"):
             evidence(planted)
 
 
@@ -112,7 +112,7 @@ def test_the_page_on_conjugate_releases_says_what_7_12_costs():
 def test_conditioned_laws_keep_to_their_range(method, n):
     """4 R^2/sigma^2 and 4 R^2/(n sigma^2) an output: what 7.7 says, and 7.12 to 7.14 should."""
     for ratio in (0.1, 1.0, 3.0):
-        made = bdp.ConjugateRelease(
+        made = bdp.mechanisms.ConjugateMechanism(
             "gaussian", method, n, (0.0, 1e8), R=ratio, sigma=1.0, bounded=True,
             size=None if method == "parameter_draw" else 1,
         )  # fmt: skip
@@ -156,7 +156,7 @@ def test_the_command_lists_and_computes():
     assert "1.988" in computed.output
     assert "shown by" not in computed.output
     assert run(app, ["errata", "charest"]).output.count("printed:  ") == 0
-    with pytest.raises(bdp.InvalidInput, match="zheng, groce"):
+    with pytest.raises(bdp.errors.InvalidInput, match="zheng, groce"):
         find_errata("zheng-8.1")
 
 

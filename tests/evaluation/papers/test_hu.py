@@ -163,7 +163,7 @@ def test_stan_draws_what_the_grid_draws():
     """Each kind of posterior, one with the weights of another, and Stan's failure."""
     try:
         stan.available_backend()
-    except bdp.MissingDependency as error:
+    except bdp.errors.MissingDependency as error:
         pytest.skip(str(error))
     table = hu_stan.stan_table(SMALL["seed"], SMALL["records"])
     assert len(table.values) == len(PLANS)
@@ -194,7 +194,7 @@ def test_a_quick_run_leaves_stan_out(tmp_path, monkeypatch, study):
 
 def test_a_stan_that_fails_is_named_on_the_page(monkeypatch):
     def fail(program):
-        raise bdp.EngineFailed("Stan program 'censored_beta' doesn't compile: no compiler")
+        raise bdp.errors.EngineFailed("Stan program 'censored_beta' doesn't compile: no compiler")
 
     monkeypatch.setattr(stan, "compile_program", fail)
     table = hu_stan.stan_table(1, 100)
@@ -237,7 +237,7 @@ def test_another_study_is_not_continued(tmp_path: Path):
     journal = tmp_path / "j"
     run_study(journal, replicates=1, seed=1, records=100, workers=1)
     before = journal.read_bytes()
-    with pytest.raises(bdp.InvalidInput, match="of another study"):
+    with pytest.raises(bdp.errors.InvalidInput, match="of another study"):
         run_study(journal, replicates=1, seed=2, records=100, workers=1)
     assert journal.read_bytes() == before
     journal.write_bytes(b'{"bayes')  # killed while the first line was written
@@ -254,11 +254,11 @@ def test_another_study_is_not_continued(tmp_path: Path):
     ],
 )
 def test_bad_arguments_are_named(tmp_path: Path, arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         hu.reproduce(tmp_path / "out", **arguments)
     assert not list(tmp_path.iterdir())
 
 
 def test_folder_is_replaced_only_on_request(result):
-    with pytest.raises(bdp.ReleaseExists, match="exists already"):
+    with pytest.raises(bdp.errors.ReleaseExists, match="exists already"):
         hu.reproduce(result.folder, **SMALL)

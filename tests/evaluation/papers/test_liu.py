@@ -103,7 +103,7 @@ def test_page_says_what_is_true(result):
 
 
 def test_folder_is_replaced_only_on_request(result):
-    with pytest.raises(bdp.ReleaseExists, match="exists already"):
+    with pytest.raises(bdp.errors.ReleaseExists, match="exists already"):
         liu.reproduce(result.folder, **SMALL)
 
 
@@ -116,7 +116,7 @@ def test_folder_is_replaced_only_on_request(result):
     ],
 )
 def test_bad_arguments_are_named(tmp_path, arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         liu.reproduce(tmp_path / "out", **arguments)
     assert not list(tmp_path.iterdir())
 
@@ -186,7 +186,7 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch):
     again = liu_cells.run_cells(other, **SMALL, workers=2, tell=lambda what, _: told.append(what))
     assert again == whole
     assert told == [f"{k} of 6 cells" for k in (2, 3, 4, 5, 6)]
-    with pytest.raises(bdp.InvalidInput, match="of another study"):
+    with pytest.raises(bdp.errors.InvalidInput, match="of another study"):
         liu_cells.run_cells(journal, replicates=20, seed=6)
 
 
@@ -209,7 +209,7 @@ def test_a_quick_run_leaves_the_posteriors_out_and_changes_nothing_else(
     kept = {table.name: table.values for table in result.tables}
     assert all(table.values == kept[table.name] for table in quick.tables)
     assert any("left out" in finding for finding in quick.findings)
-    with pytest.raises(bdp.InvalidInput, match=r"quick .* groce .*hu, liu"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"quick .* groce .*hu, liu"):
         find_paper("groce", quick=True)
 
 

@@ -29,14 +29,16 @@ ALARM = 1e-7
 BOUNDING = ("inflated", "truncated")
 
 
-def mechanism(design: Design) -> bdp.ModipsSBS:
+def mechanism(design: Design) -> bdp.mechanisms.ModipsSBSMechanism:
     if design.bounds is None:
         family = bdp.families.Bernoulli()
     else:
         sd = 1.0 if design.share is None else None
         family = bdp.families.Gaussian(bounds=design.bounds, sd=sd)
     n = design.n
-    return bdp.ModipsSBS(family, n, design.scales, n=n, bounding=design.bounding)
+    return bdp.mechanisms.ModipsSBSMechanism(
+        family, n, design.scales, n=n, bounding=design.bounding
+    )
 
 
 @pytest.mark.parametrize("bounding", BOUNDING)

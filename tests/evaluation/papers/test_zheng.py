@@ -324,7 +324,7 @@ def test_folder_and_page(result, tables):
 
 
 def test_folder_is_replaced_only_on_request(result):
-    with pytest.raises(bdp.ReleaseExists, match="exists already"):
+    with pytest.raises(bdp.errors.ReleaseExists, match="exists already"):
         zheng.reproduce(result.folder)
     seen: list[float] = []
     zheng.reproduce(result.folder, force=True, progress=lambda what, done: seen.append(done))

@@ -22,23 +22,25 @@ N = 5
 
 
 def beta_binomial(copies=1, n=N, epsilon=1.5):
-    return bdp.BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=epsilon, copies=copies)
+    return bdp.mechanisms.BetaBinomialMechanism.calibrate(
+        n=n, size=n, epsilon=epsilon, copies=copies
+    )
 
 
 def geometric(n=N, epsilon=1.5):
-    return bdp.DiscreteLaplaceMechanism.calibrate(
+    return bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
         epsilon=epsilon, sensitivity=1, neighbours="replace_one", n=n
     )
 
 
 def normal(n=N, epsilon=1.5, delta=1e-3):
-    return bdp.DiscreteGaussianMechanism.calibrate(
+    return bdp.mechanisms.DiscreteGaussianMechanism.calibrate(
         epsilon=epsilon, delta=delta, sensitivity=1, neighbours="replace_one", n=n
     )
 
 
 def response(n=N, epsilon=1.5):
-    return bdp.RandomizedResponse.calibrate(epsilon=epsilon, n=n)
+    return bdp.mechanisms.RandomizedResponseMechanism.calibrate(epsilon=epsilon, n=n)
 
 
 def by_brute_force(mechanism, copies, level, design=PRIOR):
@@ -98,7 +100,7 @@ def test_intervals_equal_the_mixtures_own(n, prior):
     low, high = about.intervals(weights)
     x = np.arange(n + 1)
     for row, start, end in zip(weights, low, high, strict=True):
-        mixture = bdp.BetaMixture(row, prior[0] + x, prior[1] + n - x)
+        mixture = bdp.models.BetaMixture(row, prior[0] + x, prior[1] + n - x)
         ends = mixture.interval(0.95)
         assert abs(start - ends[0]) < 1e-6 * (ends[1] - ends[0])
         assert abs(end - ends[1]) < 1e-6 * (ends[1] - ends[0])
@@ -111,11 +113,11 @@ def test_a_law_sums_to_one_whatever_is_added():
 
 
 def test_what_has_no_such_law_has_no_table():
-    assert law_of_count(bdp.LaplaceMechanism(scale=2.0, sensitivity=1.0), 10) is None
-    bounded = bdp.DiscreteLaplaceMechanism(2.0, bounds=(0, 10), bounding="inflated")
+    assert law_of_count(bdp.mechanisms.LaplaceMechanism(scale=2.0, sensitivity=1.0), 10) is None
+    bounded = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, bounds=(0, 10), bounding="inflated")
     assert law_of_count(bounded, 10) is None
-    assert law_of_count(bdp.RandomizedResponse.kary(1.0, 3, n=10), 10) is None
-    assert law_of_count(bdp.DiscreteLaplaceMechanism(1e8), 10) is None
+    assert law_of_count(bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=10), 10) is None
+    assert law_of_count(bdp.mechanisms.DiscreteLaplaceMechanism(1e8), 10) is None
     assert law_of_count(object(), 10) is None
 
 

@@ -65,11 +65,11 @@ def released(name, epsilon, copies, n, count):
         assert made.guarantee(n).epsilon <= epsilon
         return MODEL.posterior(made.release(bdp.Count(count, n))).interval(0.95)
     if name == "randomized_response":
-        made = bdp.RandomizedResponse.calibrate(epsilon=epsilon, n=n)
+        made = bdp.mechanisms.RandomizedResponseMechanism.calibrate(epsilon=epsilon, n=n)
         assert made.guarantee().epsilon <= epsilon
         release = bdp.publish(made, (np.arange(n) < count).astype(int))
         return bdp.MultinomialModel(prior=(3, 2)).posterior(release, 1).interval(0.95)
-    made = bdp.DiscreteLaplaceMechanism.calibrate(
+    made = bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(
         epsilon=epsilon, sensitivity=1, neighbours="replace_one", n=n
     )
     assert made.guarantee().epsilon <= epsilon
@@ -173,7 +173,7 @@ def fake(length):
 
 
 def test_where_no_epsilon_is_enough_the_records_are_named():
-    with pytest.raises(bdp.InvalidInput, match="no epsilon is enough") as error:
+    with pytest.raises(bdp.errors.InvalidInput, match="no epsilon is enough") as error:
         bdp.plan(MODEL, 150, target=0.05, mechanisms=["discrete_laplace"])
     said = str(error.value)
     enough = int(re.search(r"About n = (\d+)", said).group(1))
@@ -185,9 +185,11 @@ def test_where_no_epsilon_is_enough_the_records_are_named():
     ]
     assert f"Without privacy it is {lengths[0]:.4g} at n = 150" in said
     assert lengths[1] <= 0.05 < lengths[2]
-    with pytest.raises(bdp.InvalidInput, match=r"up to epsilon = 0\.2.*a larger epsilon.*may do"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"up to epsilon = 0\.2.*a larger epsilon.*may do"
+    ):
         bdp.plan(MODEL, 150, target=0.2, mechanisms="beta_binomial", epsilon=(0.1, 0.2))
-    with pytest.raises(bdp.InvalidInput, match="Allow a larger epsilon or target"):
+    with pytest.raises(bdp.errors.InvalidInput, match="Allow a larger epsilon or target"):
         bdp.plan(
             MODEL, range(90, 110), target=0.01, replicates=20, epsilon=(0.1, 1),
             mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1)],
@@ -202,7 +204,7 @@ def test_the_map(plan):
     assert len(labels) == len(plan.best) + 1
     again = plan.plot(axes.figure.add_subplot())
     assert again.get_xlabel() == "epsilon"
-    with pytest.raises(bdp.InvalidInput, match="axes is a int"):
+    with pytest.raises(bdp.errors.InvalidInput, match="axes is a int"):
         plan.plot(3)
 
 
@@ -252,37 +254,45 @@ def test_more_answers_than_are_listed():
             120,
             {"target": 0.35, "estimand": 1, "copies": 1, "fit_options": {"draws": 1500}},
         ),
-        (NORMAL, 100, {"target": 12, "mechanisms": [bdp.Modips(FAMILY, copies=1)]}),
+        (NORMAL, 100, {"target": 12, "mechanisms": [bdp.ModipsSynthesizer(FAMILY, copies=1)]}),
         (
             NORMAL,
             100,
-            {"target": 20, "mechanisms": [bdp.Modips(FAMILY, copies=1)], "estimand": "sigma"},
+            {
+                "target": 20,
+                "mechanisms": [bdp.ModipsSynthesizer(FAMILY, copies=1)],
+                "estimand": "sigma",
+            },
         ),
         (
             bdp.GaussianModel(sd=8.0),
             100,
             {
                 "target": 12,
-                "mechanisms": bdp.Modips(bdp.families.Gaussian(bounds=(100, 240), sd=8.0)),
+                "mechanisms": bdp.ModipsSynthesizer(
+                    bdp.families.Gaussian(bounds=(100, 240), sd=8.0)
+                ),
                 "copies": (1, 3),
                 "design_prior": (170, 3),
             },
         ),
         (
-            bdp.PoissonModel(prior=(5, 5)),
+            bdp.models.PoissonModel(prior=(5, 5)),
             None,
             {
                 "target": 1.3,
-                "mechanisms": [bdp.PoissonGammaSynthesizer(1.0, {"A": 30.0, "B": 90.0}, copies=1)],
+                "mechanisms": [
+                    bdp.synthesizers.PoissonGammaSynthesizer(1.0, {"A": 30.0, "B": 90.0}, copies=1)
+                ],
                 "fit_options": {"draws": 500},
             },
         ),
         (
-            bdp.LinearRegression("pressure", predictors_prior=(0, 50, 50, 5)),
+            bdp.LinearRegressionModel("pressure", predictors_prior=(0, 50, 50, 5)),
             200,
             {
                 "target": 1.5,
-                "mechanisms": [bdp.NoisyMoments(BOUNDS)],
+                "mechanisms": [bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS)],
                 "design_prior": ((0, 0.3), (20, 20), 20, 0.4),
                 "fit_options": {"draws": 1000},
             },
@@ -302,7 +312,7 @@ def test_every_family(model, n, options):
 
 
 def noisy_mean(epsilon):
-    return bdp.LaplaceMechanism.calibrate(
+    return bdp.mechanisms.LaplaceMechanism.calibrate(
         epsilon=epsilon, sensitivity=0.1, neighbours="replace_one", n=100
     )
 

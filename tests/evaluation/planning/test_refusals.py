@@ -8,19 +8,19 @@ import bayesdp as bdp
 MODEL = bdp.BinomialModel(prior=(2, 3))
 FAMILY = bdp.families.Gaussian(bounds=(100, 240))
 NORMAL = bdp.GaussianModel(prior=(170, 1, 20, 1000))
-MOMENTS = bdp.NoisyMoments({"age": (18, 90), "pressure": (50, 250)})
-SLOPE = bdp.LinearRegression("pressure", predictors_prior=(0, 50, 50, 5))
+MOMENTS = bdp.synthesizers.NoisyMomentsSynthesizer({"age": (18, 90), "pressure": (50, 250)})
+SLOPE = bdp.LinearRegressionModel("pressure", predictors_prior=(0, 50, 50, 5))
 TIGHT = ((0, 0.3), (20, 20), 20, 0.4)
-EVENTS = bdp.PoissonGammaSynthesizer(1.0, {"A": 30.0, "B": 90.0}, copies=1)
+EVENTS = bdp.synthesizers.PoissonGammaSynthesizer(1.0, {"A": 30.0, "B": 90.0}, copies=1)
 
 
 def dear(epsilon):
     """It costs more than it is asked to."""
-    return bdp.DiscreteLaplaceMechanism(0.1, n=10, neighbours="replace_one")
+    return bdp.mechanisms.DiscreteLaplaceMechanism(0.1, n=10, neighbours="replace_one")
 
 
 def noisy_count(epsilon, **more):
-    return bdp.DiscreteLaplaceMechanism.calibrate(epsilon=epsilon, sensitivity=1, **more)
+    return bdp.mechanisms.DiscreteLaplaceMechanism.calibrate(epsilon=epsilon, sensitivity=1, **more)
 
 
 def pair(rng):
@@ -66,7 +66,10 @@ def pair(rng):
         ({"mechanisms": {"mine": lambda copies: None}}, "it must have one called epsilon"),
         ({"mechanisms": {"mine": lambda epsilon: None}}, "returned a NoneType"),
         ({"mechanisms": {"mine": dear}}, "promises epsilon = 10.0, which is more"),
-        ({"mechanisms": [bdp.GaussianMechanism(1.0, 1.0)]}, "isn't a synthesizer with an epsilon"),
+        (
+            {"mechanisms": [bdp.mechanisms.GaussianMechanism(1.0, 1.0)]},
+            "isn't a synthesizer with an epsilon",
+        ),
         (
             {"mechanisms": [bdp.BetaBinomialSynthesizer(prior=(9, 9))]},
             "has a prior of its own",
@@ -111,27 +114,34 @@ def pair(rng):
         ),
         ({"model": NORMAL}, "mechanisms is missing; of a GaussianModel give synthesizers"),
         ({"model": NORMAL, "mechanisms": "modips"}, "must be a synthesizer, such as"),
-        ({"model": NORMAL, "mechanisms": [bdp.Modips(FAMILY)], "estimand": "nu"}, "'mu', 'sigma'"),
         (
-            {"model": NORMAL, "mechanisms": [bdp.Modips(FAMILY)], "design_prior": (1, 2)},
+            {"model": NORMAL, "mechanisms": [bdp.ModipsSynthesizer(FAMILY)], "estimand": "nu"},
+            "'mu', 'sigma'",
+        ),
+        (
+            {
+                "model": NORMAL,
+                "mechanisms": [bdp.ModipsSynthesizer(FAMILY)],
+                "design_prior": (1, 2),
+            },
             "design_prior: prior",
         ),
         (
-            {"model": bdp.GaussianModel(sd=8.0), "mechanisms": [bdp.Modips(FAMILY)]},
+            {"model": bdp.GaussianModel(sd=8.0), "mechanisms": [bdp.ModipsSynthesizer(FAMILY)]},
             "design_prior is missing: the model's prior is flat",
         ),
         (
             {
                 "model": NORMAL,
-                "mechanisms": [bdp.Modips(FAMILY)],
+                "mechanisms": [bdp.ModipsSynthesizer(FAMILY)],
                 "design_prior": (100, 1, 20, 1000),
             },
             "puts 5\\d% of the values beyond the synthesizer's bounds",
         ),
-        ({"model": bdp.LogisticRegression("y ~ x")}, "mechanisms is missing"),
+        ({"model": bdp.LogisticRegressionModel("y ~ x")}, "mechanisms is missing"),
         (
-            {"model": bdp.LogisticRegression("y ~ x"), "mechanisms": [MOMENTS]},
-            "what data a LogisticRegression expects; give simulate=",
+            {"model": bdp.LogisticRegressionModel("y ~ x"), "mechanisms": [MOMENTS]},
+            "what data a LogisticRegressionModel expects; give simulate=",
         ),
         ({"model": SLOPE, "mechanisms": [MOMENTS]}, "% of the values beyond"),
         (
@@ -156,10 +166,13 @@ def pair(rng):
             {"model": SLOPE, "mechanisms": [MOMENTS], "design_prior": (1, 2)},
             "prior is a tuple",
         ),
-        ({"model": bdp.PoissonModel(), "mechanisms": [EVENTS]}, "n is 20; rates say how many"),
+        (
+            {"model": bdp.models.PoissonModel(), "mechanisms": [EVENTS]},
+            "n is 20; rates say how many",
+        ),
         (
             {
-                "model": bdp.PoissonModel(),
+                "model": bdp.models.PoissonModel(),
                 "mechanisms": [EVENTS],
                 "n": None,
                 "estimand": ("rate", "C"),
@@ -167,14 +180,14 @@ def pair(rng):
             "estimand names area 'C'",
         ),
         (
-            {"model": bdp.PoissonModel(), "mechanisms": {"mine": dear}, "n": None},
+            {"model": bdp.models.PoissonModel(), "mechanisms": {"mine": dear}, "n": None},
             "estimand is None; name what the interval is of",
         ),
     ],
 )
 def test_refusals(options, message):
     given = {"model": MODEL, "n": 20, "target": 0.5, "replicates": 20, **options}
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.plan(given.pop("model"), given.pop("n"), **given)
 
 
@@ -209,9 +222,9 @@ def test_estimands_that_a_fit_has_not(estimand, message):
             return type("Data", (), {"posterior": xr.Dataset({"beta": beta, "sigma": sigma})})
 
     def noisy(epsilon):
-        return bdp.LaplaceMechanism.calibrate(epsilon=epsilon, sensitivity=0.1)
+        return bdp.mechanisms.LaplaceMechanism.calibrate(epsilon=epsilon, sensitivity=0.1)
 
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.plan(
             Fitted(),
             target=1.0,
@@ -223,5 +236,7 @@ def test_estimands_that_a_fit_has_not(estimand, message):
 
 
 def test_noise_with_too_many_values_is_refused_by_name():
-    with pytest.raises(bdp.InvalidInput, match="the noise of 'discrete_laplace' has too many"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="the noise of 'discrete_laplace' has too many"
+    ):
         bdp.plan(MODEL, 20, target=0.5, mechanisms="discrete_laplace", epsilon=(1e-9, 1e-8))

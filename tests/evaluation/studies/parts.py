@@ -13,7 +13,7 @@ import bayesdp as bdp
 
 def bernoulli(generator, n, p=0.3):
     """Records, and the truth behind them."""
-    return bdp.Simulated(generator.binomial(1, p, n), p)
+    return bdp.evaluate.Simulated(generator.binomial(1, p, n), p)
 
 
 def share(release):
@@ -34,7 +34,7 @@ def fails_at_times(release, data):
 
 
 def refuses(release):
-    raise bdp.InvalidInput("this release is refused")
+    raise bdp.errors.InvalidInput("this release is refused")
 
 
 def deadly(release, data):

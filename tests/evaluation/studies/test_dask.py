@@ -128,7 +128,7 @@ def test_processes_end_with_an_error(tmp_path):
         study(20).run(tmp_path / "s", client="local", workers=1, progress=stop)
     assert set(multiprocessing.active_children()) <= before
     assert caught.tb
-    assert len(bdp.StudyResults.load(tmp_path / "s").frame)
+    assert len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame)
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_a_task_that_ends_its_process(tmp_path):
     assert len(found.frame) == 10
     assert 0 < len(failed) < 10
     assert set(failed["error"]) == {"WorkerDied"}
-    with pytest.raises(bdp.StudyStopped, match="a worker process ended"):
+    with pytest.raises(bdp.errors.StudyStopped, match="a worker process ended"):
         list(run_here_or_local(squared, 3, range(8), workers=2))
 
 
@@ -166,9 +166,11 @@ def test_no_worker_comes_back(tmp_path, monkeypatch):
             if done > 40:
                 made.scale(0)
 
-        with pytest.raises(bdp.StudyStopped, match="none has come back in 1 seconds; what was fin"):
+        with pytest.raises(
+            bdp.errors.StudyStopped, match="none has come back in 1 seconds; what was fin"
+        ):
             short(seconds=0.01).run(tmp_path / "s", client=client, progress=leave)
-    assert 40 < len(bdp.StudyResults.load(tmp_path / "s").frame) < 2000
+    assert 40 < len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame) < 2000
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no count of pages there")
@@ -188,15 +190,17 @@ def test_what_cannot_be_sent(tmp_path, cluster):
         with lock:
             return {"mean": 1.0}
 
-    with pytest.raises(bdp.InvalidInput, match="can't be sent to another process"):
+    with pytest.raises(bdp.errors.InvalidInput, match="can't be sent to another process"):
         study(2, analyses=[locked]).run(tmp_path / "s", client=cluster)
     assert not (tmp_path / "s").exists()
 
 
 def test_what_a_worker_cannot_take(monkeypatch):
-    with pytest.raises(bdp.InvalidInput, match="a worker can't load the study"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a worker can't load the study"):
         runner._batch(b"nothing", bdp.__version__, [1])
-    with pytest.raises(bdp.InvalidInput, match=r"a worker has bayesdp .*, and this process 99\.0"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"a worker has bayesdp .*, and this process 99\.0"
+    ):
         runner._batch(runner.packed((squared, -1)), "99.0", [1])
 
 
@@ -213,7 +217,7 @@ def test_what_a_worker_cannot_take(monkeypatch):
     ],
 )
 def test_wrong_clients(tmp_path, client, workers, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         study(2).run(tmp_path / "s", client=client, workers=workers)
     assert not list(tmp_path.iterdir())
 
@@ -224,7 +228,9 @@ def test_an_unreachable_scheduler(tmp_path, monkeypatch):
     study(2).run(tmp_path / "s", client=None)
     before = (tmp_path / "s" / "results.parquet").read_bytes()
     start = time.monotonic()
-    with pytest.raises(bdp.StudyStopped, match=r"client is 'tcp://127\.0\.0\.1:1', but no Dask"):
+    with pytest.raises(
+        bdp.errors.StudyStopped, match=r"client is 'tcp://127\.0\.0\.1:1', but no Dask"
+    ):
         study(3).run(tmp_path / "s", client="tcp://127.0.0.1:1")
     assert time.monotonic() - start < 60
     assert (tmp_path / "s" / "results.parquet").read_bytes() == before
@@ -239,7 +245,7 @@ def test_a_scheduler_is_lost(tmp_path, monkeypatch):
     try:
         monkeypatch.setattr(dask_clients, "_PATIENCE", 120.0)
         monkeypatch.setattr(dask_clients, "_WORKER_PATIENCE", 1.0)
-        with pytest.raises(bdp.StudyStopped, match="has no worker, after 1 seconds"):
+        with pytest.raises(bdp.errors.StudyStopped, match="has no worker, after 1 seconds"):
             short(2, seconds=0.01).run(tmp_path / "s", client=address)
         worker = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1",
@@ -253,14 +259,16 @@ def test_a_scheduler_is_lost(tmp_path, monkeypatch):
             if done > 40:
                 running.kill()
 
-        with pytest.raises(bdp.StudyStopped, match="the connection to the Dask scheduler is lost"):
+        with pytest.raises(
+            bdp.errors.StudyStopped, match="the connection to the Dask scheduler is lost"
+        ):
             short(seconds=0.01).run(tmp_path / "s", client=address, progress=lose)
     finally:
         for process in (running, worker):
             if process is not None:
                 process.kill()
                 process.wait()
-    kept = bdp.StudyResults.load(tmp_path / "s").frame
+    kept = bdp.evaluate.StudyResults.load(tmp_path / "s").frame
     assert 40 < len(kept) < 2000
     told: list = []
     declared = short(20, seconds=0.01)

@@ -76,7 +76,7 @@ def test_interrupted_at_the_terminal(tmp_path):
     assert running.returncode == 130
     assert said.startswith("stopped; what was finished is kept in s, ")
     assert "Traceback" not in said
-    assert len(bdp.StudyResults.load(tmp_path / "s").frame) > 0
+    assert len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame) > 0
 
 
 @pytest.mark.slow
@@ -90,8 +90,8 @@ def test_killed_ten_times(tmp_path):
         parts = "part-*" if k == 9 else "*"  # at least one of the ten wrote something
         ends.append(run_and_kill(folder, client, began, moments.uniform(0.0, 1.0), parts))
         try:
-            counts.append(len(bdp.StudyResults.load(folder).frame))
-        except bdp.InvalidInput:  # killed before the first part
+            counts.append(len(bdp.evaluate.StudyResults.load(folder).frame))
+        except bdp.errors.InvalidInput:  # killed before the first part
             counts.append(0)
     assert ends == [-signal.SIGKILL] * 10
     assert counts == sorted(counts)  # nothing is ever lost

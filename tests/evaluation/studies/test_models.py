@@ -18,7 +18,7 @@ def binary() -> bdp.Release:
 
 
 def test_the_exact_posterior(binary):
-    (name, numbers), *others = bdp.ModelAnalysis(bdp.BinomialModel(), level=0.8)(
+    (name, numbers), *others = bdp.evaluate.ModelAnalysis(bdp.BinomialModel(), level=0.8)(
         binary, ANY
     ).items()
     posterior = bdp.BinomialModel().posterior(binary)
@@ -30,7 +30,7 @@ def test_the_exact_posterior(binary):
 
 
 def test_groups_are_estimands(grouped_release):
-    found = bdp.ModelAnalysis(bdp.BinomialModel())(grouped_release, ANY)
+    found = bdp.evaluate.ModelAnalysis(bdp.BinomialModel())(grouped_release, ANY)
     assert list(found) == ["p[a]", "p[b]", "p[c]"]
     assert found["p[b]"]["mean"] == bdp.BinomialModel().posterior(grouped_release["b"]).mean()
 
@@ -40,9 +40,9 @@ def test_normal_records(sd):
     family = bdp.families.Gaussian(bounds=(-4, 4), sd=sd)
     x = np.clip(np.random.default_rng(1).normal(size=100), -4, 4)
     with bdp.reproducible(1):
-        release = bdp.Modips(family=family, epsilon=20.0, copies=3).release(x)
+        release = bdp.ModipsSynthesizer(family=family, epsilon=20.0, copies=3).release(x)
     model = bdp.GaussianModel(sd=1.0) if sd else bdp.GaussianModel(prior=(0, 0.01, 1, 1))
-    found, posterior = bdp.ModelAnalysis(model)(release, ANY), model.posterior(release)
+    found, posterior = bdp.evaluate.ModelAnalysis(model)(release, ANY), model.posterior(release)
     assert list(found) == (["mu"] if sd else ["mu", "sigma"])
     if sd:
         assert found["mu"]["mean"] == posterior.mean()
@@ -56,7 +56,7 @@ def test_normal_records(sd):
 def test_draws(binary):
     """Sampled where arguments of fit are given, with the replicate's seed."""
     model = bdp.BinomialModel()
-    analysis = bdp.ModelAnalysis(model, options={"draws": 200, "chains": 2})
+    analysis = bdp.evaluate.ModelAnalysis(model, options={"draws": 200, "chains": 2})
     seed = int(np.random.default_rng(4).integers(1 << 31))
     drawn = model.fit(binary, draws=200, chains=2, seed=seed).posterior["p"].to_numpy()
     numbers = analysis(binary, np.random.default_rng(4))["p"]
@@ -70,18 +70,20 @@ def test_variables_with_labels(monkeypatch):
     """A model whose posterior needs more than a release is sampled; warnings are counted."""
     rng = np.random.default_rng(1)
     with bdp.reproducible(3):
-        counts = bdp.publish(bdp.PerturbedHistogram.calibrate(epsilon=0.5, cells=3), [120, 45, 9])
+        counts = bdp.publish(
+            bdp.mechanisms.PerturbedHistogramMechanism.calibrate(epsilon=0.5, cells=3), [120, 45, 9]
+        )
     model = bdp.MultinomialModel((1, 1, 1), n=174)
     options = {"draws": 100, "chains": 2}
-    found = bdp.ModelAnalysis(model, options=options)(counts, rng)
+    found = bdp.evaluate.ModelAnalysis(model, options=options)(counts, rng)
     assert len(found) == 3
     assert sum(numbers["mean"] for numbers in found.values()) == pytest.approx(1, rel=1e-9)
     assert {numbers["warned"] for numbers in found.values()} == {0.0}
     name = next(iter(found)).partition("[")[0]
-    again = bdp.ModelAnalysis(model, options=options, variables=(name,))(counts, rng)
+    again = bdp.evaluate.ModelAnalysis(model, options=options, variables=(name,))(counts, rng)
     assert again.keys() == found.keys()
-    with pytest.raises(bdp.InvalidInput, match=r"variables has \['gamma'\]"):
-        bdp.ModelAnalysis(model, options=options, variables=("gamma",))(counts, rng)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"variables has \['gamma'\]"):
+        bdp.evaluate.ModelAnalysis(model, options=options, variables=("gamma",))(counts, rng)
     fitting = type(model).fit
 
     def warns(self, *args, **kwargs):
@@ -89,7 +91,7 @@ def test_variables_with_labels(monkeypatch):
         return fitting(self, *args, **kwargs)
 
     monkeypatch.setattr(type(model), "fit", warns)
-    found = bdp.ModelAnalysis(model, options=options)(counts, rng)
+    found = bdp.evaluate.ModelAnalysis(model, options=options)(counts, rng)
     assert {numbers["warned"] for numbers in found.values()} == {1.0}
 
 

@@ -53,7 +53,7 @@ other_share.__module__ = share.__module__
 def test_another_study_is_refused_and_nothing_changed(tmp_path, changed, what):
     study(2).run(tmp_path / "s", client=None)
     before = contents(tmp_path / "s")
-    with pytest.raises(bdp.InvalidInput, match="results of another study") as caught:
+    with pytest.raises(bdp.errors.InvalidInput, match="results of another study") as caught:
         study(2, **changed).run(tmp_path / "s", client=None)
     assert what in str(caught.value)
     assert contents(tmp_path / "s") == before
@@ -62,22 +62,22 @@ def test_another_study_is_refused_and_nothing_changed(tmp_path, changed, what):
 def test_another_version_is_refused(tmp_path, monkeypatch):
     study(2).run(tmp_path / "s", client=None)
     monkeypatch.setattr(study_store, "__version__", "99.0")
-    with pytest.raises(bdp.InvalidInput, match="bayesdp 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="bayesdp 0"):
         study(2).run(tmp_path / "s", client=None)
 
 
 def test_strange_folders_are_refused(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("years of work")
-    with pytest.raises(bdp.InvalidInput, match="holds other things"):
+    with pytest.raises(bdp.errors.InvalidInput, match="holds other things"):
         study(1).run(tmp_path / "other", client=None)
     assert contents(tmp_path / "other") == {"thesis.tex": b"years of work"}
-    with pytest.raises(bdp.InvalidInput, match="doesn't exist"):
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't exist"):
         study(1).run(tmp_path / "no" / "such", client=None)
-    with pytest.raises(bdp.InvalidInput, match="which is no folder"):
+    with pytest.raises(bdp.errors.InvalidInput, match="which is no folder"):
         study(1).run(tmp_path / "other" / "thesis.tex", client=None)
-    with pytest.raises(bdp.InvalidInput, match=r"no readable study\.json"):
-        bdp.StudyResults.load(tmp_path / "other")
+    with pytest.raises(bdp.errors.InvalidInput, match=r"no readable study\.json"):
+        bdp.evaluate.StudyResults.load(tmp_path / "other")
     (tmp_path / "empty").mkdir()
     assert len(study(1).run(tmp_path / "empty", client=None).frame) == 6
 
@@ -92,7 +92,7 @@ def test_strange_folders_are_refused(tmp_path):
 )
 def test_strange_manifests_are_refused(tmp_path, manifest, message):
     (tmp_path / "study.json").write_text(manifest)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         study(1).run(tmp_path, client=None)
     assert (tmp_path / "study.json").read_text() == manifest
 
@@ -100,12 +100,12 @@ def test_strange_manifests_are_refused(tmp_path, manifest, message):
 def test_one_process_at_a_time(tmp_path):
     with (
         opened(tmp_path / "s", {"a": 1}, {}, ["x"]),
-        pytest.raises(bdp.StudyStopped, match="another process is running"),
+        pytest.raises(bdp.errors.StudyStopped, match="another process is running"),
         opened(tmp_path / "s", {"a": 1}, {}, ["x"]),
     ):
         pass
-    with pytest.raises(bdp.InvalidInput, match="has no results yet"):
-        bdp.StudyResults.load(tmp_path / "s")
+    with pytest.raises(bdp.errors.InvalidInput, match="has no results yet"):
+        bdp.evaluate.StudyResults.load(tmp_path / "s")
 
 
 def test_a_full_disk(tmp_path, monkeypatch, every_batch):
@@ -121,13 +121,13 @@ def test_a_full_disk(tmp_path, monkeypatch, every_batch):
         real(table, path)
 
     monkeypatch.setattr(pq, "write_table", full)
-    with pytest.raises(bdp.StudyStopped, match="No space left on device"):
+    with pytest.raises(bdp.errors.StudyStopped, match="No space left on device"):
         study(5).run(tmp_path / "s", client=None)
     monkeypatch.setattr(pq, "write_table", real)
     parts = sorted(path.name for path in (tmp_path / "s").glob("*.parquet"))
     assert parts == [f"part-{k:06d}.parquet" for k in (1, 2, 3, 4)]
     assert not list((tmp_path / "s").glob(".part*"))
-    assert len(bdp.StudyResults.load(tmp_path / "s").frame) == 8
+    assert len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame) == 8
     told: list = []
     found = study(5).run(tmp_path / "s", client=None, progress=lambda *done: told.append(done))
     assert told[0] == (4, 15)
@@ -143,7 +143,7 @@ def test_a_disk_full_from_the_start(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.write_text", full)
-    with pytest.raises(bdp.StudyStopped, match="No space left on device"):
+    with pytest.raises(bdp.errors.StudyStopped, match="No space left on device"):
         study(1).run(tmp_path / "s", client=None)
 
 
@@ -176,7 +176,7 @@ def test_killed_while_parts_are_merged(tmp_path, every_batch, left):
 def test_a_damaged_part_is_named(tmp_path):
     study(1).run(tmp_path / "s", client=None)
     (tmp_path / "s" / "part-000001.parquet").write_bytes(b"PAR1 nothing")
-    with pytest.raises(bdp.InvalidInput, match=r"part-000001\.parquet' can't be read"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"part-000001\.parquet' can't be read"):
         study(2).run(tmp_path / "s", client=None)
     (tmp_path / "s" / "part-000001.parquet").unlink()
     assert len(study(2).run(tmp_path / "s", client=None).frame) == 12
@@ -189,7 +189,7 @@ def test_an_interrupted_study_keeps_what_it_has(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         study(5).run(tmp_path / "s", client=None, progress=interrupt)
-    assert len(bdp.StudyResults.load(tmp_path / "s").frame) == 14
+    assert len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame) == 14
 
 
 def test_fingerprints():
@@ -212,7 +212,7 @@ def test_fingerprints():
     before = fingerprint(compiled, b"salt")
     assert compiled(2) == 4
     assert fingerprint(compiled, b"salt") == before != fingerprint(_doubles, b"salt")
-    with pytest.raises(bdp.InvalidInput, match="which can't be told from another"):
+    with pytest.raises(bdp.errors.InvalidInput, match="which can't be told from another"):
         fingerprint(threading.Lock(), b"salt")
 
 

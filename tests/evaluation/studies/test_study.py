@@ -90,7 +90,7 @@ def test_a_study_is_extended(whole, tmp_path):
     assert told == [(15, 15)]
     less = study(2).run(out, client=None)
     assert len(less.frame) == 12
-    assert len(bdp.StudyResults.load(out).frame) == 30
+    assert len(bdp.evaluate.StudyResults.load(out).frame) == 30
     assert sorted(path.name for path in out.iterdir() if path.name[0] != ".") == [
         "results.parquet",
         "study.json",
@@ -252,13 +252,16 @@ def refusal(**others):
         (refusal(analyses=[lambda release, other: 1]), "needs 'other', which the study doesn't"),
         (refusal(truth="a half"), "truth is a str"),
         (refusal(truth={}), "truth is a dict"),
-        (lambda: bdp.ModelAnalysis(3), "model is a int"),
-        (lambda: bdp.ModelAnalysis(bdp.BinomialModel(), level=1), "level is 1"),
-        (lambda: bdp.ModelAnalysis(bdp.BinomialModel(), options={"seed": 1}), "options has a seed"),
+        (lambda: bdp.evaluate.ModelAnalysis(3), "model is a int"),
+        (lambda: bdp.evaluate.ModelAnalysis(bdp.BinomialModel(), level=1), "level is 1"),
+        (
+            lambda: bdp.evaluate.ModelAnalysis(bdp.BinomialModel(), options={"seed": 1}),
+            "options has a seed",
+        ),
     ],
 )
 def test_refusals(declared, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         declared()
 
 
@@ -272,11 +275,11 @@ def test_refusals(declared, message):
     ],
 )
 def test_refusals_of_a_run(given, message, tmp_path):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         study(1).run(**{"out": tmp_path / "s", "client": None, **given})
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(bdp.InvalidInput, match="folder is 3; it must be a path"):
-        bdp.StudyResults.load(3)
+    with pytest.raises(bdp.errors.InvalidInput, match="folder is 3; it must be a path"):
+        bdp.evaluate.StudyResults.load(3)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from bayesdp.engines import pooled_proportions as pooling
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
 FALSE_ALARM = 1e-6
-MECHANISM = bdp.BetaBinomialMechanism(12, 12, (5.0, 5.0))
+MECHANISM = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
 
 
 @pytest.mark.parametrize("a", [1e-8, 0.3, 7.0, 63.9, 64.1, 1e4, 1e12, 1e17])
@@ -73,9 +73,9 @@ def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
 @pytest.mark.parametrize("end", [0, 2])
 def test_a_weak_prior_of_the_mean(end):
     """All groups are of zeros, or of ones, and m has a Beta(0.01, 0.01) prior."""
-    noise = bdp.DiscreteLaplaceMechanism(1.0, 1.0, neighbours="replace_one", n=2)
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0, neighbours="replace_one", n=2)
     release = bdp.Release.of_groups({g: (noise, [end]) for g in "ab"})
-    idata = bdp.HierarchicalBinomialModel((0.01, 0.01)).fit(release, draws=4000, seed=3)
+    idata = bdp.models.HierarchicalBinomialModel((0.01, 0.01)).fit(release, draws=4000, seed=3)
     import arviz as az
 
     u = np.sinh(np.linspace(-1, 1, 4001) * np.arcsinh(6000.0))
@@ -141,7 +141,7 @@ def by_quadrature(release, prior, c):
 def test_the_posterior_is_that_of_quadrature(outputs, prior, c):
     """Within 5 Monte Carlo standard errors: false alarms below 1e-6 each."""
     release = bdp.Release.of_groups({g: (MECHANISM, z) for g, z in outputs.items()})
-    model = bdp.HierarchicalBinomialModel(prior, concentration=c)
+    model = bdp.models.HierarchicalBinomialModel(prior, concentration=c)
     idata = model.fit(release, draws=4000, seed=2)
     scalars, ps = by_quadrature(release, prior, c)
     right = {**scalars, **{f"p[{g}]": p for g, p in zip(outputs, ps, strict=True)}}
@@ -162,7 +162,7 @@ def test_the_posterior_is_that_of_quadrature(outputs, prior, c):
 def test_it_is_calibrated():
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks, c = np.random.default_rng(6), [], 8.0
-    model = bdp.HierarchicalBinomialModel((2.0, 2.0), concentration=c)
+    model = bdp.models.HierarchicalBinomialModel((2.0, 2.0), concentration=c)
     synthesizer = bdp.BetaBinomialSynthesizer(epsilon=3.0, copies=2)
     for i in range(300):
         m, share = rng.beta(2, 2), rng.random()
@@ -184,7 +184,8 @@ def test_it_is_calibrated():
 
 def one_apart(many, n=1000):
     noise = {
-        s: bdp.DiscreteLaplaceMechanism(s, 1.0, neighbours="replace_one", n=n) for s in (0.5, 2.0)
+        s: bdp.mechanisms.DiscreteLaplaceMechanism(s, 1.0, neighbours="replace_one", n=n)
+        for s in (0.5, 2.0)
     }
     outputs = {g: (noise[0.5], [n // 2]) for g in range(many)} | {"apart": (noise[2.0], [0])}
     return bdp.Release.of_groups(outputs)
@@ -195,7 +196,7 @@ def test_a_group_that_others_draw_far_from_its_output():
     from bayesdp.engines.partial_pooling import log_targets
 
     release, n, many = one_apart(300), 1000, 300
-    model = bdp.HierarchicalBinomialModel()
+    model = bdp.models.HierarchicalBinomialModel()
     u, v = np.linspace(-0.06, 0.06, 31), np.linspace(0.5, 16.5, 41)
     points = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1).reshape(-1, 2)
     found = log_targets(points, False, model.given(model.known(release)))
@@ -217,7 +218,7 @@ def test_a_group_that_others_draw_far_from_its_output():
 def test_groups_lend_strength_and_the_naive_fit_is_another():
     counts = {g: (MECHANISM, z) for g, z in {"a": [4, 4], "b": [6, 6], "c": [8, 8]}.items()}
     release = bdp.Release.of_groups(counts)
-    model = bdp.HierarchicalBinomialModel()
+    model = bdp.models.HierarchicalBinomialModel()
 
     def means(idata):
         return idata.posterior["p"].mean(("chain", "draw")).to_numpy()
@@ -236,7 +237,7 @@ def test_large_groups_take_their_part_of_the_sum_alone():
     counts = {g: bdp.Count(4000 + 600 * g, 20_000) for g in range(5)}
     with bdp.reproducible(1):
         release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release(counts)
-    idata = bdp.HierarchicalBinomialModel(concentration=100).fit(
+    idata = bdp.models.HierarchicalBinomialModel(concentration=100).fit(
         release, draws=100, warmup=90, seed=1, chains=2
     )
     p = idata.posterior["p"].mean(("chain", "draw")).to_numpy()
@@ -253,22 +254,24 @@ def test_large_groups_take_their_part_of_the_sum_alone():
     ],
 )
 def test_bad_arguments_are_named(grouped_release, arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.HierarchicalBinomialModel().fit(grouped_release, **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.models.HierarchicalBinomialModel().fit(grouped_release, **arguments)
 
 
 def test_bad_releases_and_priors(charest_release):
-    model = bdp.HierarchicalBinomialModel()
-    with pytest.raises(bdp.InvalidInput, match="one group"):
+    model = bdp.models.HierarchicalBinomialModel()
+    with pytest.raises(bdp.errors.InvalidInput, match="one group"):
         model.fit(charest_release)
-    hidden = bdp.BetaBinomialMechanism(None, 5, (2.0, 2.0))
-    with pytest.raises(bdp.InvalidInput, match="n is confidential"):
+    hidden = bdp.mechanisms.BetaBinomialMechanism(None, 5, (2.0, 2.0))
+    with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):
         model.fit(bdp.Release.of_groups({"a": (hidden, [1]), "b": (hidden, [2])}))
-    table = bdp.PerturbedHistogram(1.0, 2, "replace_one", n=9)
-    with pytest.raises(bdp.InvalidInput, match=r"such releases are for bdp\.MultinomialModel"):
+    table = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2, "replace_one", n=9)
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"such releases are for bdp\.MultinomialModel"
+    ):
         model.fit(bdp.Release.of_groups({"a": (table, [(1, 8)]), "b": (table, [(3, 6)])}))
     for wrong in (0.0, -1.0, math.inf, "ten"):
-        with pytest.raises(bdp.InvalidInput, match="concentration is"):
-            bdp.HierarchicalBinomialModel(concentration=wrong)
-    with pytest.raises(bdp.InvalidInput, match="prior"):
-        bdp.HierarchicalBinomialModel(prior=(0, 1))
+        with pytest.raises(bdp.errors.InvalidInput, match="concentration is"):
+            bdp.models.HierarchicalBinomialModel(concentration=wrong)
+    with pytest.raises(bdp.errors.InvalidInput, match="prior"):
+        bdp.models.HierarchicalBinomialModel(prior=(0, 1))

@@ -19,7 +19,7 @@ N = 20_000
 
 
 def laplace(scale, n=N):
-    return bdp.DiscreteLaplaceMechanism(scale, 1.0, neighbours="replace_one", n=n)
+    return bdp.mechanisms.DiscreteLaplaceMechanism(scale, 1.0, neighbours="replace_one", n=n)
 
 
 def law_of(mechanism, z):
@@ -34,10 +34,10 @@ def curve_at(law, x, n, least=150.0):
 
 
 LAWS = {
-    "few copies": (bdp.BetaBinomialMechanism(N, 1000, (100.0, 100.0)), 40),
-    "all of a kind": (bdp.BetaBinomialMechanism(N, 1000, (0.01, 0.01)), 0),
-    "all but two": (bdp.BetaBinomialMechanism(N, 1000, (0.01, 0.01)), 998),
-    "as many copies": (bdp.BetaBinomialMechanism(N, N, (100.0, 100.0)), 8000),
+    "few copies": (bdp.mechanisms.BetaBinomialMechanism(N, 1000, (100.0, 100.0)), 40),
+    "all of a kind": (bdp.mechanisms.BetaBinomialMechanism(N, 1000, (0.01, 0.01)), 0),
+    "all but two": (bdp.mechanisms.BetaBinomialMechanism(N, 1000, (0.01, 0.01)), 998),
+    "as many copies": (bdp.mechanisms.BetaBinomialMechanism(N, N, (100.0, 100.0)), 8000),
     "a kink": (laplace(200.0), 10_000),
     "a wide kink": (laplace(2000.0), 5000),
     "noise below 0": (laplace(200.0), -1000),
@@ -65,7 +65,7 @@ def test_integrals_are_the_whole_sums(kind):
 
 def test_integrals_for_a_million_records():
     """Against the exact evidence of a group alone, whose prior of p is that beta distribution."""
-    mechanism = bdp.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
     release = bdp.Release.of(mechanism, [300])
     curve = curve_at(*law_of(mechanism, 300), 10**6)
     for u, v in [(0.0, 0.0), (-0.8, 4.0), (-0.7, 9.0), (-1.2, 12.0), (-0.85, 20.0), (4.0, 1.0)]:
@@ -81,7 +81,7 @@ def test_integrals_for_a_million_records():
 def test_proportions_are_drawn_from_their_law(z, u, v):
     """A mixture of beta distributions, one a count; also where half of it is below 10^-300."""
     n = 3000
-    law, x = law_of(bdp.BetaBinomialMechanism(n, 1000, (0.5, 0.5)), z)
+    law, x = law_of(bdp.mechanisms.BetaBinomialMechanism(n, 1000, (0.5, 0.5)), z)
     alpha, beta = np.exp(special.log_expit(u) + v), np.exp(special.log_expit(-u) + v)
     rng, curve = np.random.default_rng(5), curve_at(law, x, n)
     drawn = np.array([draw_proportion(curve, u, alpha, beta, rng) for _ in range(4000)])
@@ -105,11 +105,11 @@ def test_proportions_are_drawn_from_their_law(z, u, v):
 def test_large_and_small_groups_in_one_model():
     """The target is the same whether or not a group has a curve, on all of the posterior."""
     groups = {
-        "a": (bdp.BetaBinomialMechanism(N, 1000, (100.0, 100.0)), [300]),
-        "b": (bdp.BetaBinomialMechanism(30, 30, (5.0, 5.0)), [17]),
+        "a": (bdp.mechanisms.BetaBinomialMechanism(N, 1000, (100.0, 100.0)), [300]),
+        "b": (bdp.mechanisms.BetaBinomialMechanism(30, 30, (5.0, 5.0)), [17]),
         "c": (laplace(300.0), [9000]),
     }
-    model = bdp.HierarchicalBinomialModel()
+    model = bdp.models.HierarchicalBinomialModel()
     known = model.known(bdp.Release.of_groups(groups))
     given = model.given(known)
     assert [int(ends) for ends in np.diff(given[0], prepend=0)] == [0, 31, 0]
@@ -136,9 +136,9 @@ def likelihoods(release, t):
 
 def test_three_groups_of_a_million_records():
     """Within 5 Monte Carlo standard errors of quadrature over p, m and kappa."""
-    mechanism = bdp.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
+    mechanism = bdp.mechanisms.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
     release = bdp.Release.of_groups({g: (mechanism, [300 + 50 * g]) for g in range(3)})
-    idata = bdp.HierarchicalBinomialModel().fit(release, draws=1000, warmup=300, seed=1)
+    idata = bdp.models.HierarchicalBinomialModel().fit(release, draws=1000, warmup=300, seed=1)
     t = np.linspace(-14, 14, 2801)
     each, p = likelihoods(release, t), special.expit(t)
     u, v = np.linspace(-6, 5, 111), np.linspace(-5, 11, 81)
@@ -162,7 +162,7 @@ def test_three_groups_of_a_million_records():
 
 def test_many_groups_whose_sums_would_be_too_many():
     groups = {g: (laplace(15.0, 3000), [1500]) for g in range(120)}
-    model = bdp.HierarchicalBinomialModel()
+    model = bdp.models.HierarchicalBinomialModel()
     given = model.given(model.known(bdp.Release.of_groups(groups)))
     assert given[0][-1] == 0  # no group's counts are summed over at each step
 
@@ -170,5 +170,5 @@ def test_many_groups_whose_sums_would_be_too_many():
 def test_laws_that_are_not_log_concave_are_summed_or_refused():
     x = np.arange(150_001)
     known = [Known(np.zeros(x.size), x, x.size - 1, False)] * 2
-    with pytest.raises(bdp.InvalidInput, match="300,002 counts of the groups likely"):
-        bdp.HierarchicalBinomialModel().given(known)
+    with pytest.raises(bdp.errors.InvalidInput, match="300,002 counts of the groups likely"):
+        bdp.models.HierarchicalBinomialModel().given(known)

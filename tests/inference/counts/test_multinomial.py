@@ -17,12 +17,12 @@ N = 12
 
 def conjugate(method, n=N, prior=(2.0, 1.5, 3.0), size=9):
     size = size if method.startswith("synthetic") else None
-    return bdp.ConjugateRelease("categorical", method, n, prior, size=size)
+    return bdp.mechanisms.ConjugateMechanism("categorical", method, n, prior, size=size)
 
 
 def modips(bounding="inflated", noise="laplace", n=N, public=True):
     family = bdp.families.Categorical(3, (1.0, 0.5, 2.0))
-    return bdp.ModipsSBS(
+    return bdp.mechanisms.ModipsSBSMechanism(
         family, 9, (1.2, 1.2, 2.0), n=n if public else None, noise=noise, bounding=bounding
     )
 
@@ -30,12 +30,14 @@ def modips(bounding="inflated", noise="laplace", n=N, public=True):
 def around_a_cell():
     """SDD's mechanism for N records of three categories."""
     with bdp.reproducible(1):
-        made = bdp.Modips(family=bdp.families.Categorical(k=3), method="sdd", epsilon=9.0, size=9)
+        made = bdp.ModipsSynthesizer(
+            family=bdp.families.Categorical(k=3), method="sdd", epsilon=9.0, size=9
+        )
         return made.release([k % 3 for k in range(N)]).mechanism
 
 
 def copied(n):
-    return bdp.DirichletMultinomialMechanism(n, 9, 3, (2.0, 1.5, 3.0))
+    return bdp.mechanisms.DirichletMultinomialMechanism(n, 9, 3, (2.0, 1.5, 3.0))
 
 
 # A mechanism, two of its outputs, and what the model says of n.
@@ -49,23 +51,27 @@ RELEASES = {
     "modips": (modips(), [(4, 0, 5), (2, 3, 4)], None),
     "modips truncated": (modips("truncated", "gaussian"), [(4, 0, 5), (2, 3, 4)], None),
     "laplace": (
-        bdp.DiscreteLaplaceMechanism(1.7, 2.0, REPLACE, 3, n=N),
+        bdp.mechanisms.DiscreteLaplaceMechanism(1.7, 2.0, REPLACE, 3, n=N),
         [(4, -2, 7), (6, 1, 3)],
         None,
     ),
     "gaussian, real": (
-        bdp.GaussianMechanism(1.5, 1.5, REPLACE, 3, n=N, granularity=0.5),
+        bdp.mechanisms.GaussianMechanism(1.5, 1.5, REPLACE, 3, n=N, granularity=0.5),
         [(4.5, -2.0, 7.0), (6.0, 1.0, 3.5)],
         None,
     ),
     "truncated": (
-        bdp.DiscreteGaussianMechanism(2.0, 2.0, REPLACE, 3, (0, N), "truncated", n=N),
+        bdp.mechanisms.DiscreteGaussianMechanism(2.0, 2.0, REPLACE, 3, (0, N), "truncated", n=N),
         [(4, 0, 12), (6, 1, 3)],
         None,
     ),
-    "histogram": (bdp.PerturbedHistogram(1.3, 3), [(5, 0, 6), (3, 2, 9)], range(8, 15)),
+    "histogram": (
+        bdp.mechanisms.PerturbedHistogramMechanism(1.3, 3),
+        [(5, 0, 6), (3, 2, 9)],
+        range(8, 15),
+    ),
     "events by area": (
-        bdp.PoissonGammaMechanism(None, (3.0, 2.0, 6.0), 2.0, None),
+        bdp.mechanisms.PoissonGammaMechanism(None, (3.0, 2.0, 6.0), 2.0, None),
         [(4, 0, 5), (2, 3, 4)],
         range(9, 13),
     ),
@@ -152,7 +158,7 @@ def test_gibbs_samples_the_same_counts(name):
 def test_a_mode_has_no_gibbs_sampler():
     mechanism, outputs, _ = RELEASES["mode"]
     release = bdp.Release.of(mechanism, outputs, delta=1e-3)
-    with pytest.raises(bdp.InvalidInput, match="no law in products"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no law in products"):
         bdp.MultinomialModel(ALPHA).fit(release, engine="gibbs")
 
 
@@ -160,8 +166,10 @@ def test_a_mode_has_no_gibbs_sampler():
 def test_two_categories_agree_with_the_binomial_model(n):
     """Copies from one draw are beta-binomial, with the first category as ones."""
     m, prior = n // 2, (15.0, 20.0)
-    categorical = bdp.ConjugateRelease("categorical", "synthetic_one", n, prior, size=m)
-    binary = bdp.BetaBinomialMechanism(n=n, size=m, prior=prior)
+    categorical = bdp.mechanisms.ConjugateMechanism(
+        "categorical", "synthetic_one", n, prior, size=m
+    )
+    binary = bdp.mechanisms.BetaBinomialMechanism(n=n, size=m, prior=prior)
     z = [m // 3, m // 4]
     many = bdp.MultinomialModel((0.5, 2.0)).posterior(
         bdp.Release.of(categorical, [(k, m - k) for k in z], delta=1e-3), 0
@@ -181,7 +189,7 @@ class TestRandomizedResponse:
 
     def truth(self, copies):
         """All 3^8 records, by the mechanism's law."""
-        mechanism = bdp.RandomizedResponse(self.matrix, n=8)
+        mechanism = bdp.mechanisms.RandomizedResponseMechanism(self.matrix, n=8)
         records = np.array(list(itertools.product(range(3), repeat=8)))
         law = sum(mechanism.logp(np.array(z), records) for z in self.answers[:copies])
         x = np.stack([(records == i).sum(axis=1) for i in range(3)], axis=1)
@@ -202,7 +210,7 @@ class TestRandomizedResponse:
 
         if engine == "stan":
             require_pystan()
-        mechanism = bdp.RandomizedResponse(self.matrix, n=8)
+        mechanism = bdp.mechanisms.RandomizedResponseMechanism(self.matrix, n=8)
         release = bdp.Release.of(mechanism, list(self.answers[:copies]))
         mean, sd = self.truth(copies)
         idata = bdp.MultinomialModel(ALPHA).fit(release, engine=engine, draws=5000, seed=7)
@@ -215,7 +223,7 @@ class TestRandomizedResponse:
 
     @pytest.mark.parametrize("copies", [1, 2])
     def test_two_categories_are_exact(self, copies):
-        mechanism = bdp.RandomizedResponse(((5, 2), (1, 4)), n=8)
+        mechanism = bdp.mechanisms.RandomizedResponseMechanism(((5, 2), (1, 4)), n=8)
         answers = ((0, 1, 1, 0, 1, 1, 0, 1), (0, 1, 1, 1, 0, 1, 0, 1))[:copies]
         release = bdp.Release.of(mechanism, list(answers))
         records = np.array(list(itertools.product(range(2), repeat=8)))
@@ -237,7 +245,7 @@ class TestRandomizedResponse:
         Its figures are of chains with about 120 effective draws, hence the tolerance.
         """
         bit = np.array([[3, 1], [1, 3]])
-        mechanism = bdp.RandomizedResponse(np.kron(bit, bit).tolist(), n=400)
+        mechanism = bdp.mechanisms.RandomizedResponseMechanism(np.kron(bit, bit).tolist(), n=400)
         answers = np.repeat(np.arange(4), [74, 102, 104, 120])
         release = bdp.Release.of(mechanism, [answers])
         idata = bdp.MultinomialModel((1, 1, 1, 1)).fit(release, engine="gibbs", draws=5000, seed=1)
@@ -248,42 +256,44 @@ class TestRandomizedResponse:
 
 def test_bad_models_and_releases_are_refused(charest_release):
     for prior in ((1.0,), (1.0, 0.0), (1.0, np.inf), "ab", 3, (1.0, True)):
-        with pytest.raises(bdp.InvalidInput, match="prior is"):
+        with pytest.raises(bdp.errors.InvalidInput, match="prior is"):
             bdp.MultinomialModel(prior)
     for n in (0, 1.5, range(0), [0.5, 0.6]):
-        with pytest.raises(bdp.InvalidInput, match=r"n is|n must be"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"n is|n must be"):
             bdp.MultinomialModel(ALPHA, n=n)
     model = bdp.MultinomialModel(ALPHA)
-    with pytest.raises(bdp.InvalidInput, match="'beta_binomial' doesn't randomise counts"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'beta_binomial' doesn't randomise counts"):
         model.fit(charest_release)
     mechanism, outputs, _ = RELEASES["laplace"]
     release = bdp.Release.of(mechanism, outputs)
-    with pytest.raises(bdp.InvalidInput, match="says n = 12"):
+    with pytest.raises(bdp.errors.InvalidInput, match="says n = 12"):
         bdp.MultinomialModel(ALPHA, n=12).fit(release)
-    with pytest.raises(bdp.InvalidInput, match="is of 3 categories"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is of 3 categories"):
         bdp.MultinomialModel((1, 1)).fit(release)
-    with pytest.raises(bdp.InvalidInput, match="category is 3"):
+    with pytest.raises(bdp.errors.InvalidInput, match="category is 3"):
         model.posterior(release, 3)
     for engine in ("pymc", "stan"):
-        with pytest.raises(bdp.InvalidInput, match="don't sum out"):
+        with pytest.raises(bdp.errors.InvalidInput, match="don't sum out"):
             model.fit(release, engine=engine)
-    with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
         model.fit_naive(bdp.Release.of(mechanism, [(-4, 8, 8)]))
-    hidden = bdp.Release.of(bdp.PerturbedHistogram(1.0, 3), [(3, 4, 5)])
-    with pytest.raises(bdp.InvalidInput, match="n is confidential"):
+    hidden = bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3), [(3, 4, 5)])
+    with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):
         model.fit(hidden)
-    response = bdp.Release.of(bdp.RandomizedResponse.kary(1.0, 4, n=2), [(0, 3)])
-    zeros = bdp.DirichletMultinomialMechanism(N, 9, 3, (2.0, 0.0, 3.0), zeros=(1,))
-    with pytest.raises(bdp.InvalidInput, match="1 structural zeros"):
+    response = bdp.Release.of(
+        bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 4, n=2), [(0, 3)]
+    )
+    zeros = bdp.mechanisms.DirichletMultinomialMechanism(N, 9, 3, (2.0, 0.0, 3.0), zeros=(1,))
+    with pytest.raises(bdp.errors.InvalidInput, match="1 structural zeros"):
         bdp.MultinomialModel(ALPHA).fit(bdp.Release.of(zeros, [(4, 0, 5)]))
-    with pytest.raises(bdp.InvalidInput, match="is of 4 categories"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is of 4 categories"):
         model.fit(response)
 
 
 def test_a_category_without_answers_is_impossible():
-    mechanism = bdp.RandomizedResponse(((1, 1, 0), (1, 1, 0), (1, 1, 0)), n=2)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((1, 1, 0), (1, 1, 0), (1, 1, 0)), n=2)
     release = bdp.Release.of(mechanism, [(0, 2)])
-    with pytest.raises(bdp.InvalidInput, match="probability zero"):
+    with pytest.raises(bdp.errors.InvalidInput, match="probability zero"):
         bdp.MultinomialModel(ALPHA).fit(release)
 
 
@@ -293,7 +303,9 @@ UNLIKELY = pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning"
 @pytest.mark.parametrize("n", [2000, 10**4])
 def test_counts_far_from_what_was_released(n):
     """Given n the law is the same of all counts, and the posterior is the prior."""
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 3, "replace_one", n=n), [(0, 0, 0)])
+    release = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3, "replace_one", n=n), [(0, 0, 0)]
+    )
     model = bdp.MultinomialModel((1, 1, 1))
     right = float(release.mechanism.logp(np.zeros(3), np.array([n, 0, 0])))
     assert model.log_evidence(release) == pytest.approx(right, rel=1e-12)
@@ -310,7 +322,7 @@ def test_counts_far_from_what_was_released(n):
 @pytest.mark.parametrize("alpha", [(1.0, 2.0, 0.5), (300.0, 1.0, 1.0)])
 def test_wide_windows_lose_nothing(outputs, alpha):
     """Against a list of all vectors of 200 records, noise at scale 0.2."""
-    n, mechanism = 200, bdp.DiscreteLaplaceMechanism(0.2, 1.0, dimension=3)
+    n, mechanism = 200, bdp.mechanisms.DiscreteLaplaceMechanism(0.2, 1.0, dimension=3)
     release, model = bdp.Release.of(mechanism, [outputs]), bdp.MultinomialModel(alpha, n=n)
     x = np.array([(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)])
     a = np.array(alpha)

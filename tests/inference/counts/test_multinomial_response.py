@@ -37,7 +37,7 @@ def by_quadrature(matrix, ones, n, prior):
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 2.0)])
 def test_the_whole_range_of_counts_is_listed(n, epsilon, ones, prior):
     """At n = 5000 the answers' law of a far count is below the smallest float."""
-    mechanism = bdp.RandomizedResponse.binary(epsilon, n)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.binary(epsilon, n)
     release = bdp.Release.of(mechanism, [np.repeat([1, 0], [ones, n - ones])])
     found = bdp.MultinomialModel(prior=prior).posterior(release, 1)
     mean, p, below = by_quadrature(mechanism.matrix, ones, n, prior)
@@ -48,7 +48,7 @@ def test_the_whole_range_of_counts_is_listed(n, epsilon, ones, prior):
 
 def test_certain_answers_leave_the_others():
     """A category that is never mistaken: counts below its answers are impossible."""
-    mechanism = bdp.RandomizedResponse.of([[0.5, 0.5], [0, 1]], n=1500)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.of([[0.5, 0.5], [0, 1]], n=1500)
     release = bdp.Release.of(mechanism, [np.repeat([0, 1], [400, 1100])])
     counts = bdp.MultinomialModel(prior=(1, 1)).counts(release)
     zeros, _, weights = counts.marginal(0)

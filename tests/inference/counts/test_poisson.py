@@ -54,11 +54,11 @@ def check(idata, mean, variance):
 def test_poisson_gamma_copies_by_enumeration(n, total, public):
     areas = 3 if (n, total) == (None, 9) else 4  # each of whose tables takes a convolution
     expected, weights = EXPECTED[:areas], (1.0, 0.0, 2.5, 3.0)[:areas]
-    mechanism = bdp.PoissonGammaMechanism(n, expected, weights, total)
+    mechanism = bdp.mechanisms.PoissonGammaMechanism(n, expected, weights, total)
     with bdp.reproducible(3):
         z = mechanism.release((3, 0, 2, n - 5 if n else 6)[:areas], copies=2)
     release = bdp.Release.of(mechanism, z.tolist())
-    idata = bdp.PoissonModel(PRIOR).fit(release, draws=4000, seed=4)
+    idata = bdp.models.PoissonModel(PRIOR).fit(release, draws=4000, seed=4)
     tied = (n, total) != (None, None)
     assert idata.attrs["engine"] == ("gibbs" if tied else "exact")
     most = 50 if public is None else public
@@ -69,19 +69,19 @@ def test_poisson_gamma_copies_by_enumeration(n, total, public):
 def test_noisy_cells_by_enumeration(n):
     relation = bdp.Neighbours.ADD_REMOVE if n is None else bdp.Neighbours.REPLACE_ONE
     axes = (Axis("area", categories=("a", "b", "c")),)
-    mechanism = bdp.PerturbedHistogram(1.5, 3, relation, n, axes)
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism(1.5, 3, relation, n, axes)
     release = bdp.Release.of(mechanism, [(4, 0, 9), (6, 2, 7)])
     expected = (4.0, 1.0, 7.0)
-    idata = bdp.PoissonModel(PRIOR, expected).fit(release, draws=4000, seed=4)
+    idata = bdp.models.PoissonModel(PRIOR, expected).fit(release, draws=4000, seed=4)
     assert idata.posterior["area"].to_numpy().tolist() == ["a", "b", "c"]
     check(idata, *enumerated(release, n, 45 if n is None else n, expected=expected))
 
 
 def test_several_releases_of_the_same_events():
-    copies = bdp.PoissonGammaMechanism(None, (4.0, 7.0), 2.0, 9)
-    noise = bdp.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2)
+    copies = bdp.mechanisms.PoissonGammaMechanism(None, (4.0, 7.0), 2.0, 9)
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2)
     releases = [bdp.Release.of(copies, [(3, 6)]), bdp.Release.of(noise, [(8, 4)])]
-    model = bdp.PoissonModel(PRIOR)
+    model = bdp.models.PoissonModel(PRIOR)
     idata = model.fit(releases, draws=4000, seed=4)
     x = np.array(list(itertools.product(range(70), repeat=2)))
     log_p = stats.nbinom.logpmf(x, 2.0, 1.5 / (1.5 + np.array([4.0, 7.0]))).sum(axis=1)
@@ -95,22 +95,24 @@ def test_several_releases_of_the_same_events():
 def test_a_strong_prior_of_copies_of_few_events():
     """A public n bounds each count, however little the copies say of it."""
     expected = (1.0, 0.0, 3.0, 0.2)
-    mechanism = bdp.PoissonGammaMechanism(2, expected, (200.0, 0.0, 200.0, 200.0), 2)
+    mechanism = bdp.mechanisms.PoissonGammaMechanism(2, expected, (200.0, 0.0, 200.0, 200.0), 2)
     release = bdp.Release.of(mechanism, [(0, 0, 1, 1)])
-    idata = bdp.PoissonModel(PRIOR).fit(release, draws=4000, seed=4)
+    idata = bdp.models.PoissonModel(PRIOR).fit(release, draws=4000, seed=4)
     check(idata, *enumerated(release, 2, 2, expected=expected))
 
 
 def test_copies_further_apart_than_noise_is_likely_to_reach():
     """Between two outputs their law is level, and the prior decides."""
-    noise = bdp.DiscreteLaplaceMechanism(1 / 30, 1.0, dimension=2)
+    noise = bdp.mechanisms.DiscreteLaplaceMechanism(1 / 30, 1.0, dimension=2)
     release = bdp.Release.of(noise, [(9, 12), (1, 3)])
     with pytest.warns(UserWarning, match="noise hardly explains what was released"):
-        idata = bdp.PoissonModel(PRIOR, (4.0, 7.0)).fit(release, draws=4000, seed=4)
+        idata = bdp.models.PoissonModel(PRIOR, (4.0, 7.0)).fit(release, draws=4000, seed=4)
     check(idata, *enumerated(release, None, 30, expected=(4.0, 7.0)))
 
 
-@pytest.mark.parametrize("law", [bdp.DiscreteLaplaceMechanism, bdp.DiscreteGaussianMechanism])
+@pytest.mark.parametrize(
+    "law", [bdp.mechanisms.DiscreteLaplaceMechanism, bdp.mechanisms.DiscreteGaussianMechanism]
+)
 @pytest.mark.parametrize("bounding", [None, "inflated", "truncated"])
 def test_evidence_by_enumeration(law, bounding):
     mechanism = law(2.0, 1.0, dimension=2, bounding=bounding, bounds=(0, 9) if bounding else None)
@@ -123,7 +125,7 @@ def test_evidence_by_enumeration(law, bounding):
         for z in release.outputs:
             each = each + cell.logp(z[i], x)
         expected += special.logsumexp(each)
-    model = bdp.PoissonModel(PRIOR, (4.0, 7.0))
+    model = bdp.models.PoissonModel(PRIOR, (4.0, 7.0))
     assert model.log_evidence(release) == pytest.approx(expected, abs=1e-9)
 
 
@@ -143,12 +145,12 @@ def test_the_coefficient_by_fourier(total):
 
 
 def test_groups_and_names():
-    made = bdp.PoissonGammaSynthesizer(
+    made = bdp.synthesizers.PoissonGammaSynthesizer(
         epsilon=6.0, expected={"f": {"A": 3.0, "B": 9.0}, "m": {"A": 4.0, "B": 8.0}}, copies=2
     )
     with bdp.reproducible(1):
         release = made.release({"f": {"A": 2, "B": 11}, "m": {"A": 6, "B": 5}})
-    idata = bdp.PoissonModel().fit(release, draws=400, seed=1)
+    idata = bdp.models.PoissonModel().fit(release, draws=400, seed=1)
     assert idata.posterior["rate"].dims == ("chain", "draw", "group", "area")
     assert idata.posterior["area"].to_numpy().tolist() == ["A", "B"]
     assert idata.posterior["group"].to_numpy().tolist() == ["f", "m"]
@@ -165,10 +167,12 @@ def test_calibration_by_simulation():
         x = rng.poisson(rate * expected)
         if x.sum() == 0:
             continue
-        mechanism = bdp.PoissonGammaMechanism(int(x.sum()), tuple(expected), 3.0, 40)
+        mechanism = bdp.mechanisms.PoissonGammaMechanism(int(x.sum()), tuple(expected), 3.0, 40)
         with bdp.reproducible(k):
             release = bdp.Release.of(mechanism, mechanism.release(x, copies=2).tolist())
-        fit = bdp.PoissonModel((2.0, 2.0)).fit(release, draws=200, chains=2, warmup=50, seed=k)
+        fit = bdp.models.PoissonModel((2.0, 2.0)).fit(
+            release, draws=200, chains=2, warmup=50, seed=k
+        )
         draws = fit.posterior["rate"].to_numpy()[:, ::5].reshape(-1, 4)
         ranks.append((draws < rate).mean(axis=0))
     for column in np.array(ranks).T:
@@ -185,11 +189,11 @@ UNLIKELY = pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning"
 )
 def test_outputs_far_from_what_may_be_or_was_expected(scale, outputs, prior):
     """Against sums over 4,000 counts."""
-    mechanism = bdp.DiscreteLaplaceMechanism(scale, 1.0, dimension=len(outputs))
-    release, model = bdp.Release.of(mechanism, [outputs]), bdp.PoissonModel(prior)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(scale, 1.0, dimension=len(outputs))
+    release, model = bdp.Release.of(mechanism, [outputs]), bdp.models.PoissonModel(prior)
     x, (a, b) = np.arange(4000), prior
     before = stats.nbinom.logpmf(x, a, b / (b + 1))
-    one = bdp.DiscreteLaplaceMechanism(scale, 1.0)
+    one = bdp.mechanisms.DiscreteLaplaceMechanism(scale, 1.0)
     each = [before + one.logp(z, x) for z in outputs]
     right = sum(special.logsumexp(law) for law in each)
     assert model.log_evidence(release) == pytest.approx(right, rel=1e-10)
@@ -203,13 +207,13 @@ def test_outputs_far_from_what_may_be_or_was_expected(scale, outputs, prior):
 @UNLIKELY
 def test_a_known_sum_far_from_the_outputs():
     """Noise is as likely whatever shares the sum has, so that those of the prior are left."""
-    mechanism = bdp.DiscreteLaplaceMechanism(0.5, 1.0, dimension=2)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(0.5, 1.0, dimension=2)
     release = bdp.Release.of(mechanism, [(3, 4)])
     with pytest.warns(UserWarning, match=r"noise hardly explains what was released.*2 numbers"):
-        found = bdp.PoissonModel(n=600).fit(release, draws=2000, warmup=50, seed=1)
+        found = bdp.models.PoissonModel(n=600).fit(release, draws=2000, warmup=50, seed=1)
     assert "noise hardly explains" in found.attrs["verdict"]
     x = np.arange(601)  # of the first area
-    one = bdp.DiscreteLaplaceMechanism(0.5, 1.0)
+    one = bdp.mechanisms.DiscreteLaplaceMechanism(0.5, 1.0)
     shares = special.softmax(one.logp(3, x) + one.logp(4, 600 - x))
     mean, sd = shares @ x, np.sqrt(shares @ (x - shares @ x) ** 2)
     draws = found.posterior["rate"].to_numpy()[..., 0]
@@ -218,27 +222,31 @@ def test_a_known_sum_far_from_the_outputs():
 
 class TestRefusals:
     def refused(self, release, message, **model):
-        with pytest.raises(bdp.InvalidInput, match=message):
-            bdp.PoissonModel(**model).fit(release, draws=10)
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
+            bdp.models.PoissonModel(**model).fit(release, draws=10)
 
     def test_another_statistic(self):
-        release = bdp.Release.of(bdp.BetaBinomialMechanism(9, 9, (2.0, 2.0)), [3])
+        release = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(9, 9, (2.0, 2.0)), [3])
         self.refused(release, "'beta_binomial' doesn't randomise counts of events")
 
     def test_sizes_that_differ(self):
-        copies = bdp.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7)
+        copies = bdp.mechanisms.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7)
         release = bdp.Release.of(copies, [(5, 2)])
         self.refused(release, "the model has n = 4, but the release says n = 5", n=4)
         self.refused(release, "expected has 3 numbers", expected=(1.0, 2.0, 3.0))
-        other = bdp.Release.of(bdp.PoissonGammaMechanism(5, (3.0, 4.0), 1.0, 7), [(5, 2)])
+        other = bdp.Release.of(
+            bdp.mechanisms.PoissonGammaMechanism(5, (3.0, 4.0), 1.0, 7), [(5, 2)]
+        )
         self.refused([release, other], "differ in what was expected")
 
     def test_no_independent_draws_of_tied_counts(self):
-        release = bdp.Release.of(bdp.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7), [(5, 2)])
-        with pytest.raises(bdp.InvalidInput, match="use engine='gibbs'"):
-            bdp.PoissonModel().fit(release, engine="exact")
-        with pytest.raises(bdp.InvalidInput, match="engine is 'stan'"):
-            bdp.PoissonModel().fit(release, engine="stan")
+        release = bdp.Release.of(
+            bdp.mechanisms.PoissonGammaMechanism(5, (3.0, 3.0), 1.0, 7), [(5, 2)]
+        )
+        with pytest.raises(bdp.errors.InvalidInput, match="use engine='gibbs'"):
+            bdp.models.PoissonModel().fit(release, engine="exact")
+        with pytest.raises(bdp.errors.InvalidInput, match="engine is 'stan'"):
+            bdp.models.PoissonModel().fit(release, engine="stan")
 
     def test_parameters(self):
         for model, message in (
@@ -247,10 +255,12 @@ class TestRefusals:
             ({"expected": ()}, "expected is"),
             ({"n": 0}, "n is 0"),
         ):
-            with pytest.raises(bdp.InvalidInput, match=message):
-                bdp.PoissonModel(**model)
+            with pytest.raises(bdp.errors.InvalidInput, match=message):
+                bdp.models.PoissonModel(**model)
 
     def test_noise_that_leaves_nothing_naive(self):
-        release = bdp.Release.of(bdp.DiscreteLaplaceMechanism(5.0, 1.0, dimension=2), [(-30, 4)])
-        with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
-            bdp.PoissonModel().fit_naive(release)
+        release = bdp.Release.of(
+            bdp.mechanisms.DiscreteLaplaceMechanism(5.0, 1.0, dimension=2), [(-30, 4)]
+        )
+        with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
+            bdp.models.PoissonModel().fit_naive(release)

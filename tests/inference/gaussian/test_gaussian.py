@@ -30,7 +30,7 @@ def check(posterior, density, low, high):
 @pytest.mark.parametrize("prior", [None, (0.3, 0.4)])
 @pytest.mark.parametrize("copies", [1, 3])
 def test_gaussian_noise_has_a_normal_posterior(prior, copies):
-    mechanism = bdp.GaussianMechanism(0.2, 0.1, REPLACE, n=50)
+    mechanism = bdp.mechanisms.GaussianMechanism(0.2, 0.1, REPLACE, n=50)
     z = np.round(np.array([0.9, 0.6, 0.7][:copies]) / mechanism.step) * mechanism.step
     posterior = bdp.GaussianModel(prior, sd=SD).posterior(bdp.Release.of(mechanism, list(z)))
     precision = 1 / (SD**2 / 50 + 0.2**2 / copies)
@@ -48,7 +48,7 @@ def test_laplace_noise_against_brute_force(unit, bounding):
     n, scale, prior = 30, 0.35, (0.0, 2.0)
     times = n if unit == "sum" else 1
     bounds = None if bounding is None else (-1.0 * times, 1.0 * times)
-    mechanism = bdp.LaplaceMechanism(
+    mechanism = bdp.mechanisms.LaplaceMechanism(
         scale * times, 0.1 * times, REPLACE, bounds=bounds, bounding=bounding, n=n
     )
     z = np.round(np.array([0.75, -0.25]) * times / mechanism.step) * mechanism.step
@@ -82,7 +82,9 @@ def test_laplace_noise_against_brute_force(unit, bounding):
     assert model.log_evidence(release) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [bdp.DiscreteLaplaceMechanism, bdp.DiscreteGaussianMechanism])
+@pytest.mark.parametrize(
+    "kind", [bdp.mechanisms.DiscreteLaplaceMechanism, bdp.mechanisms.DiscreteGaussianMechanism]
+)
 def test_integer_sums_against_brute_force(kind):
     """The sum is rounded to the nearest integer, and summed over all integers."""
     n, prior = 8, (1.0, 3.0)
@@ -104,7 +106,7 @@ def test_integer_sums_against_brute_force(kind):
 def copies_of(noise, bounding, family_prior=None, bounds=(-6.0, 6.0), epsilon=1.0, count=3):
     family = bdp.families.Gaussian(bounds=bounds, sd=SD, prior=family_prior)
     delta = 1e-5 if noise == "gaussian" else 0.0
-    made = bdp.Modips(
+    made = bdp.ModipsSynthesizer(
         family=family,
         epsilon=epsilon,
         delta=delta,
@@ -155,7 +157,7 @@ def test_copies_around_a_cell_against_brute_force(prior):
     """SDD: the mean decides the cells' probabilities, of which few matter."""
     family = bdp.families.Gaussian(bounds=(-4.0, 4.0), sd=1.0)
     with bdp.reproducible(1):
-        made = bdp.Modips(family=family, method="sdd", epsilon=20.0, copies=2, size=6)
+        made = bdp.ModipsSynthesizer(family=family, method="sdd", epsilon=20.0, copies=2, size=6)
         release = made.release(np.linspace(-1, 2, 50))
     posterior = bdp.GaussianModel(prior=prior, sd=1.0).posterior(release)
     s, mu = np.linspace(-4, 4, 2001), np.linspace(-7, 7, 2001)
@@ -170,15 +172,19 @@ def test_copies_around_a_cell_against_brute_force(prior):
 def test_histograms_of_draws_have_no_law():
     family = bdp.families.Gaussian(bounds=(-4.0, 4.0), sd=1.0)
     with bdp.reproducible(1):
-        release = bdp.Modips(family=family, method="sphc", epsilon=20.0).release([0.5] * 30)
-    with pytest.raises(bdp.InvalidInput, match="'sphc', whose law is intractable"):
+        release = bdp.ModipsSynthesizer(family=family, method="sphc", epsilon=20.0).release(
+            [0.5] * 30
+        )
+    with pytest.raises(bdp.errors.InvalidInput, match="'sphc', whose law is intractable"):
         bdp.GaussianModel(sd=1.0).posterior(release)
 
 
 def test_a_conjugate_draw_has_a_normal_posterior():
     """Given theta drawn from N(b s, v) the records' mean, and so mu, is normal."""
     n, R, sigma = 40, 9.0, 2.0
-    mechanism = bdp.ConjugateRelease("gaussian", "parameter_draw", n, (0.0, 1.0), R=R, sigma=sigma)
+    mechanism = bdp.mechanisms.ConjugateMechanism(
+        "gaussian", "parameter_draw", n, (0.0, 1.0), R=R, sigma=sigma
+    )
     variance = 1 / (1 + n / sigma**2)
     slope = variance * n / sigma**2
     release = bdp.Release.of(mechanism, [0.7], delta=1e-3)
@@ -186,14 +192,16 @@ def test_a_conjugate_draw_has_a_normal_posterior():
     assert posterior.mean() == pytest.approx(0.7 / slope, rel=1e-9)
     expected = np.sqrt(variance / slope**2 + SD**2 / n)
     assert posterior.sd() == pytest.approx(expected, rel=1e-9)
-    mode = bdp.ConjugateRelease("gaussian", "parameter_map", n, (0.0, 1.0), R=R, sigma=sigma)
-    with pytest.raises(bdp.InvalidInput, match="tells the mean"):
+    mode = bdp.mechanisms.ConjugateMechanism(
+        "gaussian", "parameter_map", n, (0.0, 1.0), R=R, sigma=sigma
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="tells the mean"):
         bdp.GaussianModel(sd=SD).posterior(bdp.Release.of(mode, [0.7], delta=1e-3))
 
 
 def test_many_records_and_much_noise():
     """Components a million times narrower than the noise: the posterior is the noise's law."""
-    mechanism = bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=10**12)
+    mechanism = bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=10**12)
     posterior = bdp.GaussianModel(sd=1.0).posterior(bdp.Release.of(mechanism, [3.0]))
     assert posterior.mean() == pytest.approx(3.0, abs=1e-6)
     assert posterior.sd() == pytest.approx(np.sqrt(2), rel=1e-5)
@@ -205,7 +213,7 @@ def test_naive_posteriors_pool_the_copies():
     naive = bdp.GaussianModel(sd=SD).naive_posterior(release)
     assert naive.mean() == pytest.approx(np.mean(release.outputs))
     assert naive.sd() == pytest.approx(SD / np.sqrt(450))
-    mechanism = bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=10, granularity=0.5)
+    mechanism = bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=10, granularity=0.5)
     noisy = bdp.Release.of(mechanism, [3.0, 4.0])
     naive = bdp.GaussianModel((1.0, 2.0), sd=SD, statistic="sum").naive_posterior(noisy)
     precision = 10 / SD**2 + 1 / 4
@@ -213,7 +221,7 @@ def test_naive_posteriors_pool_the_copies():
 
 
 def test_groups_are_independent():
-    mechanism = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, n=20, granularity=2.0**-10)
+    mechanism = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, n=20, granularity=2.0**-10)
     release = bdp.Release.of_groups({"a": (mechanism, [1.0, 1.5]), "b": (mechanism, [-2.0, 0.0])})
     model = bdp.GaussianModel((0.0, 3.0), sd=SD)
     idata = model.fit(release, draws=20_000, seed=5)
@@ -221,7 +229,7 @@ def test_groups_are_independent():
         alone = model.posterior(release[label])
         draws = idata.posterior["mu"].sel(group=label).to_numpy()
         assert abs(draws.mean() - alone.mean()) < 5 * alone.sd() / np.sqrt(draws.size)
-    with pytest.raises(bdp.InvalidInput, match="has 2 groups"):
+    with pytest.raises(bdp.errors.InvalidInput, match="has 2 groups"):
         model.posterior(release)
 
 
@@ -229,7 +237,7 @@ def test_records_beyond_the_bounds_are_warned_of():
     family = bdp.families.Gaussian(bounds=(-1.0, 1.0), sd=1.0)
     x = np.clip(np.random.default_rng(1).normal(0, 1, 500), -1, 1)
     with bdp.reproducible(1):
-        release = bdp.Modips(family=family, epsilon=2.0, copies=2).release(x)
+        release = bdp.ModipsSynthesizer(family=family, epsilon=2.0, copies=2).release(x)
     model = bdp.GaussianModel(sd=1.0)
     with pytest.warns(UserWarning, match="beyond the public bounds"):
         idata = model.fit(release, draws=10, seed=1)
@@ -249,43 +257,49 @@ def test_records_beyond_the_bounds_are_warned_of():
     ],
 )
 def test_bad_models_are_refused(parameters, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.GaussianModel(**parameters)
 
 
 def test_releases_that_do_not_fit_are_refused(charest_release):
     model = bdp.GaussianModel(sd=1.0)
-    with pytest.raises(bdp.InvalidInput, match="'beta_binomial' doesn't randomise"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'beta_binomial' doesn't randomise"):
         model.posterior(charest_release)
-    hidden = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0), [3.0])
-    with pytest.raises(bdp.InvalidInput, match="n isn't in this release"):
+    hidden = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0), [3.0])
+    with pytest.raises(bdp.errors.InvalidInput, match="n isn't in this release"):
         model.posterior(hidden)
     assert bdp.GaussianModel(sd=1.0, n=5).posterior(hidden).mean() == pytest.approx(3.0)
-    public = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=4), [3.0])
-    with pytest.raises(bdp.InvalidInput, match="says n = 4"):
+    public = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=4), [3.0])
+    with pytest.raises(bdp.errors.InvalidInput, match="says n = 4"):
         bdp.GaussianModel(sd=1.0, n=5).posterior(public)
-    ends = bdp.LaplaceMechanism(1.0, 1.0, REPLACE, bounds=(0, 3), bounding="inflated", n=4)
+    ends = bdp.mechanisms.LaplaceMechanism(
+        1.0, 1.0, REPLACE, bounds=(0, 3), bounding="inflated", n=4
+    )
     piled = bdp.Release.of(ends, [3.0, 3.0])
-    with pytest.raises(bdp.InvalidInput, match="there is no posterior"):
+    with pytest.raises(bdp.errors.InvalidInput, match="there is no posterior"):
         model.posterior(piled)
     assert bdp.GaussianModel((0.0, 1.0), sd=1.0).posterior(piled).mean() > 0
-    with pytest.raises(bdp.InvalidInput, match="the prior is flat"):
+    with pytest.raises(bdp.errors.InvalidInput, match="the prior is flat"):
         model.log_evidence(public)
-    vector = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0, REPLACE, 2, n=4), [(3.0, 1.0)])
-    with pytest.raises(bdp.InvalidInput, match="leave sd out"):
+    vector = bdp.Release.of(
+        bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, 2, n=4), [(3.0, 1.0)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="leave sd out"):
         model.posterior(vector)
-    hidden_n = bdp.Modips(
+    hidden_n = bdp.ModipsSynthesizer(
         family=bdp.families.Gaussian((-4, 4), sd=1.0), epsilon=1.0, public_n=False, size=10
     )
     with bdp.reproducible(1):
         confidential = hidden_n.release(np.zeros(10))
-    with pytest.raises(bdp.InvalidInput, match="confidential"):
+    with pytest.raises(bdp.errors.InvalidInput, match="confidential"):
         model.posterior(confidential)
 
 
 def noisy_release(bounding) -> bdp.Release:
     bounds = bounding and (-1.0, 1.0)
-    noise = bdp.LaplaceMechanism(0.3, 0.1, REPLACE, bounds=bounds, bounding=bounding, n=25)
+    noise = bdp.mechanisms.LaplaceMechanism(
+        0.3, 0.1, REPLACE, bounds=bounds, bounding=bounding, n=25
+    )
     last = 1.0 if bounding == "inflated" else 0.5
     return bdp.Release.of_groups({"a": (noise, [0.25, last]), "b": (noise, [-0.5, 0.0])})
 
@@ -321,6 +335,6 @@ def test_nuts_agrees_with_the_exact_engine(case):
 
 def test_nuts_refuses_integers_and_conjugate_draws():
     model = bdp.GaussianModel(sd=1.0, statistic="sum")
-    whole = bdp.Release.of(bdp.DiscreteLaplaceMechanism(2.0, 1.0, REPLACE, n=5), [3])
-    with pytest.raises(bdp.InvalidInput, match="by 'discrete_laplace'; use engine='exact'"):
+    whole = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, REPLACE, n=5), [3])
+    with pytest.raises(bdp.errors.InvalidInput, match="by 'discrete_laplace'; use engine='exact'"):
         model.fit(whole, engine="pymc")

@@ -21,7 +21,7 @@ def test_copies_of_few_records_with_hardly_any_noise(n):
     found = []
     for scale in (1e-3, 1e-4):
         family = bdp.families.Gaussian(bounds=(-60.0, 60.0))
-        made = bdp.ModipsSBS(family, len(y), (scale, scale), n)
+        made = bdp.mechanisms.ModipsSBSMechanism(family, len(y), (scale, scale), n)
         found.append(bdp.GaussianModel(PRIOR).log_evidence(bdp.Release.of(made, [y])))
     assert found[0] == pytest.approx(found[1], abs=1e-3)
     assert abs(found[1] - np.log(density.mean())) < 5 * error

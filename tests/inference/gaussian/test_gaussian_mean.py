@@ -23,7 +23,9 @@ def test_log_sums(width):
     assert (below > 745).any() == (width == 1e4)
 
 
-@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize(
+    "kind", [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
+)
 @pytest.mark.parametrize("bounding", ["truncated", "inflated"])
 def test_a_range_with_one_end_is_one_whose_other_end_is_far(kind, bounding):
     def found(low, high, output):

@@ -47,7 +47,7 @@ def test_noisy_mean_and_variance_by_quadrature(bounding):
     """Given mu and sigma the two are independent: one integral each, over a plain grid."""
     n, scale = 12, 0.4
     bounds = bounding and (-2.0, 3.0)
-    mechanism = bdp.LaplaceMechanism(
+    mechanism = bdp.mechanisms.LaplaceMechanism(
         scale, 0.2, REPLACE, 2, bounds=bounds, bounding=bounding, n=n, granularity=2.0**-30
     )
     z = [(0.5, 1.5), (0.25, 3.0 if bounding == "inflated" else 0.75)]
@@ -97,7 +97,9 @@ def test_noisy_mean_and_variance_by_quadrature(bounding):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_noisy_sums_by_importance_sampling(noise):
     rng, n = np.random.default_rng(1), 20
-    made = bdp.LaplaceMechanism if noise == "laplace" else bdp.GaussianMechanism
+    made = (
+        bdp.mechanisms.LaplaceMechanism if noise == "laplace" else bdp.mechanisms.GaussianMechanism
+    )
     mechanism = made(6.0, 5.0, REPLACE, 2, n=n)
     z = np.round(np.array([(8.0, 30.0), (2.0, 41.0)]) / mechanism.step) * mechanism.step
     mu, sigma = prior_draws(rng, 1_500_000)
@@ -129,7 +131,7 @@ def test_copies_by_importance_sampling(n, noise, bounding, y):
     """Every step of the release is simulated but the last, whose law is the weight."""
     rng, low, high = np.random.default_rng(2), -3.0, 4.0
     family = bdp.families.Gaussian(bounds=(low, high))
-    mechanism = bdp.ModipsSBS(family, len(y), (0.4, 0.5), n, noise, bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, len(y), (0.4, 0.5), n, noise, bounding)
     mu, sigma = prior_draws(rng, 2_000_000)
     mean, variance = statistics(rng, n, mu, sigma)
     most = float(family.largest_variance(n))
@@ -168,7 +170,7 @@ def test_copies_with_hardly_any_noise(noise):
     """Then a copy is a draw from the posterior predictive of the records, of known law."""
     n, size, rng = 12, 6, np.random.default_rng(4)
     family = bdp.families.Gaussian(bounds=(-60.0, 60.0))
-    mechanism = bdp.ModipsSBS(family, size, (1e-3, 1e-3), n, noise)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, size, (1e-3, 1e-3), n, noise)
     y = [-0.7, 0.1, 0.4, 0.9, 1.2, 1.4]
     mu, sigma = prior_draws(rng, 400_000)
     mean, variance = statistics(rng, n, mu, sigma)
@@ -183,7 +185,7 @@ def test_a_copy_whose_records_are_alike_tells_its_noisy_mean():
     """A noisy variance below 0, and so a sigma of 0: as if the mean and that had been released."""
     rng, n, scales = np.random.default_rng(3), 10, (0.5, 0.75)
     family = bdp.families.Gaussian(bounds=(-8.0, 8.0))
-    mechanism = bdp.ModipsSBS(family, 4, scales, n)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, 4, scales, n)
     step = mechanism.parts[0].step
     same = np.round(0.6 / step) * step
     mu, sigma = prior_draws(rng, 1_000_000)
@@ -191,22 +193,22 @@ def test_a_copy_whose_records_are_alike_tells_its_noisy_mean():
     log_weights = -np.abs(same - mean) / scales[0] - variance / scales[1]
     posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(mechanism, [(same,) * 4]))
     check_by_importance(posterior, mu, sigma, log_weights)
-    truncated = bdp.ModipsSBS(family, 4, scales, n, bounding="truncated")
-    with pytest.raises(bdp.InvalidInput, match="all alike"):
+    truncated = bdp.mechanisms.ModipsSBSMechanism(family, 4, scales, n, bounding="truncated")
+    with pytest.raises(bdp.errors.InvalidInput, match="all alike"):
         bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(truncated, [(same,) * 4]))
 
 
 def test_a_sharp_release_gives_the_real_data_posterior():
     """With hardly any noise, and with so much that nothing but the prior is left."""
     n = 50
-    sharp = bdp.GaussianMechanism(1e-7, 1e-7, REPLACE, 2, n=n)
+    sharp = bdp.mechanisms.GaussianMechanism(1e-7, 1e-7, REPLACE, 2, n=n)
     z = np.round(np.array([0.7, 1.8]) / sharp.step) * sharp.step
     posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(sharp, [tuple(z.tolist())]))
     naive = bdp.GaussianModel(PRIOR).naive_posterior(bdp.Release.of(sharp, [tuple(z.tolist())]))
     assert posterior.mean() == pytest.approx(naive.mean(), rel=1e-6)
     assert posterior.sd() == pytest.approx(naive.sd(), rel=1e-5)
     m0, k, a, b = PRIOR
-    dull = bdp.GaussianMechanism(1e5, 1.0, REPLACE, 2, n=n)
+    dull = bdp.mechanisms.GaussianMechanism(1e5, 1.0, REPLACE, 2, n=n)
     posterior = bdp.GaussianModel(PRIOR).posterior(bdp.Release.of(dull, [(0.0, 0.0)]))
     variance = b / (a - 1)
     assert posterior.mean()[0] == pytest.approx(m0, abs=1e-3)
@@ -216,17 +218,19 @@ def test_a_sharp_release_gives_the_real_data_posterior():
 def test_outputs_that_are_all_at_an_upper_bound():
     """They say that mean and variance are not much below it, as if nothing were above it."""
     rng, n = np.random.default_rng(5), 20
-    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, bounds=(0, 2), bounding="inflated", n=n)
+    noise = bdp.mechanisms.LaplaceMechanism(
+        0.5, 0.1, REPLACE, 2, bounds=(0, 2), bounding="inflated", n=n
+    )
     release = bdp.Release.of(noise, [(2.0, 2.0)])
     mu, sigma = prior_draws(rng, 400_000)
     above = [stats.laplace.logsf(2.0 - each, scale=0.5) for each in statistics(rng, n, mu, sigma)]
     check_by_importance(bdp.GaussianModel(PRIOR).posterior(release), mu, sigma, sum(above))
-    with pytest.raises(bdp.InvalidInput, match=r"a = 0.01 of the prior leaves sigma free"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"a = 0.01 of the prior leaves sigma free"):
         bdp.GaussianModel((0.0, 1.0, 0.01, 0.01)).posterior(release)
 
 
 def test_draws_follow_the_mixture():
-    mechanism = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=30, granularity=2.0**-20)
+    mechanism = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=30, granularity=2.0**-20)
     release = bdp.Release.of_groups(
         {"a": (mechanism, [(1.0, 2.0)]), "b": (mechanism, [(-1.0, 0.5)])}
     )
@@ -243,45 +247,49 @@ def test_draws_follow_the_mixture():
 
 
 def test_what_has_no_law_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="prior is None"):
+    with pytest.raises(bdp.errors.InvalidInput, match="prior is None"):
         bdp.GaussianModel()
-    with pytest.raises(bdp.InvalidInput, match="prior is a tuple"):
+    with pytest.raises(bdp.errors.InvalidInput, match="prior is a tuple"):
         bdp.GaussianModel((0.0, 1.0))
     for prior in ((0.0, 1.0, -1.0, 2.0), (0.0, 0.0, 1.0, 2.0), (np.nan, 1.0, 1.0, 2.0), "abcd"):
-        with pytest.raises(bdp.InvalidInput, match=r"it must be \(m0, k, a, b\)"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"it must be \(m0, k, a, b\)"):
             bdp.GaussianModel(prior)
     model = bdp.GaussianModel(PRIOR)
-    few = bdp.ModipsSBS(bdp.families.Gaussian((-3, 3)), 2, (0.5, 0.5), 9)
-    with pytest.raises(bdp.InvalidInput, match="fewer than 3 records"):
+    few = bdp.mechanisms.ModipsSBSMechanism(bdp.families.Gaussian((-3, 3)), 2, (0.5, 0.5), 9)
+    with pytest.raises(bdp.errors.InvalidInput, match="fewer than 3 records"):
         model.posterior(bdp.Release.of(few, [(0.0, 1.0)]))
-    one = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=9), [3.0])
-    with pytest.raises(bdp.InvalidInput, match="reads two numbers"):
+    one = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=9), [3.0])
+    with pytest.raises(bdp.errors.InvalidInput, match="reads two numbers"):
         model.posterior(one)
-    with pytest.raises(bdp.InvalidInput, match="'randomized_response' doesn't randomise"):
-        model.posterior(bdp.Release.of(bdp.RandomizedResponse.binary(1.0), [(0,)]))
-    coarse = bdp.DiscreteLaplaceMechanism(3.0, 1.0, REPLACE, 2, n=9)
-    with pytest.raises(bdp.InvalidInput, match="too coarse"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'randomized_response' doesn't randomise"):
+        model.posterior(
+            bdp.Release.of(bdp.mechanisms.RandomizedResponseMechanism.binary(1.0), [(0,)])
+        )
+    coarse = bdp.mechanisms.DiscreteLaplaceMechanism(3.0, 1.0, REPLACE, 2, n=9)
+    with pytest.raises(bdp.errors.InvalidInput, match="too coarse"):
         model.posterior(bdp.Release.of(coarse, [(3, 4)]))
-    pair = bdp.LaplaceMechanism(1.0, 1.0, REPLACE, 2, n=9, granularity=0.5**10)
-    with pytest.raises(bdp.InvalidInput, match="isn't positive"):
+    pair = bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, 2, n=9, granularity=0.5**10)
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't positive"):
         model.naive_posterior(bdp.Release.of(pair, [(3.0, -1.0)]))
     for family, message in (
         (bdp.families.Gaussian((-3, 3), sd=1.0), "give the model sd"),
         (bdp.families.Gaussian((-3, 3), prior=(0.0, 1.0, 2.0, 2.0)), "under a prior"),
     ):
         scales = (0.5, 0.5)[: 1 if family.sd else 2]
-        copies = bdp.Release.of(bdp.ModipsSBS(family, 3, scales, 9), [(0.0, 1.0, 2.0)])
-        with pytest.raises(bdp.InvalidInput, match=message):
+        copies = bdp.Release.of(
+            bdp.mechanisms.ModipsSBSMechanism(family, 3, scales, 9), [(0.0, 1.0, 2.0)]
+        )
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             model.posterior(copies)
-    unknown = bdp.ModipsSBS(bdp.families.Gaussian((-3, 3)), 3, (0.5, 0.5), 9)
+    unknown = bdp.mechanisms.ModipsSBSMechanism(bdp.families.Gaussian((-3, 3)), 3, (0.5, 0.5), 9)
     copies = bdp.Release.of(unknown, [(0.0, 1.0, 2.0)])
-    with pytest.raises(bdp.InvalidInput, match="standard deviation was unknown"):
+    with pytest.raises(bdp.errors.InvalidInput, match="standard deviation was unknown"):
         bdp.GaussianModel(sd=1.0).posterior(copies)
 
 
 def noisy_moments(bounding) -> bdp.Release:
     bounds = bounding and (-1.0, 3.0)
-    noise = bdp.LaplaceMechanism(
+    noise = bdp.mechanisms.LaplaceMechanism(
         0.3, 0.2, REPLACE, 2, bounds=bounds, bounding=bounding, n=15, granularity=2.0**-30
     )
     last = 3.0 if bounding == "inflated" else 2.5
@@ -290,7 +298,7 @@ def noisy_moments(bounding) -> bdp.Release:
 
 def copies_of(noise, bounding, *copies) -> bdp.Release:
     family = bdp.families.Gaussian(bounds=(-3.0, 4.0))
-    mechanism = bdp.ModipsSBS(family, 6, (0.3, 0.4), 12, noise, bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, 6, (0.3, 0.4), 12, noise, bounding)
     return bdp.Release.of(mechanism, copies)
 
 
@@ -302,7 +310,9 @@ NUTS = {
     "truncated": ("mean", lambda: noisy_moments("truncated")),
     "sums": (
         "sum",
-        lambda: bdp.Release.of(bdp.GaussianMechanism(5.0, 5.0, REPLACE, 2, n=20), [(8.0, 30.0)]),
+        lambda: bdp.Release.of(
+            bdp.mechanisms.GaussianMechanism(5.0, 5.0, REPLACE, 2, n=20), [(8.0, 30.0)]
+        ),
     ),
     "copies": ("mean", lambda: copies_of("laplace", "inflated", SPREAD, AT_BOUND, ALIKE)),
     "truncated copies": ("mean", lambda: copies_of("gaussian", "truncated", SPREAD)),
@@ -321,7 +331,7 @@ def test_the_quadrature_has_converged(kind, monkeypatch):
     if kind == "copies":
         release = copies_of("laplace", "inflated", *z)
     else:
-        mechanism = bdp.LaplaceMechanism(scale, scale, REPLACE, 2, n=20)
+        mechanism = bdp.mechanisms.LaplaceMechanism(scale, scale, REPLACE, 2, n=20)
         release = bdp.Release.of(mechanism, z)
     model = bdp.GaussianModel(PRIOR, statistic="sum" if "sums" in kind else "mean")
     posterior = model.posterior(release)
@@ -367,7 +377,7 @@ def test_nuts_refuses_what_it_cannot_sample():
         (
             "sum",
             bdp.Release.of(
-                bdp.LaplaceMechanism(
+                bdp.mechanisms.LaplaceMechanism(
                     5.0, 5.0, REPLACE, 2, bounds=(-60, 60), bounding="truncated", n=20
                 ),
                 [(8.0, 30.0)],
@@ -376,11 +386,13 @@ def test_nuts_refuses_what_it_cannot_sample():
         ),
         (
             "sum",
-            bdp.Release.of(bdp.DiscreteLaplaceMechanism(200.0, 9.0, REPLACE, 2, n=9), [(3, 400)]),
+            bdp.Release.of(
+                bdp.mechanisms.DiscreteLaplaceMechanism(200.0, 9.0, REPLACE, 2, n=9), [(3, 400)]
+            ),
             "by 'discrete_laplace'",
         ),
     ):
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             bdp.GaussianModel(PRIOR, statistic=statistic).fit(release, engine="pymc")
 
 
@@ -398,5 +410,5 @@ def test_intervals_are_inverses_of_the_distribution_functions():
             low, high = interval(level)
             assert cdf(low) == pytest.approx((1 - level) / 2, rel=1e-6)
             assert cdf(high) == pytest.approx((1 + level) / 2, rel=1e-9)
-        with pytest.raises(bdp.InvalidInput, match="level is 1"):
+        with pytest.raises(bdp.errors.InvalidInput, match="level is 1"):
             interval(1)

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarni
 
 FALSE_ALARM = 1e-6
 REPLACE = bdp.Neighbours.REPLACE_ONE
-NOISE = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, n=20)
+NOISE = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, n=20)
 OUTPUTS = {"a": [1.25, 1.0], "b": [-0.5, 0.0], "c": [2.0, 2.5]}
-MODEL = bdp.HierarchicalGaussianModel((0.5, 2.0), spread=1.5, sd=1.0)
+MODEL = bdp.models.HierarchicalGaussianModel((0.5, 2.0), spread=1.5, sd=1.0)
 
 
 def noisy_means() -> bdp.Release:
@@ -120,11 +120,11 @@ def test_nuts_agrees_where_sd_is_known():
 def test_an_unknown_sd_is_shared_by_the_groups():
     """Against a grid over m, t and sigma, noise on variances integrated out."""
     variances = {"a": 1.5, "b": 0.75, "c": 1.0}
-    noise = bdp.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=20)
+    noise = bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, 2, n=20)
     outputs = {
         g: (noise, [(z, variances[g]) for z in means]) for g, means in OUTPUTS.items()
     }  # fmt: skip
-    model = bdp.HierarchicalGaussianModel((0.5, 2.0), spread=1.5, variance=(3.0, 2.0))
+    model = bdp.models.HierarchicalGaussianModel((0.5, 2.0), spread=1.5, variance=(3.0, 2.0))
     idata = model.fit(bdp.Release.of_groups(outputs), draws=2000, seed=3)
     sigmas = np.linspace(0.35, 2.0, 23)
     prior = stats.invgamma.logpdf(sigmas**2, 3.0, scale=2.0) + np.log(sigmas)
@@ -143,10 +143,10 @@ def test_an_unknown_sd_is_shared_by_the_groups():
 def test_it_is_calibrated(kind):
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks = np.random.default_rng(6), []
-    model = bdp.HierarchicalGaussianModel((0.0, 1.0), spread=1.0, sd=1.0)
+    model = bdp.models.HierarchicalGaussianModel((0.0, 1.0), spread=1.0, sd=1.0)
     family = bdp.families.Gaussian(bounds=(-30, 30), sd=1.0)
-    copies = bdp.Modips(family=family, epsilon=40.0, copies=2)
-    noise = bdp.LaplaceMechanism(0.4, 0.1, REPLACE, n=15)
+    copies = bdp.ModipsSynthesizer(family=family, epsilon=40.0, copies=2)
+    noise = bdp.mechanisms.LaplaceMechanism(0.4, 0.1, REPLACE, n=15)
     for i in range(200):
         mean, spread = rng.normal(), abs(rng.normal())
         mu = rng.normal(mean, spread, size=4)
@@ -198,8 +198,8 @@ def test_several_releases_are_of_the_same_records():
 @pytest.mark.parametrize("apart", [0.5, 8.0])
 def test_outputs_that_the_prior_all_but_excludes(apart):
     """Against closed forms: with normal noise the outputs are normal given (m, t)."""
-    far = bdp.HierarchicalGaussianModel((0.0, 0.01), spread=0.001, sd=0.01)
-    noise = bdp.GaussianMechanism(0.01, 0.1, REPLACE, n=10)
+    far = bdp.models.HierarchicalGaussianModel((0.0, 0.01), spread=0.001, sd=0.01)
+    noise = bdp.mechanisms.GaussianMechanism(0.01, 0.1, REPLACE, n=10)
     release = bdp.Release.of_groups({"a": (noise, [apart]), "b": (noise, [0.0])})
     rng = np.random.default_rng(1)
     near = np.stack([rng.normal(0, 0.02, 40), rng.uniform(-12, 2, 40)], axis=1)
@@ -223,22 +223,22 @@ def test_outputs_that_the_prior_all_but_excludes(apart):
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         MODEL.fit(noisy_means(), **arguments)
 
 
 def test_bad_releases_and_models():
     release = noisy_means()
-    with pytest.raises(bdp.InvalidInput, match=r"one group.*GaussianModel"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"one group.*GaussianModel"):
         MODEL.fit(release["a"])
-    unknown = bdp.HierarchicalGaussianModel((0, 1), 1.0, variance=(2, 2))
-    with pytest.raises(bdp.InvalidInput, match="engine is 'marginal', but sd is unknown"):
+    unknown = bdp.models.HierarchicalGaussianModel((0, 1), 1.0, variance=(2, 2))
+    with pytest.raises(bdp.errors.InvalidInput, match="engine is 'marginal', but sd is unknown"):
         unknown.fit(release, engine="marginal")
-    with pytest.raises(bdp.InvalidInput, match="no naive fit here"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive fit here"):
         unknown.fit_naive(release)
-    with pytest.raises(bdp.InvalidInput, match="no log evidence here"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no log evidence here"):
         bdp.log_evidence(unknown, release)
-    with pytest.raises(bdp.InvalidInput, match="takes one release at a time"):
+    with pytest.raises(bdp.errors.InvalidInput, match="takes one release at a time"):
         MODEL.fit([release, release], engine="pymc")
     for wrong in (
         {"sd": 1.0, "variance": (1, 1)},
@@ -249,8 +249,8 @@ def test_bad_releases_and_models():
         {"sd": 1.0, "statistic": "median"},
         {"sd": 1.0, "n": 0},
     ):
-        with pytest.raises(bdp.InvalidInput, match=r"sd is|variance is|statistic is|n is"):
-            bdp.HierarchicalGaussianModel((0, 1), 1.0, **wrong)
+        with pytest.raises(bdp.errors.InvalidInput, match=r"sd is|variance is|statistic is|n is"):
+            bdp.models.HierarchicalGaussianModel((0, 1), 1.0, **wrong)
     for prior, spread in (((0, -1), 1.0), ((0, 1), 0.0), ((0, 1), math.inf)):
-        with pytest.raises(bdp.InvalidInput, match=r"prior is|spread is"):
-            bdp.HierarchicalGaussianModel(prior, spread, sd=1.0)
+        with pytest.raises(bdp.errors.InvalidInput, match=r"prior is|spread is"):
+            bdp.models.HierarchicalGaussianModel(prior, spread, sd=1.0)

@@ -126,7 +126,7 @@ def together(idata) -> np.ndarray:
 )
 def test_engines_sample_the_posterior(case, method, engine):
     graphs = CASES[case]
-    model = bdp.BetaModel(prior=bdp.Normal(0, 1.2))
+    model = bdp.models.NetworkBetaModel(prior=bdp.networks.NormalPrior(0, 1.2))
     idata = getattr(model, method)(
         release_of(*graphs), engine=engine, draws=2500, chains=4, warmup=1000, seed=2
     )
@@ -145,7 +145,7 @@ def test_engines_sample_the_posterior(case, method, engine):
 def test_many_sure_copies_are_the_graph(engine):
     """The odds of what they say are beyond a float's range."""
     released = release_of(*[PATH] * 40, epsilon=30.0)
-    model = bdp.BetaModel(prior=bdp.Normal(0, 1.2))
+    model = bdp.models.NetworkBetaModel(prior=bdp.networks.NormalPrior(0, 1.2))
     assert np.isfinite(model.stan_data(released)["odds"]).all()
     idata = model.fit(released, engine=engine, draws=2500, warmup=1000, seed=2)
     mean, variance = quadrature((PATH,), None, 1.2)
@@ -164,7 +164,7 @@ def test_the_pymc_model_has_this_density(directed):
     graphs = tuple(
         Network(n, np.argwhere(part if directed else np.triu(part)), directed) for part in (a, a.T)
     )
-    model = bdp.BetaModel(bdp.Normal(-1, 2))
+    model = bdp.models.NetworkBetaModel(bdp.networks.NormalPrior(-1, 2))
     logp = model.pymc_model(release_of(*graphs, epsilon=epsilon)).compile_logp()
     gaps = []
     for beta in rng.normal(0, 3, size=(5, 2 * n if directed else n)):
@@ -175,7 +175,7 @@ def test_the_pymc_model_has_this_density(directed):
 
 def test_the_shape_of_a_fit():
     release = release_of(PATH, PAIR)
-    idata = bdp.BetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
+    idata = bdp.models.NetworkBetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
     beta = idata.posterior["beta"]
     assert beta.dims == ("chain", "draw", "node")
     assert beta["node"].to_numpy().tolist() == LABELS
@@ -186,9 +186,9 @@ def test_the_shape_of_a_fit():
     assert idata.attrs["engine"] == "pymc"
     assert "closed" in idata.attrs["engine_reason"]
     assert idata.attrs["release"] == release.fingerprint
-    again = bdp.BetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
+    again = bdp.models.NetworkBetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
     assert np.array_equal(beta, again.posterior["beta"])
-    naive = bdp.BetaModel().fit_naive(release, draws=20, chains=2, warmup=50, seed=1)
+    naive = bdp.models.NetworkBetaModel().fit_naive(release, draws=20, chains=2, warmup=50, seed=1)
     assert "naive" in naive.attrs["engine_reason"]
     assert naive.posterior["beta"].dims == beta.dims
 
@@ -196,17 +196,19 @@ def test_the_shape_of_a_fit():
 def test_a_release_by_edge_flips():
     """As an analyst has it: through a mechanism of the package, two copies, public labels."""
     with bdp.reproducible(5):
-        release = bdp.EdgeFlip(epsilon=4.0).release(PATH, copies=2)
-    data = bdp.BetaModel().stan_data(release)
+        release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=4.0).release(PATH, copies=2)
+    data = bdp.models.NetworkBetaModel().stan_data(release)
     first, second = (z.to_adjacency()[np.triu_indices(3, 1)] for z in release.outputs)
     shift = data["sign"] * np.log1p(data["odds"])
     assert shift == pytest.approx(2.0 * (2 * first - 1) + 2.0 * (2 * second - 1), abs=1e-12)
-    idata = bdp.BetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
+    idata = bdp.models.NetworkBetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
     assert idata.posterior["node"].to_numpy().tolist() == LABELS
 
 
 def test_senders_and_receivers_are_apart():
-    idata = bdp.BetaModel().fit(release_of(ONE_WAY), draws=20, chains=2, warmup=50, seed=1)
+    idata = bdp.models.NetworkBetaModel().fit(
+        release_of(ONE_WAY), draws=20, chains=2, warmup=50, seed=1
+    )
     for name in ("sender", "receiver"):
         assert idata.posterior[name].dims == ("chain", "draw", "node")
     assert "beta" not in idata.posterior
@@ -215,7 +217,9 @@ def test_senders_and_receivers_are_apart():
 @pytest.mark.parametrize("epsilon", [0.0, 40.0, 700.0])
 def test_densities_stay_finite_for_any_noise(epsilon):
     """And far from the data, where log-odds are large."""
-    logp = bdp.BetaModel().pymc_model(release_of(PATH, epsilon=epsilon)).compile_dlogp()
+    logp = (
+        bdp.models.NetworkBetaModel().pymc_model(release_of(PATH, epsilon=epsilon)).compile_dlogp()
+    )
     for beta in (np.zeros(3), np.full(3, 60.0), np.full(3, -60.0), np.array([-300.0, 300, 0])):
         assert np.isfinite(logp({"beta": beta})).all()
 
@@ -232,31 +236,33 @@ def test_densities_stay_finite_for_any_noise(epsilon):
 )
 @pytest.mark.parametrize("method", ["fit", "fit_naive"])
 def test_bad_arguments_are_named(arguments, message, method):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        getattr(bdp.BetaModel(), method)(release_of(PATH), **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        getattr(bdp.models.NetworkBetaModel(), method)(release_of(PATH), **arguments)
 
 
-@pytest.mark.parametrize("prior", [1.0, None, bdp.Normal([0, 0], 1), bdp.Normal(0, [1, 1])])
+@pytest.mark.parametrize(
+    "prior", [1.0, None, bdp.networks.NormalPrior([0, 0], 1), bdp.networks.NormalPrior(0, [1, 1])]
+)
 def test_the_prior_is_the_same_for_all_nodes(prior):
-    with pytest.raises(bdp.InvalidInput, match="prior is"):
-        bdp.BetaModel(prior=prior)
+    with pytest.raises(bdp.errors.InvalidInput, match="prior is"):
+        bdp.models.NetworkBetaModel(prior=prior)
 
 
 def test_releases_it_has_no_law_for(charest_release):
-    model = bdp.BetaModel()
-    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a graph"):
+    model = bdp.models.NetworkBetaModel()
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't randomise a graph"):
         model.fit(charest_release)
-    with pytest.raises(bdp.InvalidInput, match="released no graphs"):
+    with pytest.raises(bdp.errors.InvalidInput, match="released no graphs"):
         model.fit_naive(charest_release)
-    with pytest.raises(bdp.InvalidInput, match="noisy statistics or degrees"):
+    with pytest.raises(bdp.errors.InvalidInput, match="noisy statistics or degrees"):
         model.fit(bdp.Release.of(Flip(1.0, "degrees"), [PATH]))
     many = Network(2_100, [[0, 1]])
-    with pytest.raises(bdp.InvalidInput, match="take fewer nodes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="take fewer nodes"):
         model.fit(release_of(many))
 
 
 def test_chains_that_did_not_mix_are_never_silent():
     release = bdp.Release.of(Flip(2.0), [PATH])
     with pytest.warns(UserWarning, match=r"bulk ESS is under 400 in 3 of 3 nodes"):
-        idata = bdp.BetaModel().fit(release, draws=20, chains=2, warmup=20, seed=1)
+        idata = bdp.models.NetworkBetaModel().fit(release, draws=20, chains=2, warmup=20, seed=1)
     assert "bulk ESS" in idata.attrs["verdict"]

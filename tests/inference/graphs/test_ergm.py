@@ -11,7 +11,7 @@ import pytest
 import bayesdp as bdp
 from bayesdp.networks import Network, statistics
 
-PRIOR = bdp.Normal(0, 2)
+PRIOR = bdp.networks.NormalPrior(0, 2)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,9 @@ def florentine() -> Network:
 @pytest.fixture(scope="module")
 def release(florentine) -> bdp.Release:
     with bdp.reproducible(1):
-        return bdp.EdgeFlip(epsilon=3.0, attributes=("wealth",)).release(florentine)
+        return bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0, attributes=("wealth",)).release(
+            florentine
+        )
 
 
 def quickly(model, release, **options):
@@ -55,7 +57,7 @@ def quickly(model, release, **options):
 
 class TestAFit:
     def test_its_shape_by_the_joint_sampler(self, release):
-        idata = quickly(bdp.ErgmModel("edges + gwesp(0.5)", prior=PRIOR), release)
+        idata = quickly(bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR), release)
         for name in ("theta", "statistics"):
             assert idata.posterior[name].dims == ("chain", "draw", "term")
             assert idata.posterior[name].shape == (2, 60, 2)
@@ -68,7 +70,7 @@ class TestAFit:
         assert idata.constant_data["mechanism_tie"] == release.mechanism.tie
 
     def test_it_says_how_it_was_made(self, release):
-        attrs = quickly(bdp.ErgmModel("edges + gwesp(0.5)", prior=PRIOR), release).attrs
+        attrs = quickly(bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR), release).attrs
         assert (attrs["engine"], attrs["family"]) == ("exchange", "ergm")
         assert "depend on each other" in attrs["engine_reason"]
         assert attrs["release"] == release.fingerprint
@@ -79,13 +81,13 @@ class TestAFit:
         assert attrs["verdict"]
 
     def test_what_was_released_is_observed(self, release):
-        observed = quickly(bdp.ErgmModel("edges", prior=PRIOR), release).observed_data
+        observed = quickly(bdp.models.ERGMModel("edges", prior=PRIOR), release).observed_data
         ties = observed["output_target"].to_numpy() >= 0
         seen = np.column_stack([observed["output_source"], observed["output_target"]])[ties]
         assert np.array_equal(seen, release.outputs[0].edges)
 
     def test_a_seed_fixes_the_draws(self, release):
-        model = bdp.ErgmModel("edges + triangle", prior=PRIOR)
+        model = bdp.models.ERGMModel("edges + triangle", prior=PRIOR)
         one, same, other = (
             quickly(model, release, seed=seed).posterior["theta"].to_numpy() for seed in (7, 7, 8)
         )
@@ -93,7 +95,7 @@ class TestAFit:
         assert not np.array_equal(one, other)
 
     def test_arviz_takes_it_as_it_is(self, release, tmp_path):
-        idata = quickly(bdp.ErgmModel("edges + kstar(2)", prior=PRIOR), release)
+        idata = quickly(bdp.models.ERGMModel("edges + kstar(2)", prior=PRIOR), release)
         assert len(az.summary(idata, var_names=["theta"])) == 2
         idata.to_netcdf(str(tmp_path / "posterior.nc"))
         again = az.from_netcdf(str(tmp_path / "posterior.nc"))
@@ -101,7 +103,7 @@ class TestAFit:
         assert np.array_equal(again.posterior["theta"], idata.posterior["theta"])
 
     def test_chains_that_did_not_mix_are_never_silent(self, release):
-        model = bdp.ErgmModel("edges + gwesp(0.5)", prior=PRIOR)
+        model = bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR)
         with pytest.warns(UserWarning, match="can't be relied on: R-hat"):
             idata = model.fit(release, draws=10, chains=4, warmup=5, seed=1)
         assert "R-hat is above" in idata.attrs["verdict"]
@@ -109,14 +111,16 @@ class TestAFit:
 
 class TestTheEngine:
     def test_independent_dyads_need_no_hidden_graph(self, release):
-        idata = quickly(bdp.ErgmModel("edges + nodecov('wealth')", prior=PRIOR), release)
+        idata = quickly(bdp.models.ERGMModel("edges + nodecov('wealth')", prior=PRIOR), release)
         assert idata.attrs["engine"] == "pymc"
         assert "sums out" in idata.attrs["engine_reason"]
         assert "statistics" not in idata.posterior
 
     def test_both_engines_have_the_same_posterior(self, release):
         """Within 5 Monte Carlo standard errors: 6e-7 each, of two means and two sds."""
-        model = bdp.ErgmModel("edges + nodecov('wealth')", prior=bdp.Normal(0, [3, 0.05]))
+        model = bdp.models.ERGMModel(
+            "edges + nodecov('wealth')", prior=bdp.networks.NormalPrior(0, [3, 0.05])
+        )
         fits = [
             quickly(model, release, engine=engine, draws=3000, warmup=600, chains=4).posterior
             for engine in ("pymc", "exchange")
@@ -130,13 +134,13 @@ class TestTheEngine:
 
     @pytest.mark.parametrize("engine", ["pymc", "stan"])
     def test_a_closed_form_is_not_made_up(self, release, engine):
-        with pytest.raises(bdp.InvalidInput, match="doesn't sum out; use engine='exchange'"):
-            bdp.ErgmModel("edges + triangle").fit(release, engine=engine)
-        with pytest.raises(bdp.InvalidInput):
-            bdp.ErgmModel("edges + triangle").log_likelihood(release, [0.0, 0.0])
+        with pytest.raises(bdp.errors.InvalidInput, match="doesn't sum out; use engine='exchange'"):
+            bdp.models.ERGMModel("edges + triangle").fit(release, engine=engine)
+        with pytest.raises(bdp.errors.InvalidInput):
+            bdp.models.ERGMModel("edges + triangle").log_likelihood(release, [0.0, 0.0])
 
     def test_the_exact_likelihood(self, release):
-        model = bdp.ErgmModel("edges")
+        model = bdp.models.ERGMModel("edges")
         found = model.log_likelihood(release, [[0.0], [-1.0]])
         graph, flip = release.outputs[0], release.mechanism.gap
         p = 1 / (1 + np.exp([0.0, 1.0]))
@@ -150,17 +154,21 @@ class TestOtherReleases:
     def test_noisy_statistics(self, florentine):
         """The hidden graph's statistics stay near what was seen, in units of the noise."""
         with bdp.reproducible(2):
-            release = bdp.NoisyStatistics("edges + kstar(2)", epsilon=6.0).release(florentine)
+            release = bdp.synthesizers.NoisyStatisticsSynthesizer(
+                "edges + kstar(2)", epsilon=6.0
+            ).release(florentine)
         known = np.array([*statistics(florentine, "edges + kstar(2)").values()])
-        idata = quickly(bdp.ErgmModel("edges + kstar(2)", prior=PRIOR), release, draws=400)
+        idata = quickly(bdp.models.ERGMModel("edges + kstar(2)", prior=PRIOR), release, draws=400)
         hidden = idata.posterior["statistics"].mean(("chain", "draw")).to_numpy()
         assert np.all(np.abs(hidden - known) < 4 * np.array(release.mechanism.scales))
         assert idata.observed_data["output_value"].size == 2
 
     def test_noisy_degrees(self, florentine):
         with bdp.reproducible(2):
-            release = bdp.NoisyDegrees(epsilon=30.0).release(florentine)
-        idata = quickly(bdp.ErgmModel("edges + gwdegree(0.5)", prior=PRIOR), release, draws=400)
+            release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=30.0).release(florentine)
+        idata = quickly(
+            bdp.models.ERGMModel("edges + gwdegree(0.5)", prior=PRIOR), release, draws=400
+        )
         ties = idata.posterior["statistics"].sel(term="edges")
         assert abs(float(ties.mean()) - len(florentine.edges)) < 1.5
 
@@ -169,32 +177,44 @@ class TestOtherReleases:
         spread = []
         for copies in (1, 6):
             with bdp.reproducible(3):
-                release = bdp.EdgeFlip(epsilon=1.5).release(florentine, copies=copies)
-            fit = quickly(bdp.ErgmModel("edges + gwesp(0.5)", prior=PRIOR), release, draws=500)
+                release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=1.5).release(
+                    florentine, copies=copies
+                )
+            fit = quickly(
+                bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR), release, draws=500
+            )
             spread.append(float(fit.posterior["statistics"].sel(term="edges").std()))
         assert spread[1] < 0.5 * spread[0]
 
     def test_of_a_graph_released_elsewhere(self):
         graph = nx.karate_club_graph()
-        release = bdp.Release.of(bdp.EdgeFlip(epsilon=2.0, attributes=("club",)), outputs=[graph])
+        release = bdp.Release.of(
+            bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0, attributes=("club",)), outputs=[graph]
+        )
         assert release.outputs[0] == Network.from_networkx(graph)
         assert release.guarantee.epsilon == pytest.approx(2.0)
-        assert quickly(bdp.ErgmModel("edges"), release).attrs["release"] == release.fingerprint
+        assert (
+            quickly(bdp.models.ERGMModel("edges"), release).attrs["release"] == release.fingerprint
+        )
 
     def test_what_the_analyst_knows_is_used(self, release, florentine):
         known = {"rich": release.outputs[0].attributes["wealth"] > 40}
-        idata = quickly(bdp.ErgmModel("edges + nodematch('rich')", attributes=known), release)
+        idata = quickly(
+            bdp.models.ERGMModel("edges + nodematch('rich')", attributes=known), release
+        )
         assert idata.posterior.sizes["term"] == 2
         near = {"near": np.abs(np.subtract.outer(np.arange(16), np.arange(16))) * 1.0}
-        model = bdp.ErgmModel("edges + edgecov('near')", dyad_attributes=near)
+        model = bdp.models.ERGMModel("edges + edgecov('near')", dyad_attributes=near)
         assert quickly(model, release).posterior.sizes["term"] == 2
 
     def test_an_empty_and_a_complete_graph_have_a_posterior(self):
         """Degenerate for a maximum; a proper prior leaves a posterior, and a short one may warn."""
         every = [(i, j) for i in range(5) for j in range(i)]
         for ties, sign in (([], -1), (every, 1)):
-            release = bdp.Release.of(bdp.EdgeFlip(epsilon=4.0), outputs=[Network(5, ties)])
-            idata = quickly(bdp.ErgmModel("edges", prior=PRIOR), release, draws=300)
+            release = bdp.Release.of(
+                bdp.synthesizers.EdgeFlipSynthesizer(epsilon=4.0), outputs=[Network(5, ties)]
+            )
+            idata = quickly(bdp.models.ERGMModel("edges", prior=PRIOR), release, draws=300)
             assert sign * float(idata.posterior["theta"].mean()) > 0.5
 
 
@@ -203,8 +223,8 @@ class TestTheNaiveFit:
         """Of 30 nodes at a density of 4%, a flip of 12% leaves a graph three times as dense."""
         sparse = nx.gnp_random_graph(30, 0.04, seed=5)
         with bdp.reproducible(5):
-            release = bdp.EdgeFlip(epsilon=2.0).release(sparse)
-        model = bdp.ErgmModel("edges", prior=bdp.Normal(0, 3))
+            release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0).release(sparse)
+        model = bdp.models.ERGMModel("edges", prior=bdp.networks.NormalPrior(0, 3))
         aware = quickly(model, release, draws=1000).posterior["theta"].to_numpy()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -215,12 +235,12 @@ class TestTheNaiveFit:
         assert "naive" in naive.attrs["engine_reason"]
 
     def test_there_is_none_without_a_graph(self, florentine):
-        release = bdp.NoisyDegrees(epsilon=3.0).release(florentine)
-        with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
-            bdp.ErgmModel("edges").fit_naive(release)
-        graphs = bdp.EdgeFlip(epsilon=3.0).release(florentine)
-        with pytest.raises(bdp.InvalidInput, match="copy is 1; the release has 1"):
-            bdp.ErgmModel("edges").fit_naive(graphs, copy=1)
+        release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=3.0).release(florentine)
+        with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
+            bdp.models.ERGMModel("edges").fit_naive(release)
+        graphs = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0).release(florentine)
+        with pytest.raises(bdp.errors.InvalidInput, match="copy is 1; the release has 1"):
+            bdp.models.ERGMModel("edges").fit_naive(graphs, copy=1)
 
 
 @pytest.mark.parametrize(
@@ -235,8 +255,8 @@ class TestTheNaiveFit:
     ],
 )
 def test_bad_arguments_are_named(release, arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.ErgmModel("edges").fit(release, **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.models.ERGMModel("edges").fit(release, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -248,13 +268,13 @@ def test_bad_arguments_are_named(release, arguments, message):
     ],
 )
 def test_formulas_that_do_not_fit(release, formula, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.ErgmModel(formula).fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.models.ERGMModel(formula).fit(release)
 
 
 def test_a_release_of_something_else_is_refused():
     release = bdp.BetaBinomialSynthesizer(epsilon=1.0).release([0, 1] * 20)
-    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a graph"):
-        bdp.ErgmModel("edges").fit(release)
-    with pytest.raises(bdp.InvalidInput, match="must be a Normal"):
-        bdp.ErgmModel("edges", prior=(0, 1))
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't randomise a graph"):
+        bdp.models.ERGMModel("edges").fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="must be a Normal"):
+        bdp.models.ERGMModel("edges", prior=(0, 1))

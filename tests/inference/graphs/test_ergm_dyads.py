@@ -52,7 +52,7 @@ def test_florentine_marriages_as_they_are():
     assert f"{fit.standard_error[1]:.7f}" == "0.0046743"
 
 
-def grid_moments(table: DyadTable, prior: bdp.Normal, points: int = 401) -> tuple:
+def grid_moments(table: DyadTable, prior: bdp.networks.NormalPrior, points: int = 401) -> tuple:
     """Posterior means and covariances by summation over a grid of two coefficients.
 
     The box is seven prior sds either way of the prior's mean: 2e-12 lies outside of it before
@@ -81,19 +81,19 @@ def check_moments(draws: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -
 
 
 CASES = {
-    "wealth": (WEALTH, florentine(), np.log(9.0), bdp.Normal(0, [3, 0.03])),
-    "mutual": ("edges + mutual", example(12, True), 2.0, bdp.Normal(0, 1.5)),
+    "wealth": (WEALTH, florentine(), np.log(9.0), bdp.networks.NormalPrior(0, [3, 0.03])),
+    "mutual": ("edges + mutual", example(12, True), 2.0, bdp.networks.NormalPrior(0, 1.5)),
     "empty": (
         "edges + nodematch('group')",
         example(9, False).with_edges([]),
         1.0,
-        bdp.Normal(0, 2),
+        bdp.networks.NormalPrior(0, 2),
     ),
     "complete": (
         "edges + nodematch('group')",
         example(9, False).with_edges(np.column_stack(np.triu_indices(9, 1))),
         1.0,
-        bdp.Normal([-1, 0], 2),
+        bdp.networks.NormalPrior([-1, 0], 2),
     ),
 }
 
@@ -129,7 +129,7 @@ def test_engines_sample_the_posterior_of_a_grid(case, engine):
 def test_the_naive_posterior_is_that_of_the_released_graphs(engine):
     net = example(9, False)
     graphs = [net, example(9, False, seed=6)]
-    formula, prior = "edges + nodematch('group')", bdp.Normal(0, 2)
+    formula, prior = "edges + nodematch('group')", bdp.networks.NormalPrior(0, 2)
     table = known_table(bind(formula, net), graphs)
     drawn = sample_table(table, prior, engine=engine, draws=2500, chains=4, warmup=1000, seed=3)
     check_moments(drawn.posterior["theta"], *grid_moments(table, prior))
@@ -174,31 +174,39 @@ def test_which_evidence_is_closed():
 def test_there_is_no_maximum_for_an_empty_or_a_complete_graph(epsilon):
     for case in ("empty", "complete"):
         network = CASES[case][1]
-        with pytest.raises(bdp.InvalidInput, match="no single maximum at finite coefficients"):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match="no single maximum at finite coefficients"
+        ):
             fit_mle(table_of("edges", network, epsilon))
-        with pytest.raises(bdp.InvalidInput, match="no single maximum at finite coefficients"):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match="no single maximum at finite coefficients"
+        ):
             fit_mle(known_table(bind("edges", network), [network]))
 
 
 def test_there_is_no_maximum_with_fewer_ties_than_noise_alone_gives():
     """One tie of 190 dyads, each flipped with probability 0.27."""
-    with pytest.raises(bdp.InvalidInput, match="as if no dyad"):
+    with pytest.raises(bdp.errors.InvalidInput, match="as if no dyad"):
         fit_mle(table_of("edges", Network(20, [[0, 1]]), 1.0))
 
 
 def test_there_is_no_single_maximum_where_statistics_repeat_each_other():
     net = Network(8, [[0, 1], [2, 5], [1, 6]], False, {"g": ["a", "b"] * 4, "h": ["x", "y"] * 4})
-    with pytest.raises(bdp.InvalidInput, match="a statistic repeats others"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a statistic repeats others"):
         fit_mle(table_of("edges + nodematch('g') + nodematch('h')", net, 4.0))
 
 
 def test_wrong_arguments():
     net = example(6, False)
     options = {"draws": 10, "chains": 1, "warmup": 10, "seed": 1}
-    with pytest.raises(bdp.InvalidInput, match="engine is 'jags'"):
-        sample_dyads("edges", net, flipped(net, 1.0), bdp.Normal(), engine="jags", **options)
-    prior = bdp.Normal(0, [1, 2])
-    with pytest.raises(bdp.InvalidInput, match="the prior's sd has 2 numbers"):
+    with pytest.raises(bdp.errors.InvalidInput, match="engine is 'jags'"):
+        sample_dyads(
+            "edges", net, flipped(net, 1.0), bdp.networks.NormalPrior(), engine="jags", **options
+        )
+    prior = bdp.networks.NormalPrior(0, [1, 2])
+    with pytest.raises(bdp.errors.InvalidInput, match="the prior's sd has 2 numbers"):
         sample_dyads("edges", net, flipped(net, 1.0), prior, engine="pymc", **options)
-    with pytest.raises(bdp.InvalidInput, match="depend on each other"):
-        sample_dyads("triangle", net, flipped(net, 1.0), bdp.Normal(), engine="pymc", **options)
+    with pytest.raises(bdp.errors.InvalidInput, match="depend on each other"):
+        sample_dyads(
+            "triangle", net, flipped(net, 1.0), bdp.networks.NormalPrior(), engine="pymc", **options
+        )

@@ -88,7 +88,7 @@ def all_tables(cells, total=None, most=None):
 
 def law_of(mechanism, outputs, tables):
     statistics = tables
-    if isinstance(mechanism, bdp.NoisyMarginals):
+    if isinstance(mechanism, bdp.mechanisms.NoisyMarginalsMechanism):
         statistics = np.array([mechanism.statistic(t) for t in tables])
     return sum(mechanism.logp(np.array(z), statistics) for z in outputs)
 
@@ -100,9 +100,11 @@ def fitted(model, mechanism, outputs, **options):
 
 
 def test_overlapping_marginals_with_laplace_noise_and_n_public():
-    made = bdp.NoisyMarginals(1.5, AB, (("a", "b"), ("b",)), neighbours=REPLACE, n=6)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(
+        1.5, AB, (("a", "b"), ("b",)), neighbours=REPLACE, n=6
+    )
     outputs = [(4, 1, -1, 2, 3, 2), (3, 0, 1, 3, 5, 1)]
-    idata = fitted(bdp.LogLinearModel("a*b", prior=0.8), made, outputs)
+    idata = fitted(bdp.models.LogLinearModel("a*b", prior=0.8), made, outputs)
     cells = np.argwhere(np.ones((2, 2)))
     points, weights = product(*[hermite(0, 0.8, 40)] * 3)
     tables = all_tables(4, total=6)
@@ -121,12 +123,15 @@ def test_overlapping_marginals_with_laplace_noise_and_n_public():
 
 
 def test_marginals_of_three_columns_with_gaussian_noise_and_structural_zeros():
-    made = bdp.NoisyMarginals(
+    made = bdp.mechanisms.NoisyMarginalsMechanism(
         1.1, ABC, (("a", "b"), ("c",)), "gaussian", REPLACE, n=3, zeros=(0, 3)
     )
     outputs = [(1, 0, 3, 0, 2, 1)]
-    idata = fitted(bdp.LogLinearModel("a*b + c", prior={"a": 0.7, "b": 0.7, "c": 1.2, "b:a": 0.5}),
-                   made, outputs)  # fmt: skip
+    idata = fitted(
+        bdp.models.LogLinearModel("a*b + c", prior={"a": 0.7, "b": 0.7, "c": 1.2, "b:a": 0.5}),
+        made,
+        outputs,
+    )
     possible = np.array([1, 2, 4, 5, 6, 7])
     cells = np.argwhere(np.ones((2, 2, 2)))[possible]
     tables = all_tables(6, total=3)
@@ -143,9 +148,11 @@ def test_marginals_of_three_columns_with_gaussian_noise_and_structural_zeros():
 
 def test_marginals_with_n_confidential():
     """Poisson counts, and the same with a prior on n."""
-    made = bdp.NoisyMarginals(1.0, AB, (("a",), ("b",)))
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AB, (("a",), ("b",)))
     outputs, cells = [(3, 1, 2, 4)], np.argwhere(np.ones((2, 2)))
-    idata = fitted(bdp.LogLinearModel("a + b", prior=0.6, intercept=(0.2, 0.5)), made, outputs)
+    idata = fitted(
+        bdp.models.LogLinearModel("a + b", prior=0.6, intercept=(0.2, 0.5)), made, outputs
+    )
     points, weights = product(hermite(0.2, 0.5, 14), *[hermite(0, 0.6, 14)] * 2)
     columns = np.concatenate([np.ones((4, 1)), contrast(cells, [(0,), (1,)])], axis=1)
     tables = all_tables(4, most=10)
@@ -157,7 +164,7 @@ def test_marginals_with_n_confidential():
         close(idata.posterior["beta"][..., k], mean[k], sd[k])
 
     sizes = np.array([0.1, 0.0, 0.2, 0.1, 0.3, 0.2, 0.1])
-    idata = fitted(bdp.LogLinearModel("a + b", prior=0.6, n=sizes), made, outputs)
+    idata = fitted(bdp.models.LogLinearModel("a + b", prior=0.6, n=sizes), made, outputs)
     tables = np.concatenate([all_tables(4, total=n) for n in np.flatnonzero(sizes)])
     log_n = np.log(sizes[tables.sum(axis=1)])
     points, weights = product(*[hermite(0, 0.6, 30)] * 2)
@@ -176,9 +183,12 @@ def test_marginals_with_n_confidential():
 
 
 CELLS = {
-    "laplace": (bdp.DiscreteLaplaceMechanism(1.2, dimension=4), [(4, 0, 2, 7), (5, 1, 0, 6)]),
-    "gaussian": (bdp.DiscreteGaussianMechanism(1.3, 1.0, dimension=4), [(4, -2, 2, 7)]),
-    "histogram": (bdp.PerturbedHistogram(1.2, 4), [(4, 0, 2, 7), (5, 1, 0, 6)]),
+    "laplace": (
+        bdp.mechanisms.DiscreteLaplaceMechanism(1.2, dimension=4),
+        [(4, 0, 2, 7), (5, 1, 0, 6)],
+    ),
+    "gaussian": (bdp.mechanisms.DiscreteGaussianMechanism(1.3, 1.0, dimension=4), [(4, -2, 2, 7)]),
+    "histogram": (bdp.mechanisms.PerturbedHistogramMechanism(1.2, 4), [(4, 0, 2, 7), (5, 1, 0, 6)]),
 }
 
 
@@ -203,7 +213,7 @@ def moments_of_cells(noise):
 @pytest.mark.parametrize("noise", CELLS)
 def test_cells_with_poisson_counts(noise, engine):
     columns = {"a": ["x", "y"], "b": [0, 1]}
-    model = bdp.LogLinearModel("a*b", prior=0.9, intercept=(0.5, 1.0), categories=columns)
+    model = bdp.models.LogLinearModel("a*b", prior=0.9, intercept=(0.5, 1.0), categories=columns)
     idata = fitted(model, *CELLS[noise], engine=engine, draws=1500)
     mean, sd = moments_of_cells(noise)
     for k in range(4):
@@ -212,9 +222,9 @@ def test_cells_with_poisson_counts(noise, engine):
 
 def test_hierarchical_scales():
     """Each of two terms has a tau, integrated by quadrature with its effect."""
-    made = bdp.PerturbedHistogram(0.8, 4, REPLACE, n=5, axes=AB)
+    made = bdp.mechanisms.PerturbedHistogramMechanism(0.8, 4, REPLACE, n=5, axes=AB)
     outputs = [(4, 1, 0, 1)]
-    idata = fitted(bdp.LogLinearModel("a + b", scale=1.5), made, outputs, draws=4000)
+    idata = fitted(bdp.models.LogLinearModel("a + b", scale=1.5), made, outputs, draws=4000)
     x, w = np.polynomial.legendre.leggauss(24)
     tau = (np.abs(1.5 * special.ndtri(0.5 + (x + 1) / 4)), w / w.sum())
     points, weights = product(tau, tau, hermite(0, 1, 20), hermite(0, 1, 20))
@@ -231,12 +241,14 @@ def test_hierarchical_scales():
 
 
 def test_bounded_gaussian_noise_with_n_known_to_the_analyst():
-    mechanism = bdp.DiscreteGaussianMechanism(1.5, 1.0, dimension=4, bounds=(0, 4),
+    mechanism = bdp.mechanisms.DiscreteGaussianMechanism(1.5, 1.0, dimension=4, bounds=(0, 4),
                                               bounding="truncated")  # fmt: skip
-    model = bdp.LogLinearModel("a + b", prior=0.7, n=7, categories={"a": "xy", "b": [0, 1]})
-    with pytest.raises(bdp.InvalidInput, match="categories of column 'a'"):
+    model = bdp.models.LogLinearModel("a + b", prior=0.7, n=7, categories={"a": "xy", "b": [0, 1]})
+    with pytest.raises(bdp.errors.InvalidInput, match="categories of column 'a'"):
         fitted(model, mechanism, [(4, 0, 2, 1)])
-    model = bdp.LogLinearModel("a + b", prior=0.7, n=7, categories={"a": ["x", "y"], "b": [0, 1]})
+    model = bdp.models.LogLinearModel(
+        "a + b", prior=0.7, n=7, categories={"a": ["x", "y"], "b": [0, 1]}
+    )
     outputs = [(4, 0, 2, 1), (3, 1, 4, 0)]
     idata = fitted(model, mechanism, outputs)
     tables = all_tables(4, total=7)
@@ -255,8 +267,10 @@ def test_engines_agree_on_a_table_that_none_can_list():
     axes = tuple(Axis(name, categories=labels) for name, labels in shape.items())
     counts = np.random.default_rng(2).negative_binomial(2, 0.1, 24)
     with bdp.reproducible(3):
-        release = bdp.publish(bdp.PerturbedHistogram(2.0, 24, axes=axes), counts)
-    model = bdp.LogLinearModel("(a + b + c)^2")
+        release = bdp.publish(
+            bdp.mechanisms.PerturbedHistogramMechanism(2.0, 24, axes=axes), counts
+        )
+    model = bdp.models.LogLinearModel("(a + b + c)^2")
     options = {"draws": 1000, "thin": 4, "seed": 4}
     one, other = (model.fit(release, engine=e, **options) for e in ("hmc", "gibbs"))
     assert "no problem" in one.attrs["verdict"]

@@ -59,8 +59,8 @@ def test_formulas(formula, terms):
     ],
 )
 def test_what_is_no_formula_is_refused_where_it_goes_wrong(formula, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.LogLinearModel(formula)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.models.LogLinearModel(formula)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_is_no_formula_is_refused_where_it_goes_wrong(formula, message):
     ],
 )
 def test_formulas_that_dont_fit_the_table(formula, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         terms_of(formula, "abc")
 
 
@@ -103,9 +103,9 @@ def test_a_design_shows_the_effects_of_combinations():
 
 @FEW
 def test_names_in_the_posterior_and_marginals_of_it():
-    made = bdp.NoisyMarginals(2.0, AXES, (("a", "c d"), ("b",)), zeros=(0, 7))
+    made = bdp.mechanisms.NoisyMarginalsMechanism(2.0, AXES, (("a", "c d"), ("b",)), zeros=(0, 7))
     release = bdp.Release.of(made, [(10, 12, 9, 13, 20, 11, 14)])
-    model = bdp.LogLinearModel("a*`c d` + b", prior={"c d:a": 0.5, "b": 1.0})
+    model = bdp.models.LogLinearModel("a*`c d` + b", prior={"c d:a": 0.5, "b": 1.0})
     idata = model.fit(release, **QUICK)
     terms = ["Intercept", "a[x]", "c d[0.0-1.0]", "b[0]", "b[1]", "a[x]:c d[0.0-1.0]"]
     assert idata.posterior["term"].to_numpy().tolist() == terms
@@ -117,29 +117,29 @@ def test_names_in_the_posterior_and_marginals_of_it():
     assert np.allclose(p.sum(["b", "a"]), 1)
     cell = idata.posterior["probability"].sel(cell="x, 0, 1.0-5.0")
     assert np.allclose(p.sel(b=0, a="x"), cell)
-    with pytest.raises(bdp.InvalidInput, match="columns is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="columns is"):
         model.marginal(idata, release, ["z"])
     without = model.fit(release, cells=False, **QUICK)
-    with pytest.raises(bdp.InvalidInput, match="fit with cells=True"):
+    with pytest.raises(bdp.errors.InvalidInput, match="fit with cells=True"):
         model.marginal(without, release, ["a"])
-    with pytest.raises(bdp.InvalidInput, match="several marginals"):
+    with pytest.raises(bdp.errors.InvalidInput, match="several marginals"):
         model.fit_naive(release, **QUICK)
     drawn = bdp.posterior_predictive(model, idata, release, draws=20, seed=1)
     assert drawn.posterior_predictive["outputs"].shape == (1, 20, 1, 7)
-    with pytest.raises(bdp.InvalidInput, match="fit with cells=True"):
+    with pytest.raises(bdp.errors.InvalidInput, match="fit with cells=True"):
         bdp.posterior_predictive(model, without, release)
 
 
 @FEW
 def test_terms_that_no_marginal_shows_are_named():
-    made = bdp.NoisyMarginals(2.0, AXES, (("a", "b"), ("b", "c d")))
+    made = bdp.mechanisms.NoisyMarginalsMechanism(2.0, AXES, (("a", "b"), ("b", "c d")))
     release = bdp.Release.of(made, [(10, 12, 9, 13, 20, 11, 14, 8, 11, 20, 9, 13)])
     with pytest.warns(UserWarning, match="hardly anything of a:c d,"):
-        bdp.LogLinearModel("a*b + a*`c d`").fit(release, **QUICK)
+        bdp.models.LogLinearModel("a*b + a*`c d`").fit(release, **QUICK)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "the chains of this fit")
-        bdp.LogLinearModel("a*b + `c d`").fit(release, **QUICK)
+        bdp.models.LogLinearModel("a*b + `c d`").fit(release, **QUICK)
 
 
 def cells(mechanism, outputs=((4, 0, 2, 7),)):
@@ -148,8 +148,10 @@ def cells(mechanism, outputs=((4, 0, 2, 7),)):
 
 NAMED = {"a": ["x", "y"], "b": [0, 1]}
 NAMED_AXES = tuple(Axis(name, categories=labels) for name, labels in NAMED.items())
-BOUNDED = bdp.DiscreteLaplaceMechanism(1.2, dimension=4, bounds=(0, 9), bounding="inflated")
-PLAIN = cells(bdp.DiscreteLaplaceMechanism(1.2, dimension=4))
+BOUNDED = bdp.mechanisms.DiscreteLaplaceMechanism(
+    1.2, dimension=4, bounds=(0, 9), bounding="inflated"
+)
+PLAIN = cells(bdp.mechanisms.DiscreteLaplaceMechanism(1.2, dimension=4))
 
 
 @pytest.mark.parametrize(
@@ -161,12 +163,12 @@ PLAIN = cells(bdp.DiscreteLaplaceMechanism(1.2, dimension=4))
         (PLAIN, {"categories": NAMED, "zeros": [True, True, True, False]}, "fewer than 2"),
         (PLAIN, {"categories": NAMED, "prior": {"c": 1.0}}, r"prior has \['c'\], but"),
         (
-            cells(bdp.PerturbedHistogram(1.0, 4, axes=NAMED_AXES)),
+            cells(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 4, axes=NAMED_AXES)),
             {"categories": NAMED},
             "the release says its own",
         ),
         (
-            cells(bdp.DiscreteLaplaceMechanism(1.2, 2.0, REPLACE, 4, n=13)),
+            cells(bdp.mechanisms.DiscreteLaplaceMechanism(1.2, 2.0, REPLACE, 4, n=13)),
             {"categories": NAMED, "n": 12},
             "the model has n, but the release says n = 13",
         ),
@@ -181,9 +183,9 @@ PLAIN = cells(bdp.DiscreteLaplaceMechanism(1.2, dimension=4))
             "narrow n, or merge categories",
         ),
         (
-            bdp.Release.of(bdp.BetaBinomialMechanism(5, 5, (1.0, 1.0)), [1]),
+            bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(5, 5, (1.0, 1.0)), [1]),
             {},
-            "a LogLinearModel takes NoisyMarginals.*bdp.combine",
+            "a LogLinearModel takes NoisyMarginalsMechanism.*bdp.combine",
         ),
         (
             bdp.Release.of_groups(dict.fromkeys("uv", (PLAIN.mechanism, PLAIN.outputs))),
@@ -193,8 +195,8 @@ PLAIN = cells(bdp.DiscreteLaplaceMechanism(1.2, dimension=4))
     ],
 )  # fmt: skip
 def test_what_a_model_does_not_take(release, options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.LogLinearModel("a*b", **options).fit(release, **QUICK)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.models.LogLinearModel("a*b", **options).fit(release, **QUICK)
 
 
 @pytest.mark.parametrize(
@@ -211,33 +213,34 @@ def test_what_a_model_does_not_take(release, options, message):
     ],
 )
 def test_priors_that_are_none(options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.LogLinearModel("a*b", **options)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.models.LogLinearModel("a*b", **options)
 
 
 def test_an_engine_that_cannot_and_a_table_that_is_too_large():
-    made = bdp.NoisyMarginals(1.0, AXES[:2], (("a",), ("b",)))
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES[:2], (("a",), ("b",)))
     release = bdp.Release.of(made, [(4, 5, 2, 3, 6)])
-    with pytest.raises(bdp.InvalidInput, match="the latent counts don't sum out"):
-        bdp.LogLinearModel("a + b").fit(release, engine="hmc", **QUICK)
+    with pytest.raises(bdp.errors.InvalidInput, match="the latent counts don't sum out"):
+        bdp.models.LogLinearModel("a + b").fit(release, engine="hmc", **QUICK)
     wide = tuple(Axis(f"c{k}", categories=(0, 1)) for k in range(23))
-    made = bdp.NoisyMarginals(1.0, wide, (("c0",),))
-    with pytest.raises(bdp.InvalidInput, match="8,388,608 cells"):
-        bdp.LogLinearModel("(.)").fit(bdp.Release.of(made, [(4, 5)]), **QUICK)
-    made = bdp.NoisyMarginals(1.0, wide[:16], (("c0",),))
-    with pytest.raises(bdp.InvalidInput, match="more than the 100,000,000"):
-        bdp.LogLinearModel("(.)^4").fit(bdp.Release.of(made, [(4, 5)]), **QUICK)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, wide, (("c0",),))
+    with pytest.raises(bdp.errors.InvalidInput, match="8,388,608 cells"):
+        bdp.models.LogLinearModel("(.)").fit(bdp.Release.of(made, [(4, 5)]), **QUICK)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, wide[:16], (("c0",),))
+    with pytest.raises(bdp.errors.InvalidInput, match="more than the 100,000,000"):
+        bdp.models.LogLinearModel("(.)^4").fit(bdp.Release.of(made, [(4, 5)]), **QUICK)
 
 
 @FEW
 def test_naive_fits_take_no_counts_below_0():
-    model = bdp.LogLinearModel("a*b", categories=NAMED)
-    release = cells(bdp.DiscreteLaplaceMechanism(1.2, dimension=4), [(4, -1, 2, 7)])
-    with pytest.raises(bdp.InvalidInput, match="1 released counts are below 0"):
+    model = bdp.models.LogLinearModel("a*b", categories=NAMED)
+    release = cells(bdp.mechanisms.DiscreteLaplaceMechanism(1.2, dimension=4), [(4, -1, 2, 7)])
+    with pytest.raises(bdp.errors.InvalidInput, match="1 released counts are below 0"):
         model.fit_naive(release, **QUICK)
-    with pytest.raises(bdp.InvalidInput, match="all released counts are 0"):
-        bdp.LogLinearModel("a*b").fit_naive(
-            cells(bdp.PerturbedHistogram(1.0, 4, axes=NAMED_AXES), [(0,) * 4]), **QUICK
+    with pytest.raises(bdp.errors.InvalidInput, match="all released counts are 0"):
+        bdp.models.LogLinearModel("a*b").fit_naive(
+            cells(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 4, axes=NAMED_AXES), [(0,) * 4]),
+            **QUICK,
         )
     idata = model.fit_naive(PLAIN, **QUICK)
     assert "naive" in idata.attrs["engine_reason"]
@@ -258,9 +261,9 @@ def test_a_real_table_from_release_to_fit():
     pairs = list(itertools.combinations(columns, 2))
     frame = data.assign(**table)[list(columns)]
     with bdp.reproducible(1):
-        made = bdp.LogLinearSynthesizer(1.0, marginals=pairs, categories=columns)
+        made = bdp.synthesizers.LogLinearSynthesizer(1.0, marginals=pairs, categories=columns)
         release = made.release(frame)
-    model = bdp.LogLinearModel("(.)^2")
+    model = bdp.models.LogLinearModel("(.)^2")
     idata = model.fit(release, seed=2)
     assert "no problem" in idata.attrs["verdict"]
     counts = frame.value_counts().unstack("affair")

@@ -55,8 +55,8 @@ def oracle(output, prior):
 
 def fitted(case, **options):
     output, prior = case
-    made = bdp.NoisyMarginals(1.0, AXES, (("a", "b"),))
-    model = bdp.LogLinearModel("a + b", prior=TAU, intercept=prior)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, (("a", "b"),))
+    model = bdp.models.LogLinearModel("a + b", prior=TAU, intercept=prior)
     return model.fit(bdp.Release.of(made, [output]), cells=False, **options)
 
 

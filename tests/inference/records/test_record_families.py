@@ -13,14 +13,20 @@ REPLACE = bdp.Neighbours.REPLACE_ONE
 ALPHA = (0.7, 1.0, 2.5)
 
 CELLS = {
-    "histogram, n unknown": (bdp.PerturbedHistogram(1.3, 3), [(5, 0, 6), (3, 2, 9)], range(8, 15)),
+    "histogram, n unknown": (
+        bdp.mechanisms.PerturbedHistogramMechanism(1.3, 3),
+        [(5, 0, 6), (3, 2, 9)],
+        range(8, 15),
+    ),
     "truncated": (
-        bdp.DiscreteGaussianMechanism(2.0, 2.0, REPLACE, 3, (0, 12), "truncated", n=12),
+        bdp.mechanisms.DiscreteGaussianMechanism(2.0, 2.0, REPLACE, 3, (0, 12), "truncated", n=12),
         [(4, 0, 12), (6, 1, 3)],
         None,
     ),
     "copies": (
-        bdp.ConjugateRelease("categorical", "synthetic_one", 12, (2.0, 1.5, 3.0), size=9),
+        bdp.mechanisms.ConjugateMechanism(
+            "categorical", "synthetic_one", 12, (2.0, 1.5, 3.0), size=9
+        ),
         [(4, 0, 5), (2, 3, 4)],
         None,
     ),
@@ -41,8 +47,8 @@ def test_cells_equal_the_exact_engine(name):
 
 
 def test_groups():
-    large = bdp.PerturbedHistogram(2.0, 3, REPLACE, n=20)
-    small = bdp.PerturbedHistogram(1.0, 3, REPLACE, n=9)
+    large = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, REPLACE, n=20)
+    small = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3, REPLACE, n=9)
     release = bdp.Release.of_groups({"a": (large, [(9, 7, 5)]), "b": (small, [(1, 0, 8)])})
     model = bdp.MultinomialModel(ALPHA)
     idata = model.fit(release, engine="augmentation", draws=10_000, warmup=200, seed=2)
@@ -53,10 +59,10 @@ def test_groups():
 
 
 COUNTS = {
-    "beta-binomial": (bdp.BetaBinomialMechanism(30, 20, (4.0, 4.0)), [5, 9], None),
-    "n unknown": (bdp.BetaBinomialMechanism(None, 20, (4.0, 4.0)), [5, 9], range(5, 25)),
+    "beta-binomial": (bdp.mechanisms.BetaBinomialMechanism(30, 20, (4.0, 4.0)), [5, 9], None),
+    "n unknown": (bdp.mechanisms.BetaBinomialMechanism(None, 20, (4.0, 4.0)), [5, 9], range(5, 25)),
     "conjugate": (
-        bdp.ConjugateRelease("bernoulli", "synthetic_one", 30, (4.0, 4.0), size=20),
+        bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 30, (4.0, 4.0), size=20),
         [5, 9],
         None,
     ),
@@ -76,7 +82,7 @@ def test_counts_equal_the_exact_engine(name):
 
 
 def test_binary_answers_equal_the_exact_engine():
-    mechanism = bdp.RandomizedResponse(((3, 1), (2, 5)), n=30)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (2, 5)), n=30)
     answers = np.arange(30) % 3 == 0
     release = bdp.Release.of(mechanism, [answers + 0, np.roll(answers, 1) + 0])
     model = bdp.MultinomialModel((0.5, 2.0))
@@ -121,7 +127,7 @@ def test_dapper_example():
     assert np.all(np.abs(sd / DAPPER_SD - 1) < LIMIT / np.sqrt(2 * DAPPER_ESS))
     other, spread = quadrature(CONFIDENTIAL)
     assert np.max(np.abs(other - DAPPER_MEAN) / (spread / np.sqrt(DAPPER_ESS))) > 40
-    mechanism = bdp.RandomizedResponse(np.kron(BIT, BIT), n=400)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(np.kron(BIT, BIT), n=400)
     release = bdp.Release.of(mechanism, [np.repeat(np.arange(4), PRIVATE)])
     model = bdp.MultinomialModel((1, 1, 1, 1))
     for engine in ("marginal", "augmentation", "gibbs"):
@@ -134,7 +140,7 @@ def test_dapper_example():
 
 @pytest.mark.slow
 def test_auto_sums_answers_out():
-    mechanism = bdp.RandomizedResponse(np.kron(BIT, BIT), n=400)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(np.kron(BIT, BIT), n=400)
     release = bdp.Release.of(mechanism, [np.repeat(np.arange(4), PRIVATE)])
     idata = bdp.MultinomialModel((1, 1, 1, 1)).fit(release, seed=5)
     assert idata.attrs["engine"] == "pymc"
@@ -147,9 +153,11 @@ def test_auto_sums_answers_out():
 
 def test_auto_takes_what_is_first_in_order():
     """Exact where it is possible; Gibbs for mixtures; augmentation where counts are too wide."""
-    counted = bdp.Release.of(bdp.BetaBinomialMechanism(30, 20, (4.0, 4.0)), [5])
-    mean = bdp.Release.of(bdp.LaplaceMechanism(0.5, 0.1, REPLACE, n=20), [1.0])
-    cells = bdp.Release.of(bdp.PerturbedHistogram(2.0, 3, REPLACE, n=20), [(9, 7, 5)])
+    counted = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(30, 20, (4.0, 4.0)), [5])
+    mean = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(0.5, 0.1, REPLACE, n=20), [1.0])
+    cells = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, REPLACE, n=20), [(9, 7, 5)]
+    )
     fits = [
         (bdp.BinomialModel(), counted),
         (bdp.GaussianModel(sd=1.0), mean),
@@ -161,7 +169,7 @@ def test_auto_takes_what_is_first_in_order():
         assert "independent" in attrs["engine_reason"]
         assert attrs["verdict"].startswith("independent draws")
     n = 200_000_000
-    wide = bdp.DiscreteLaplaceMechanism(4e3, 2.0, REPLACE, 4, n=n)
+    wide = bdp.mechanisms.DiscreteLaplaceMechanism(4e3, 2.0, REPLACE, 4, n=n)
     z = (n // 10, n // 5, 3 * n // 10, 2 * n // 5)
     release, model = bdp.Release.of(wide, [z]), bdp.MultinomialModel((1, 1, 1, 1))
     idata = model.fit(release, draws=4000, seed=1)
@@ -170,18 +178,22 @@ def test_auto_takes_what_is_first_in_order():
     assert idata.attrs["verdict"].startswith("no problem")
     for i in range(4):  # by symmetry, as the outputs sum to n; the prior weighs next to nothing
         assert standard_errors(idata.posterior["theta"].to_numpy()[..., i], z[i] / n) < LIMIT
-    with pytest.raises(bdp.InvalidInput, match="values to look at"):
+    with pytest.raises(bdp.errors.InvalidInput, match="values to look at"):
         model.fit(release, engine="exact")
 
 
 def test_engines_that_do_not_fit_are_refused():
-    cells = bdp.Release.of(bdp.PerturbedHistogram(2.0, 3, REPLACE, n=20), [(9, 7, 5)])
+    cells = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, REPLACE, n=20), [(9, 7, 5)]
+    )
     model = bdp.MultinomialModel(ALPHA)
-    with pytest.raises(bdp.InvalidInput, match="engine is 'marginal', but the latent counts"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="engine is 'marginal', but the latent counts"
+    ):
         model.fit(cells, engine="marginal")
-    with pytest.raises(bdp.InvalidInput, match="'marginal', 'augmentation'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'marginal', 'augmentation'"):
         model.fit(cells, engine="jags")
-    theta = bdp.ConjugateRelease("categorical", "parameter_draw", 12, (2.0, 1.5, 3.0))
+    theta = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 12, (2.0, 1.5, 3.0))
     release = bdp.Release.of(theta, [(0.25, 0.25, 0.5)], delta=1e-3)
-    with pytest.raises(bdp.InvalidInput, match="data augmentation takes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="data augmentation takes"):
         model.fit(release, engine="augmentation")

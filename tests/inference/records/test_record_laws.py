@@ -9,10 +9,10 @@ from bayesdp.inference.records.release import AdditiveLaw, law_of
 REPLACE = bdp.Neighbours.REPLACE_ONE
 BOUNDS = {None: None, "inflated": (-3, 9), "truncated": (-3, 9), "inflated above": (None, 9)}
 NOISE = (
-    bdp.LaplaceMechanism,
-    bdp.DiscreteLaplaceMechanism,
-    bdp.GaussianMechanism,
-    bdp.DiscreteGaussianMechanism,
+    bdp.mechanisms.LaplaceMechanism,
+    bdp.mechanisms.DiscreteLaplaceMechanism,
+    bdp.mechanisms.GaussianMechanism,
+    bdp.mechanisms.DiscreteGaussianMechanism,
 )
 
 
@@ -48,33 +48,37 @@ def test_noise(kind, scale, bounding, dimension):
 
 
 def test_totals_that_cannot_be():
-    whole = law_of(bdp.DiscreteLaplaceMechanism(2.0), np.array([3]))
+    whole = law_of(bdp.mechanisms.DiscreteLaplaceMechanism(2.0), np.array([3]))
     assert np.isnan(value(whole, 0.5))
-    real = law_of(bdp.LaplaceMechanism(2.0, 1.0), np.array([3.0]))
+    real = law_of(bdp.mechanisms.LaplaceMechanism(2.0, 1.0), np.array([3.0]))
     assert np.isnan(value(real, np.nan))
     assert np.isnan(value(real, np.inf))
     assert value(real, 1e300) == -np.inf
-    bounded = bdp.LaplaceMechanism(2.0, 1.0, bounds=(0.0, 5.0), bounding="truncated")
+    bounded = bdp.mechanisms.LaplaceMechanism(2.0, 1.0, bounds=(0.0, 5.0), bounding="truncated")
     assert value(law_of(bounded, np.array([3.0])), -0.001) == -np.inf
-    counts = law_of(bdp.DirichletMultinomialMechanism(None, 4, 3, 1.0), np.array([(1, 1, 2)]))
+    counts = law_of(
+        bdp.mechanisms.DirichletMultinomialMechanism(None, 4, 3, 1.0), np.array([(1, 1, 2)])
+    )
     assert np.isnan(value(counts, (1.0, -1.0, 0.0)))
     assert np.isnan(value(counts, (1.0, 0.5, 0.0)))
-    utilities = law_of(bdp.ExponentialMechanism(1.0, 1.0, 2), np.array([1]))
+    utilities = law_of(bdp.mechanisms.ExponentialMechanism(1.0, 1.0, 2), np.array([1]))
     assert np.isnan(value(utilities, (1.0, np.nan)))
 
 
 def test_other_laws():
     rng = np.random.default_rng(2)
-    histogram = bdp.PerturbedHistogram(1.7, 3)
-    zeros = bdp.DirichletMultinomialMechanism(None, 6, 4, (1.0, 2.0, 0.0, 0.5), zeros=(2,))
+    histogram = bdp.mechanisms.PerturbedHistogramMechanism(1.7, 3)
+    zeros = bdp.mechanisms.DirichletMultinomialMechanism(
+        None, 6, 4, (1.0, 2.0, 0.0, 0.5), zeros=(2,)
+    )
     vectors = {
         histogram: [(4, 0, 2), (0, 3, 1)],
-        bdp.ExponentialMechanism(1.3, 1.0, 3, monotone=True): [0, 2],
-        bdp.ExponentialMechanism(0.7, 2.0, 3): [1],
-        bdp.DirichletMultinomialMechanism(9, 5, 3, 1.5): [(1, 2, 2), (5, 0, 0)],
-        bdp.ConjugateRelease("categorical", "synthetic_one", 9, (1.0, 2.0, 0.5), size=4): [
-            (2, 1, 1)
-        ],
+        bdp.mechanisms.ExponentialMechanism(1.3, 1.0, 3, monotone=True): [0, 2],
+        bdp.mechanisms.ExponentialMechanism(0.7, 2.0, 3): [1],
+        bdp.mechanisms.DirichletMultinomialMechanism(9, 5, 3, 1.5): [(1, 2, 2), (5, 0, 0)],
+        bdp.mechanisms.ConjugateMechanism(
+            "categorical", "synthetic_one", 9, (1.0, 2.0, 0.5), size=4
+        ): [(2, 1, 1)],
         zeros: [(1, 2, 0, 3)],
     }
     for mechanism, outputs in vectors.items():
@@ -87,8 +91,8 @@ def test_other_laws():
             truth = sum(float(mechanism.logp(np.array(z), counts)) for z in outputs)
             assert value(law_of(mechanism, np.array(outputs)), counts) == pytest.approx(truth)
     assert value(law_of(zeros, np.array(vectors[zeros])), (1, 1, 1, 1)) == -np.inf
-    draw = bdp.ConjugateRelease("bernoulli", "synthetic_one", 10, (1.5, 2.5), size=8)
-    for of_ones in (bdp.BetaBinomialMechanism(10, 8, (1.5, 2.5)), draw):
+    draw = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 10, (1.5, 2.5), size=8)
+    for of_ones in (bdp.mechanisms.BetaBinomialMechanism(10, 8, (1.5, 2.5)), draw):
         for ones in range(11):
             truth = sum(float(of_ones.logp(z, bdp.Count(ones, 10))) for z in (3, 8))
             both = law_of(of_ones, np.array([3, 8]))
@@ -96,7 +100,7 @@ def test_other_laws():
 
 
 def test_answers_count_by_pattern():
-    mechanism = bdp.RandomizedResponse(((3, 1), (2, 5)), n=4)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (2, 5)), n=4)
     law = law_of(mechanism, np.array([(0, 1, 1, 0), (1, 1, 1, 1)]))
     assert not isinstance(law, AdditiveLaw)
     assert law.counts.tolist() == [2, 2]
@@ -105,7 +109,9 @@ def test_answers_count_by_pattern():
 
 
 def test_others_are_refused():
-    copies = bdp.ConjugateRelease("categorical", "parameter_draw", 10, (4.0, 4.0))
-    for mechanism in (copies, bdp.PermuteAndFlip(1.0, 1.0, 3)):
-        with pytest.raises(bdp.InvalidInput, match=r"data augmentation takes LaplaceMechanism"):
+    copies = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 10, (4.0, 4.0))
+    for mechanism in (copies, bdp.mechanisms.PermuteAndFlipMechanism(1.0, 1.0, 3)):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match=r"data augmentation takes LaplaceMechanism"
+        ):
             law_of(mechanism, np.array([0]))

@@ -17,11 +17,13 @@ SIZES = {3: 0.2, 4: 0.3, 7: 0.5}  # with a gap
 
 
 def one_by_one(k, statistic=f.itself, n=None):
-    return bdp.RecordModel({"theta": (k,)}, f.start, f.categories_given, statistic, f.category, n=n)
+    return bdp.models.RecordModel(
+        {"theta": (k,)}, f.start, f.categories_given, statistic, f.category, n=n
+    )
 
 
 def counted(k, statistic=f.itself, n=None):
-    return bdp.RecordModel(
+    return bdp.models.RecordModel(
         {"theta": (k,)},
         f.start,
         f.counts_given,
@@ -94,16 +96,16 @@ def agrees(idata, truth):
 
 
 CASES = {
-    "binary, laplace": (bdp.LaplaceMechanism(0.8, 1.0, REPLACE, n=6), [4.75, 3.875], 2),
-    "three, laplace": (bdp.DiscreteLaplaceMechanism(1.2, 2.0, REPLACE, n=6), [9, 10], 3),
+    "binary, laplace": (bdp.mechanisms.LaplaceMechanism(0.8, 1.0, REPLACE, n=6), [4.75, 3.875], 2),
+    "three, laplace": (bdp.mechanisms.DiscreteLaplaceMechanism(1.2, 2.0, REPLACE, n=6), [9, 10], 3),
     "three, truncated": (
-        bdp.DiscreteGaussianMechanism(1.5, 2.0, REPLACE, None, (2, 8), "truncated", n=6),
+        bdp.mechanisms.DiscreteGaussianMechanism(1.5, 2.0, REPLACE, None, (2, 8), "truncated", n=6),
         [4],
         3,
     ),
-    "binary, laplace, n unknown": (bdp.LaplaceMechanism(0.8, 1.0), [3.25], 2),
+    "binary, laplace, n unknown": (bdp.mechanisms.LaplaceMechanism(0.8, 1.0), [3.25], 2),
     "three, inflated, n unknown": (
-        bdp.DiscreteLaplaceMechanism(1.2, 2.0, bounds=(0, 9), bounding="inflated"),
+        bdp.mechanisms.DiscreteLaplaceMechanism(1.2, 2.0, bounds=(0, 9), bounding="inflated"),
         [9, 7],
         3,
     ),
@@ -127,7 +129,7 @@ def test_sums_equal_enumeration(name, model):
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("k", [2, 3])
 def test_answers_equal_enumeration(model, k):
-    mechanism = bdp.RandomizedResponse.kary(1.2, k, n=5)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.kary(1.2, k, n=5)
     outputs = [(0, 1, 1, k - 1, 0), (1, 1, 0, k - 1, 0)]
     idata = MODELS[model](k).fit(
         bdp.Release.of(mechanism, outputs), draws=20_000, warmup=100, seed=2
@@ -144,11 +146,14 @@ def test_vectors_equal_enumeration(model):
 
     Of counts the first two are in test_record_families.
     """
-    histogram, copies = bdp.PerturbedHistogram(1.1, 3), bdp.DirichletMultinomialMechanism
+    histogram, copies = (
+        bdp.mechanisms.PerturbedHistogramMechanism(1.1, 3),
+        bdp.mechanisms.DirichletMultinomialMechanism,
+    )
     cases = [
         (histogram, [(3, 0, 2)], SIZES),
         (copies(None, 5, 3, 1.0), [(3, 0, 2), (2, 1, 2)], SIZES),
-        (bdp.ExponentialMechanism(2.0, 1.0, 3, monotone=True, n=None), [1, 1], {6: 1.0}),
+        (bdp.mechanisms.ExponentialMechanism(2.0, 1.0, 3, monotone=True, n=None), [1, 1], {6: 1.0}),
     ]
     for mechanism, outputs, sizes in cases if model == "one by one" else cases[2:]:
         known = len(sizes) == 1
@@ -156,7 +161,7 @@ def test_vectors_equal_enumeration(model):
         idata = fitted.fit(
             bdp.Release.of(mechanism, outputs, delta=1e-3), draws=20_000, warmup=100, seed=3
         )
-        if isinstance(mechanism, bdp.ExponentialMechanism):
+        if isinstance(mechanism, bdp.mechanisms.ExponentialMechanism):
             truth = by_counts(
                 _Choice(mechanism), [(z,) for z in outputs], np.eye(3, dtype=int), sizes
             )
@@ -177,9 +182,9 @@ class _Choice:
 
 def test_a_normal_mean_equals_quadrature():
     """n = 1000, a noisy mean of records that are hardly ever clamped: the exact engine's."""
-    noise = bdp.LaplaceMechanism(0.02, 0.016, REPLACE, n=1000)
+    noise = bdp.mechanisms.LaplaceMechanism(0.02, 0.016, REPLACE, n=1000)
     release = bdp.Release.of(noise, [0.3125])
-    model = bdp.RecordModel({"mu": ()}, f.normal_start, f.normal_given, share, f.normal)
+    model = bdp.models.RecordModel({"mu": ()}, f.normal_start, f.normal_given, share, f.normal)
     idata = model.fit(release, draws=4000, warmup=500, seed=4)
     exact = bdp.GaussianModel((0.0, 1.0), sd=1.0).posterior(release)
     mu = idata.posterior["mu"].to_numpy()
@@ -191,9 +196,9 @@ def test_a_normal_mean_equals_quadrature():
 
 def test_a_clamped_normal_mean_equals_quadrature():
     """n = 1000 and clamping to [-1/2, 1/2]: the law of the sum by convolution on a lattice."""
-    noise, n = bdp.LaplaceMechanism(5.0, 1.0, REPLACE, n=1000), 1000
+    noise, n = bdp.mechanisms.LaplaceMechanism(5.0, 1.0, REPLACE, n=1000), 1000
     release = bdp.Release.of(noise, [151.0])
-    model = bdp.RecordModel({"mu": ()}, f.normal_start, f.normal_given, clamped, f.normal)
+    model = bdp.models.RecordModel({"mu": ()}, f.normal_start, f.normal_given, clamped, f.normal)
     idata = model.fit(release, draws=4000, warmup=500, seed=5)
     step = 1 / 128
     edges = np.concatenate([[-np.inf], np.arange(-63.5, 64) * step, [np.inf]])
@@ -225,7 +230,7 @@ def clamped(record, out):
 def test_the_shape_of_a_fit(tmp_path):
     import arviz as az
 
-    release = bdp.Release.of(bdp.LaplaceMechanism(0.8, 1.0), [3.25])
+    release = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(0.8, 1.0), [3.25])
     model = one_by_one(2, n=range(3, 8))
     with pytest.warns(UserWarning, match="can't be relied on"):
         idata, again, other = (model.fit(release, draws=50, chains=3, seed=s) for s in (4, 4, 5))
@@ -246,8 +251,8 @@ def test_the_shape_of_a_fit(tmp_path):
 
 def test_high_acceptance_that_leads_nowhere_is_called_a_failure():
     """The noise swamps the sum, so every record is accepted and the mean hardly moves."""
-    release = bdp.Release.of(bdp.LaplaceMechanism(5000.0, 1.0, REPLACE, n=300), [30.0])
-    model = bdp.RecordModel({"mu": ()}, f.normal_start, f.normal_given, f.itself, f.normal)
+    release = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(5000.0, 1.0, REPLACE, n=300), [30.0])
+    model = bdp.models.RecordModel({"mu": ()}, f.normal_start, f.normal_given, f.itself, f.normal)
     with pytest.warns(UserWarning, match="high acceptance is no success here"):
         idata = model.fit(release, draws=1000, warmup=100, seed=6)
     assert "% of the proposals were accepted, and still 4,000 draws" in idata.attrs["verdict"]
@@ -255,7 +260,7 @@ def test_high_acceptance_that_leads_nowhere_is_called_a_failure():
 
 
 def test_the_example_runs():
-    found = doctest.DocTestFinder().find(bdp.RecordModel, globs={}, module=record_model)
+    found = doctest.DocTestFinder().find(bdp.models.RecordModel, globs={}, module=record_model)
     runner = doctest.DocTestRunner()
     for example in found:
         runner.run(example)

@@ -8,7 +8,7 @@ import bayesdp as bdp
 from tests.inference import record_functions as f
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
-SUM = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0), [3.0])
+SUM = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0), [3.0])
 
 
 def plain(rng, theta):
@@ -24,7 +24,7 @@ def model(**changes):
         "record": f.normal,
         "n": 20,
     }
-    return bdp.RecordModel(**{**given, **changes})
+    return bdp.models.RecordModel(**{**given, **changes})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def model(**changes):
     ],
 )
 def test_bad_declarations(changes, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         model(**changes)
 
 
@@ -97,34 +97,71 @@ def negative(theta, out):
 TWO = {"parameters": {"theta": (2,)}, "start": f.start, "record": f.category}
 COUNTED = {**TWO, "record": None, "support": [0, 1], "posterior": f.counts_given}
 COUNTED |= {"probabilities": f.chances}
-CELLS = bdp.Release.of(bdp.PerturbedHistogram(1.0, 3), [(3, 1, 2)])
-ANSWERS = bdp.Release.of(bdp.RandomizedResponse(((3, 1), (1, 3)), n=3), [(0, 1, 1)])
-WHOLE = bdp.Release.of(bdp.DiscreteLaplaceMechanism(1.0), [3])
-FAR = bdp.LaplaceMechanism(1.0, 1.0, bounds=(900.0, 999.0), bounding="truncated")
-KNOWN = bdp.Release.of(bdp.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), [3.0])
+CELLS = bdp.Release.of(bdp.mechanisms.PerturbedHistogramMechanism(1.0, 3), [(3, 1, 2)])
+ANSWERS = bdp.Release.of(
+    bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (1, 3)), n=3), [(0, 1, 1)]
+)
+WHOLE = bdp.Release.of(bdp.mechanisms.DiscreteLaplaceMechanism(1.0), [3])
+FAR = bdp.mechanisms.LaplaceMechanism(1.0, 1.0, bounds=(900.0, 999.0), bounding="truncated")
+KNOWN = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), [3.0])
 
 
 @pytest.mark.parametrize(
     ("changes", "release", "error", "message"),
     [
-        ({"statistic": nothing}, SUM, bdp.InvalidInput, "statistic leaves 1 of 1 elements"),
-        ({"statistic": three}, SUM, bdp.InvalidInput, "outside its last argument, an array of l"),
-        ({}, CELLS, bdp.InvalidInput, r"leaves 2 of 3 .*that of the release's statistic"),
-        ({"statistic": returning}, SUM, bdp.InvalidInput, "returns something"),
-        ({"statistic": untypable}, SUM, bdp.InvalidInput, "statistic doesn't compile: [^\n]+$"),
-        ({"statistic": dividing}, SUM, bdp.EngineFailed, "statistic stopped: ZeroDivisionError"),
-        ({"statistic": sometimes_nan}, SUM, bdp.EngineFailed, "statistic gave what the mechanism"),
-        ({}, WHOLE, bdp.EngineFailed, "not a whole number"),
-        ({"posterior": nan_given}, SUM, bdp.EngineFailed, "posterior or start gave NaN"),
-        ({}, bdp.Release.of(FAR, [950.0]), bdp.EngineFailed, "no records that the model drew"),
-        ({"n": None}, SUM, bdp.InvalidInput, "n is confidential in this release"),
-        ({}, KNOWN, bdp.InvalidInput, "the release says n = 5; leave n out"),
-        ({"n": None}, ANSWERS, bdp.InvalidInput, "from 0 to k - 1"),
-        ({**COUNTED, "support": [0, 2], "n": None}, ANSWERS, bdp.InvalidInput, "from 0 to 1"),
-        ({**COUNTED, "probabilities": negative}, SUM, bdp.EngineFailed, "don't sum to 1"),
-        ({**COUNTED, "support": [0, 1, 2]}, SUM, bdp.InvalidInput, "probabilities leaves 1 of 3"),
-        ({"parameters": {"a": (), "b": ()}}, SUM, bdp.InvalidInput, "start leaves 1 of 2"),
-        ({"record_size": 2}, SUM, bdp.InvalidInput, "record leaves 1 of 2"),
+        ({"statistic": nothing}, SUM, bdp.errors.InvalidInput, "statistic leaves 1 of 1 elements"),
+        (
+            {"statistic": three},
+            SUM,
+            bdp.errors.InvalidInput,
+            "outside its last argument, an array of l",
+        ),
+        ({}, CELLS, bdp.errors.InvalidInput, r"leaves 2 of 3 .*that of the release's statistic"),
+        ({"statistic": returning}, SUM, bdp.errors.InvalidInput, "returns something"),
+        (
+            {"statistic": untypable},
+            SUM,
+            bdp.errors.InvalidInput,
+            "statistic doesn't compile: [^\n]+$",
+        ),
+        (
+            {"statistic": dividing},
+            SUM,
+            bdp.errors.EngineFailed,
+            "statistic stopped: ZeroDivisionError",
+        ),
+        (
+            {"statistic": sometimes_nan},
+            SUM,
+            bdp.errors.EngineFailed,
+            "statistic gave what the mechanism",
+        ),
+        ({}, WHOLE, bdp.errors.EngineFailed, "not a whole number"),
+        ({"posterior": nan_given}, SUM, bdp.errors.EngineFailed, "posterior or start gave NaN"),
+        (
+            {},
+            bdp.Release.of(FAR, [950.0]),
+            bdp.errors.EngineFailed,
+            "no records that the model drew",
+        ),
+        ({"n": None}, SUM, bdp.errors.InvalidInput, "n is confidential in this release"),
+        ({}, KNOWN, bdp.errors.InvalidInput, "the release says n = 5; leave n out"),
+        ({"n": None}, ANSWERS, bdp.errors.InvalidInput, "from 0 to k - 1"),
+        (
+            {**COUNTED, "support": [0, 2], "n": None},
+            ANSWERS,
+            bdp.errors.InvalidInput,
+            "from 0 to 1",
+        ),
+        ({**COUNTED, "probabilities": negative}, SUM, bdp.errors.EngineFailed, "don't sum to 1"),
+        (
+            {**COUNTED, "support": [0, 1, 2]},
+            SUM,
+            bdp.errors.InvalidInput,
+            "probabilities leaves 1 of 3",
+        ),
+        ({"parameters": {"a": (), "b": ()}}, SUM, bdp.errors.InvalidInput, "start leaves 1 of 2"),
+        ({"record_size": 2}, SUM, bdp.errors.InvalidInput, "record leaves 1 of 2"),
     ],
 )
 def test_bad_functions(changes, release, error, message):
@@ -143,18 +180,20 @@ def test_bad_functions(changes, release, error, message):
     ],
 )
 def test_bad_arguments(arguments, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         model().fit(SUM, **arguments)
 
 
 def test_bad_releases():
-    noise = bdp.LaplaceMechanism(1.0, 1.0)
+    noise = bdp.mechanisms.LaplaceMechanism(1.0, 1.0)
     groups = bdp.Release.of_groups({"a": (noise, [1.0]), "b": (noise, [2.0])})
-    with pytest.raises(bdp.InvalidInput, match="2 groups"):
+    with pytest.raises(bdp.errors.InvalidInput, match="2 groups"):
         model().fit(groups)
-    chosen = bdp.Release.of(bdp.PermuteAndFlip(1.0, 1.0, 2), [1])
-    with pytest.raises(bdp.InvalidInput, match="data augmentation takes LaplaceMechanism"):
+    chosen = bdp.Release.of(bdp.mechanisms.PermuteAndFlipMechanism(1.0, 1.0, 2), [1])
+    with pytest.raises(bdp.errors.InvalidInput, match="data augmentation takes LaplaceMechanism"):
         model().fit(chosen)
-    sparse = bdp.Release.of(bdp.RandomizedResponse(((1, 0), (0, 1)), n=2), [(0, 1), (1, 0)])
-    with pytest.raises(bdp.InvalidInput, match="probability zero"):
+    sparse = bdp.Release.of(
+        bdp.mechanisms.RandomizedResponseMechanism(((1, 0), (0, 1)), n=2), [(0, 1), (1, 0)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="probability zero"):
         model(**TWO, posterior=f.categories_given, n=None).fit(sparse)

@@ -56,7 +56,7 @@ def simulated(rng: np.random.Generator, size: int, n: Any, p: int = 1) -> dict[s
 
 def mechanism(p: int, scale: float, n: int | None, noise: str = "laplace") -> Any:
     names = [*(f"x{j}" for j in range(p)), "y"]
-    return bdp.NoisyMomentsMechanism(dict.fromkeys(names, (-1.0, 1.0)), scale, n, noise)
+    return bdp.mechanisms.NoisyMomentsMechanism(dict.fromkeys(names, (-1.0, 1.0)), scale, n, noise)
 
 
 def released(made: Any, numbers: np.ndarray, rng: np.random.Generator, copies: int = 1) -> Any:
@@ -69,8 +69,8 @@ def released(made: Any, numbers: np.ndarray, rng: np.random.Generator, copies: i
     return bdp.Release.of(made, [tuple(row) for row in z.tolist()])
 
 
-def model(**known: Any) -> bdp.LinearRegression:
-    return bdp.LinearRegression("y", prior=PRIOR, predictors_prior=PREDICTORS, **known)
+def model(**known: Any) -> bdp.LinearRegressionModel:
+    return bdp.LinearRegressionModel("y", prior=PRIOR, predictors_prior=PREDICTORS, **known)
 
 
 def hidden(release: bdp.Release, sizes: range | None = None) -> Hidden:
@@ -192,7 +192,7 @@ def test_where_noise_swamps_the_data_the_prior_is_left():
     numbers = simulated(rng, 1, 50, 2)["numbers"][0]
     made = mechanism(2, 1e5, 50)
     release = released(made, numbers, rng)
-    with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
         model().fit_naive(release)
     fitted = model().fit(release, draws=2000, seed=1).posterior
     prior = simulated(rng, 50_000, 50, 2)
@@ -223,7 +223,7 @@ def test_chains_mix_from_little_noise_to_much(p, n, scale, noise):
     release = released(
         mechanism(p, scale, n, noise), numbers if n else np.append(1000.0, numbers), rng
     )
-    idata = bdp.LinearRegression("y").fit(release, draws=1000, seed=1)
+    idata = bdp.LinearRegressionModel("y").fit(release, draws=1000, seed=1)
     found = az.summary(idata, var_names=["beta", "sigma"], round_to=4)
     assert found["r_hat"].max() < 1.02
     assert found["ess_bulk"].min() > 400
@@ -252,8 +252,13 @@ BOUNDS = {"pressure": (50.0, 200.0), "age": (20.0, 80.0), "dose": (0.0, 5.0)}
 
 def test_coefficients_are_in_the_columns_own_units():
     with bdp.reproducible(1):
-        release = bdp.NoisyMoments(BOUNDS, epsilon=50.0, copies=2).release(table())
-    for fit in (bdp.LinearRegression("pressure").fit, bdp.LinearRegression("pressure").fit_naive):
+        release = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=50.0, copies=2).release(
+            table()
+        )
+    for fit in (
+        bdp.LinearRegressionModel("pressure").fit,
+        bdp.LinearRegressionModel("pressure").fit_naive,
+    ):
         posterior = fit(release, seed=1).posterior
         assert posterior["coefficient"].to_numpy().tolist() == ["intercept", "age", "dose"]
         mean = posterior["beta"].mean(("chain", "draw")).to_numpy()
@@ -265,9 +270,9 @@ def test_coefficients_are_in_the_columns_own_units():
 
 def test_predictors_may_be_chosen_and_reordered():
     with bdp.reproducible(2):
-        release = bdp.NoisyMoments(BOUNDS, epsilon=200.0).release(table())
-    one = bdp.LinearRegression("pressure", predictors=("dose", "age"))
-    two = bdp.LinearRegression("pressure")
+        release = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=200.0).release(table())
+    one = bdp.LinearRegressionModel("pressure", predictors=("dose", "age"))
+    two = bdp.LinearRegressionModel("pressure")
     first, second = (
         m.fit_naive(release, draws=20_000, seed=1).posterior["beta"] for m in (one, two)
     )
@@ -276,17 +281,19 @@ def test_predictors_may_be_chosen_and_reordered():
         error = float(first.sel(coefficient=name).std()) / math.sqrt(20_000)
         away = float(means[0].sel(coefficient=name) - means[1].sel(coefficient=name))
         assert abs(away) < 6 * error
-    alone = bdp.LinearRegression("dose", predictors=["age"]).fit(release, seed=1).posterior
+    alone = bdp.LinearRegressionModel("dose", predictors=["age"]).fit(release, seed=1).posterior
     assert alone["coefficient"].to_numpy().tolist() == ["intercept", "age"]
     assert abs(float(alone["beta"].sel(coefficient="age").mean())) < 0.02
 
 
 def test_copies_tell_more_than_one_does():
     with bdp.reproducible(3):
-        release = bdp.NoisyMoments(BOUNDS, epsilon=40.0, copies=4).release(table())
+        release = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=40.0, copies=4).release(
+            table()
+        )
     one = bdp.Release.of(release.mechanism, release.outputs[:1])
     spreads = [
-        float(bdp.LinearRegression("pressure").fit(r, seed=1).posterior["sigma"].std())
+        float(bdp.LinearRegressionModel("pressure").fit(r, seed=1).posterior["sigma"].std())
         for r in (one, release)
     ]
     assert spreads[1] < 0.75 * spreads[0]
@@ -295,12 +302,14 @@ def test_copies_tell_more_than_one_does():
 @pytest.mark.filterwarnings(ANY)  # one trajectory in ten thousand leaves a narrow range
 def test_n_is_inferred_where_it_is_confidential():
     with bdp.reproducible(4):
-        declared = bdp.NoisyMoments(BOUNDS, epsilon=20.0, neighbours="add_remove")
+        declared = bdp.synthesizers.NoisyMomentsSynthesizer(
+            BOUNDS, epsilon=20.0, neighbours="add_remove"
+        )
         release = declared.release(table())
-    n = bdp.LinearRegression("pressure").fit(release, seed=1).posterior["n"].to_numpy()
+    n = bdp.LinearRegressionModel("pressure").fit(release, seed=1).posterior["n"].to_numpy()
     assert np.all(n == np.round(n))
     assert abs(n.mean() - 3000) < 15
-    bounded = bdp.LinearRegression("pressure", n=range(3001, 3011)).fit(release, seed=1)
+    bounded = bdp.LinearRegressionModel("pressure", n=range(3001, 3011)).fit(release, seed=1)
     n = bounded.posterior["n"].to_numpy()
     assert n.min() >= 3001
     assert n.max() <= 3010
@@ -318,7 +327,9 @@ def test_draws_of_moments_are_moments_of_records():
 
 @pytest.mark.filterwarnings(ANY)
 def test_the_shortest_chain_is_a_chain():
-    idata = bdp.LinearRegression("pressure").fit(moments(), draws=1, chains=1, warmup=1, seed=1)
+    idata = bdp.LinearRegressionModel("pressure").fit(
+        moments(), draws=1, chains=1, warmup=1, seed=1
+    )
     assert idata.posterior["beta"].shape == (1, 1, 3)
     assert "R-hat" in idata.attrs["verdict"]
 
@@ -328,7 +339,9 @@ def test_the_shortest_chain_is_a_chain():
 
 def moments(**known: Any) -> bdp.Release:
     with bdp.reproducible(1):
-        return bdp.NoisyMoments(BOUNDS, epsilon=9.0, **known).release(table(100))
+        return bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=9.0, **known).release(
+            table(100)
+        )
 
 
 @pytest.mark.parametrize(
@@ -354,8 +367,8 @@ def moments(**known: Any) -> bdp.Release:
     ],
 )
 def test_bad_models_are_refused(known, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.LinearRegression(**({"response": "pressure"} | known))
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.LinearRegressionModel(**({"response": "pressure"} | known))
 
 
 @pytest.mark.parametrize(
@@ -369,38 +382,40 @@ def test_bad_models_are_refused(known, message):
     ],
 )
 def test_models_that_dont_fit_the_release_are_refused(known, message):
-    made = bdp.LinearRegression(**({"response": "pressure"} | known))
+    made = bdp.LinearRegressionModel(**({"response": "pressure"} | known))
     for attempt in (made.fit, made.fit_naive):
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             attempt(moments())
 
 
 def test_other_releases_are_refused():
-    regression = bdp.LinearRegression("pressure")
+    regression = bdp.LinearRegressionModel("pressure")
     family = bdp.families.LinearRegression(BOUNDS, "pressure")
     with bdp.reproducible(1):
-        copies = bdp.Modips(family, epsilon=5.0, copies=2).release(table(100))
-    with pytest.raises(bdp.InvalidInput, match=r"bdp\.combine"):
+        copies = bdp.ModipsSynthesizer(family, epsilon=5.0, copies=2).release(table(100))
+    with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.combine"):
         regression.fit(copies)
-    other = bdp.Release.of(bdp.BetaBinomialMechanism(5, 5, (1.0, 1.0)), [1])
-    with pytest.raises(bdp.InvalidInput, match="beta_binomial"):
+    other = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(5, 5, (1.0, 1.0)), [1])
+    with pytest.raises(bdp.errors.InvalidInput, match="beta_binomial"):
         regression.fit(other)
-    with pytest.raises(bdp.InvalidInput, match="granularity"):
+    with pytest.raises(bdp.errors.InvalidInput, match="granularity"):
         regression.fit(
             bdp.Release.of(
-                bdp.NoisyMomentsMechanism(BOUNDS, 3.0, 50, granularity=0.5), [(0.0,) * 9]
+                bdp.mechanisms.NoisyMomentsMechanism(BOUNDS, 3.0, 50, granularity=0.5), [(0.0,) * 9]
             )
         )
-    with pytest.raises(bdp.InvalidInput, match="fewer than the 4"):
-        regression.fit(bdp.Release.of(bdp.NoisyMomentsMechanism(BOUNDS, 3.0, 3), [(0.0,) * 9]))
-    few = bdp.Release.of(bdp.NoisyMomentsMechanism(BOUNDS, 3.0), [(0.0,) * 10])
+    with pytest.raises(bdp.errors.InvalidInput, match="fewer than the 4"):
+        regression.fit(
+            bdp.Release.of(bdp.mechanisms.NoisyMomentsMechanism(BOUNDS, 3.0, 3), [(0.0,) * 9])
+        )
+    few = bdp.Release.of(bdp.mechanisms.NoisyMomentsMechanism(BOUNDS, 3.0), [(0.0,) * 10])
     for sizes in (range(1, 4), range(1, 50)):
-        with pytest.raises(bdp.InvalidInput, match="4 records or"):
-            bdp.LinearRegression("pressure", n=sizes).fit(few)
+        with pytest.raises(bdp.errors.InvalidInput, match="4 records or"):
+            bdp.LinearRegressionModel("pressure", n=sizes).fit(few)
     named = {"intercept": (0, 1), "y": (0, 1)}
-    with pytest.raises(bdp.InvalidInput, match="called 'intercept'"):
-        bdp.LinearRegression("y").fit(
-            bdp.Release.of(bdp.NoisyMomentsMechanism(named, 3.0, 9), [(0.0,) * 5])
+    with pytest.raises(bdp.errors.InvalidInput, match="called 'intercept'"):
+        bdp.LinearRegressionModel("y").fit(
+            bdp.Release.of(bdp.mechanisms.NoisyMomentsMechanism(named, 3.0, 9), [(0.0,) * 5])
         )
 
 
@@ -413,8 +428,8 @@ def test_a_real_regression_is_released_and_refitted():
         "rate_marriage": (1, 5), "yrs_married": (0.5, 23), "religious": (1, 4), "educ": (9, 20)
     }  # fmt: skip
     with bdp.reproducible(1):
-        release = bdp.NoisyMoments(bounds, epsilon=2.0).release(data)
-    fitted = bdp.LinearRegression("rate_marriage").fit(release, seed=1)
+        release = bdp.synthesizers.NoisyMomentsSynthesizer(bounds, epsilon=2.0).release(data)
+    fitted = bdp.LinearRegressionModel("rate_marriage").fit(release, seed=1)
     assert "no problem" in fitted.attrs["verdict"]
     design = sm.add_constant(data[["yrs_married", "religious", "educ"]])
     truth = sm.OLS(data["rate_marriage"], design).fit()

@@ -30,8 +30,8 @@ PRIOR, SPREAD = ((-0.3, 0.4), (0.9, 0.8)), 0.7
 X = np.array([[1, -1], [1, 1]])  # of the patterns dose = 0 and dose = 4, as the prior takes them
 
 
-def model(**given) -> bdp.LogisticRegression:
-    return bdp.LogisticRegression("ill ~ dose", PRIOR, spread=SPREAD, **given)
+def model(**given) -> bdp.LogisticRegressionModel:
+    return bdp.LogisticRegressionModel("ill ~ dose", PRIOR, spread=SPREAD, **given)
 
 
 def odds_rules(points):
@@ -75,7 +75,9 @@ def of_tables(eta, tables, law):
     return likelihood(eta, np.eye(4), tables, law, poisson=False)
 
 
-MATRIX = bdp.RandomizedResponse(((6, 2, 1, 1), (1, 5, 2, 2), (0, 1, 8, 1), (3, 3, 3, 1)), n=4)
+MATRIX = bdp.mechanisms.RandomizedResponseMechanism(
+    ((6, 2, 1, 1), (1, 5, 2, 2), (0, 1, 8, 1), (3, 3, 3, 1)), n=4
+)
 
 
 @pytest.mark.parametrize("outputs", [[(3, 0, 1, 3)], [(3, 0, 1, 3), (1, 0, 2, 1)]])
@@ -94,7 +96,7 @@ def test_answers_of_whole_records(outputs):
 @pytest.mark.parametrize("success", [None, "no"])
 def test_answers_with_public_predictors(success):
     """Against the sum over all responses; an unlike chance of lying either way."""
-    mechanism = bdp.RandomizedResponse(((3, 1), (2, 5)), n=6)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (2, 5)), n=6)
     outputs, dose = [(1, 0, 1, 1, 0, 1), (1, 1, 1, 0, 0, 1)], np.array([0, 4, 4, 0, 0, 4])
     made = model(
         data={"dose": dose}, success=success, categories=success and {"ill": ["no", "yes"]}
@@ -113,7 +115,7 @@ def test_answers_with_public_predictors(success):
 
 @pytest.mark.parametrize("engine", ["hmc", "gibbs"])
 def test_noisy_cells_with_poisson_counts(engine):
-    mechanism = bdp.PerturbedHistogram(1.2, 4, axes=AXES)
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism(1.2, 4, axes=AXES)
     outputs = [(4, 0, 2, 7), (5, 1, 0, 6)]
     idata = fitted(model(rate=(0.8, 0.6)), mechanism, outputs, engine=engine)
     rules = [hermite(0.8, 0.6, 12), *[hermite(0, SPREAD, 12)] * 2, *odds_rules(12)]
@@ -130,13 +132,15 @@ def test_noisy_cells_with_poisson_counts(engine):
 
 
 TABLES = {
-    "cells": (bdp.PerturbedHistogram(1.2, 4, REPLACE, 6, AXES), [(4, 0, 1, 3)]),
+    "cells": (bdp.mechanisms.PerturbedHistogramMechanism(1.2, 4, REPLACE, 6, AXES), [(4, 0, 1, 3)]),
     "marginals": (
-        bdp.NoisyMarginals(1.1, AXES, (("dose",), ("dose", "ill")), "gaussian", REPLACE, 6),
+        bdp.mechanisms.NoisyMarginalsMechanism(
+            1.1, AXES, (("dose",), ("dose", "ill")), "gaussian", REPLACE, 6
+        ),
         [(3, 2, 2, 1, 1, 3)],
     ),
     "copies": (
-        bdp.DirichletMultinomialMechanism(6, 5, 4, (1.0, 0.5, 2.0, 1.0), (), AXES),
+        bdp.mechanisms.DirichletMultinomialMechanism(6, 5, 4, (1.0, 0.5, 2.0, 1.0), (), AXES),
         [(2, 0, 1, 2), (1, 1, 0, 3)],
     ),
 }
@@ -163,7 +167,7 @@ def test_several_releases_of_a_table(kinds):
 
 
 def test_several_releases_say_what_n_may_be():
-    made = bdp.DirichletMultinomialMechanism(None, 6, 4, (1.0, 0.5, 2.0, 1.0), (), AXES)
+    made = bdp.mechanisms.DirichletMultinomialMechanism(None, 6, 4, (1.0, 0.5, 2.0, 1.0), (), AXES)
     outputs, sizes = [[(2, 0, 1, 3)], [(1, 1, 0, 4)]], np.array([0, 0.2, 0.1, 0.3, 0.0, 0.4])
     releases = [bdp.Release.of(made, each) for each in outputs]
     one = bdp.Release.of(made, [each[0] for each in outputs])
@@ -179,7 +183,9 @@ def test_several_releases_say_what_n_may_be():
 def test_copies_with_n_confidential():
     """A law of n that the copies have too; and cells in another order, the response first."""
     axes = (AXES[1], AXES[0])
-    mechanism = bdp.DirichletMultinomialMechanism(None, 6, 4, (1.0, 0.5, 2.0, 1.0), (), axes)
+    mechanism = bdp.mechanisms.DirichletMultinomialMechanism(
+        None, 6, 4, (1.0, 0.5, 2.0, 1.0), (), axes
+    )
     outputs, sizes = [(2, 0, 1, 3)], np.array([0, 0.2, 0.1, 0.3, 0.0, 0.4])
     idata = fitted(model(n=sizes), mechanism, outputs)
     eta, u, weights = cells_of(20)
@@ -196,7 +202,9 @@ def test_copies_with_n_confidential():
 def test_perturbed_coefficients_of_all_tables():
     """Against the sum over all tables, each with its own minimiser."""
     bounds = {"ill": (0.0, 1.0), "dose": (-2.0, 6.0)}  # dose is rescaled to -1/2 and 1/2
-    made = bdp.PerturbedCoefficientsMechanism(bounds, "ill", 1.5, 0.4, 7, loss="logistic")
+    made = bdp.mechanisms.PerturbedCoefficientsMechanism(
+        bounds, "ill", 1.5, 0.4, 7, loss="logistic"
+    )
     outputs = np.array([(0.3, 0.9), (0.6, 0.2)])
     outputs = np.rint(outputs / made.granularity) * made.granularity
     release = bdp.Release.of(made, [tuple(z) for z in outputs])
@@ -213,13 +221,15 @@ def test_perturbed_coefficients_of_all_tables():
     eta, u, weights = cells_of(24)
     agrees(idata, u, weights * of_tables(eta, tables, law))
     assert idata.attrs["engine"] == "gibbs"
-    with pytest.raises(bdp.InvalidInput, match="no naive one"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive one"):
         model(categories={"dose": (0, 4)}).fit_naive(release)
 
 
 def test_what_coefficients_need():
     bounds = {"ill": (0.0, 1.0), "dose": (-2.0, 6.0)}
-    made = bdp.PerturbedCoefficientsMechanism(bounds, "ill", 1.5, 0.4, 7, loss="logistic")
+    made = bdp.mechanisms.PerturbedCoefficientsMechanism(
+        bounds, "ill", 1.5, 0.4, 7, loss="logistic"
+    )
     release = bdp.Release.of(made, [(0.25, 0.5)])
     for given, message in (
         ({}, "continuous one can't be listed"),
@@ -231,19 +241,19 @@ def test_what_coefficients_need():
         ({"categories": {"dose": (0, 4)}, "zeros": [True]}, "zeros is given"),
         ({"categories": {"dose": (0, 4)}, "n": 5}, "says n = 7"),
     ):
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             model(**given).fit(release)
-    with pytest.raises(bdp.InvalidInput, match=r"the table's columns are \['dose', 'ill'\]"):
-        bdp.LogisticRegression("dos ~ ill", categories={"dose": (0, 4)}).fit(release)
-    linear = bdp.PerturbedCoefficientsMechanism(bounds, "ill", 1.5, 0.4, 7)
-    with pytest.raises(bdp.InvalidInput, match=r"take bdp\.LinearRegression"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"the table's columns are \['dose', 'ill'\]"):
+        bdp.LogisticRegressionModel("dos ~ ill", categories={"dose": (0, 4)}).fit(release)
+    linear = bdp.mechanisms.PerturbedCoefficientsMechanism(bounds, "ill", 1.5, 0.4, 7)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"take bdp\.LinearRegressionModel"):
         model(categories={"dose": (0, 4)}).fit(bdp.Release.of(linear, [(0.25, 0.5)]))
-    with pytest.raises(bdp.InvalidInput, match=r"take bdp\.LogisticRegression"):
-        bdp.LinearRegression("ill").fit(release)
-    coarse = bdp.PerturbedCoefficientsMechanism(
+    with pytest.raises(bdp.errors.InvalidInput, match=r"take bdp\.LogisticRegressionModel"):
+        bdp.LinearRegressionModel("ill").fit(release)
+    coarse = bdp.mechanisms.PerturbedCoefficientsMechanism(
         bounds, "ill", 1.5, 1.5, 7, loss="logistic", granularity=0.25
     )
-    with pytest.raises(bdp.InvalidInput, match="granularity"):
+    with pytest.raises(bdp.errors.InvalidInput, match="granularity"):
         model(categories={"dose": (0, 4)}).fit(bdp.Release.of(coarse, [(0.25, 0.5)]))
 
 
@@ -252,7 +262,7 @@ def test_known_records_tell_of_the_odds_what_a_logistic_regression_does(n):
     """However uneven patterns are; the noise is below 1e-30 here."""
     counts = np.array([1, 2, 40, 5])
     relation = REPLACE if n else bdp.Neighbours.ADD_REMOVE
-    mechanism = bdp.PerturbedHistogram(0.01, 4, relation, n, AXES)
+    mechanism = bdp.mechanisms.PerturbedHistogramMechanism(0.01, 4, relation, n, AXES)
     u, weights = product(*odds_rules(80))
     found = weights * np.exp(log_probabilities(u) @ counts)
     release = bdp.Release.of(mechanism, [counts])
@@ -271,7 +281,9 @@ def test_naive_answers_are_taken_for_the_truth():
     found = weights * np.exp(log_probabilities(u) @ counts)
     idata = model(categories=CATEGORIES).fit_naive(release, draws=2500, seed=1)
     agrees(idata, u, found)
-    public = bdp.Release.of(bdp.RandomizedResponse(((3, 1), (1, 3)), n=3), [(1, 0, 1), (1, 1, 0)])
+    public = bdp.Release.of(
+        bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (1, 3)), n=3), [(1, 0, 1), (1, 1, 0)]
+    )
     found = weights * np.exp(log_probabilities(u) @ np.array([1, 3, 1, 1]))
     agrees(model(data={"dose": [0, 4, 0]}).fit_naive(public, draws=2500, seed=1), u, found)
 
@@ -280,8 +292,10 @@ def test_coefficients_in_the_columns_own_units():
     """All patterns' log odds from the shown coefficients, by a design written out here."""
     shape = {"age": [20, 35, 80], "sex": ["f", "m"], "ill": [True, False], "step": [1, 2, 5]}
     axes = tuple(Axis(name, categories=tuple(v)) for name, v in shape.items())
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 36, axes=axes), [tuple(range(36))])
-    made = bdp.LogisticRegression("ill ~ age*sex + step + step:age", factors=["step"])
+    release = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.0, 36, axes=axes), [tuple(range(36))]
+    )
+    made = bdp.LogisticRegressionModel("ill ~ age*sex + step + step:age", factors=["step"])
     design = setting_of(made, release).design
     assert design.labels == (
         "intercept", "age", "sex[m]", "step[2]", "step[5]", "age:sex[m]", "age:step[2]",
@@ -299,7 +313,7 @@ def test_coefficients_in_the_columns_own_units():
     levels = np.argwhere(np.ones((3, 2, 2, 3)))
     assert np.array_equal(levels[pairs[:, 0]][:, [0, 1, 3]], levels[pairs[:, 1]][:, [0, 1, 3]])
     assert set(levels[pairs[:, 1], 2]) == {1}  # the last category: False
-    made = bdp.LogisticRegression("ill ~ 1", success=True)
+    made = bdp.LogisticRegressionModel("ill ~ 1", success=True)
     setting = setting_of(made, release)
     assert set(levels[setting.problem.pairs[:, 1], 2]) == {0}
     assert setting.design.labels == ("intercept",)
@@ -308,8 +322,10 @@ def test_coefficients_in_the_columns_own_units():
 def test_public_predictors_of_any_values():
     rng = np.random.default_rng(2)
     data = {"age": rng.uniform(20, 80, 40), "sex": rng.choice(["f", "m"], 40)}
-    release = bdp.Release.of(bdp.RandomizedResponse.binary(1.0, 40), [tuple([0, 1] * 20)])
-    setting = setting_of(bdp.LogisticRegression("ill ~ .", data=data), release)
+    release = bdp.Release.of(
+        bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, 40), [tuple([0, 1] * 20)]
+    )
+    setting = setting_of(bdp.LogisticRegressionModel("ill ~ .", data=data), release)
     u = rng.normal(size=3)
     b = setting.design.shown @ u
     expected = b[0] + b[1] * data["age"] + b[2] * (data["sex"] == "m")
@@ -318,12 +334,12 @@ def test_public_predictors_of_any_values():
 
 def test_structural_zeros_of_whole_patterns():
     zeros = [[True, True], [False, False]]
-    mechanism = bdp.DiscreteLaplaceMechanism(1.0, dimension=4)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, dimension=4)
     release = bdp.Release.of(mechanism, [(0, 0, 12, 30)])
-    made = bdp.LogisticRegression("ill ~ 1", categories=CATEGORIES, zeros=zeros)
+    made = bdp.LogisticRegressionModel("ill ~ 1", categories=CATEGORIES, zeros=zeros)
     idata = made.fit(release, draws=500, seed=1)
     assert abs(float(idata.posterior["beta"].mean()) - np.log(30 / 12)) < 0.2
     half = [True, False, False, False]
-    made = bdp.LogisticRegression("ill ~ 1", categories=CATEGORIES, zeros=half)
-    with pytest.raises(bdp.InvalidInput, match="log odds would be infinite"):
+    made = bdp.LogisticRegressionModel("ill ~ 1", categories=CATEGORIES, zeros=half)
+    with pytest.raises(bdp.errors.InvalidInput, match="log odds would be infinite"):
         made.fit(release)

@@ -7,11 +7,16 @@ import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
 
 AXES = (Axis("dose", categories=(0, 4)), Axis("ill", categories=("no", "yes")))
-CELLS = bdp.Release.of(bdp.PerturbedHistogram(1.2, 4, axes=AXES), [(4, 0, 2, 7)])
-PUBLIC = bdp.Release.of(
-    bdp.PerturbedHistogram(1.2, 4, bdp.Neighbours.REPLACE_ONE, 13, AXES), [(4, 0, 2, 7)]
+CELLS = bdp.Release.of(
+    bdp.mechanisms.PerturbedHistogramMechanism(1.2, 4, axes=AXES), [(4, 0, 2, 7)]
 )
-ANSWERS = bdp.Release.of(bdp.RandomizedResponse(((3, 1), (1, 3)), n=3), [(0, 1, 1)])
+PUBLIC = bdp.Release.of(
+    bdp.mechanisms.PerturbedHistogramMechanism(1.2, 4, bdp.Neighbours.REPLACE_ONE, 13, AXES),
+    [(4, 0, 2, 7)],
+)
+ANSWERS = bdp.Release.of(
+    bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (1, 3)), n=3), [(0, 1, 1)]
+)
 DATA = {"dose": [0.0, 1.5, 4.0]}
 
 
@@ -42,8 +47,8 @@ DATA = {"dose": [0.0, 1.5, 4.0]}
     ],
 )
 def test_bad_parameters(given, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.LogisticRegression(**{"formula": "ill ~ dose", **given})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.LogisticRegressionModel(**{"formula": "ill ~ dose", **given})
 
 
 @pytest.mark.parametrize(
@@ -77,75 +82,87 @@ def test_bad_parameters(given, message):
     ],
 )
 def test_models_that_dont_fit_the_release(release, given, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.LogisticRegression(**given).fit(release, draws=10)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.LogisticRegressionModel(**given).fit(release, draws=10)
 
 
 def test_releases_that_it_cant_read():
-    made = bdp.LogisticRegression("ill ~ dose")
-    with pytest.raises(bdp.InvalidInput, match="or a list of releases"):
+    made = bdp.LogisticRegressionModel("ill ~ dose")
+    with pytest.raises(bdp.errors.InvalidInput, match="or a list of releases"):
         made.fit([])
-    answers = bdp.Release.of(bdp.RandomizedResponse.kary(1.0, 4, n=3), [(0, 1, 3)])
-    with pytest.raises(bdp.InvalidInput, match=r"a naive fit takes one bdp\.Release"):
+    answers = bdp.Release.of(
+        bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 4, n=3), [(0, 1, 3)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match=r"a naive fit takes one bdp\.Release"):
         made.fit_naive([CELLS, CELLS])
-    with pytest.raises(bdp.InvalidInput, match="one of the 2 releases is by 'randomized_response'"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match="one of the 2 releases is by 'randomized_response'"
+    ):
         made.fit([CELLS, answers])
     with bdp.reproducible(1):
         records = np.random.default_rng(1).uniform(-1, 1, (50, 2))
         bounds = {"dose": (-1, 1), "ill": (-1, 1)}
-        moments = bdp.NoisyMoments(bounds, epsilon=1.0).release(records)
-    with pytest.raises(bdp.InvalidInput, match=r"bdp\.RecordModel, with a logistic record model"):
+        moments = bdp.synthesizers.NoisyMomentsSynthesizer(bounds, epsilon=1.0).release(records)
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"bdp\.models\.RecordModel, with a logistic record model"
+    ):
         made.fit(moments)
-    count = bdp.Release.of(bdp.BetaBinomialMechanism(10, 10, (1.0, 1.0)), [4])
-    with pytest.raises(bdp.InvalidInput, match="Dirichlet-multinomial copies of a table"):
+    count = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(10, 10, (1.0, 1.0)), [4])
+    with pytest.raises(bdp.errors.InvalidInput, match="Dirichlet-multinomial copies of a table"):
         made.fit(count)
     groups = {"a": (CELLS.mechanism, CELLS.outputs), "b": (CELLS.mechanism, CELLS.outputs)}
-    with pytest.raises(bdp.InvalidInput, match="groups"):
+    with pytest.raises(bdp.errors.InvalidInput, match="groups"):
         made.fit(bdp.Release.of_groups(groups))
 
 
 def test_responses_of_other_than_two_categories():
     three = (AXES[0], Axis("ill", categories=("no", "some", "yes")))
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 6, axes=three), [(1, 2, 3, 4, 5, 6)])
-    with pytest.raises(bdp.InvalidInput, match="'ill' has 3 categories"):
-        bdp.LogisticRegression("ill ~ dose").fit(release)
+    release = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.0, 6, axes=three), [(1, 2, 3, 4, 5, 6)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="'ill' has 3 categories"):
+        bdp.LogisticRegressionModel("ill ~ dose").fit(release)
     edges = (AXES[0], Axis("ill", edges=(0.0, 1.0, 2.0)))
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 4, axes=edges), [(1, 2, 3, 4)])
-    with pytest.raises(bdp.InvalidInput, match="'ill' has 2 intervals"):
-        bdp.LogisticRegression("ill ~ dose").fit(release)
+    release = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.0, 4, axes=edges), [(1, 2, 3, 4)]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="'ill' has 2 intervals"):
+        bdp.LogisticRegressionModel("ill ~ dose").fit(release)
 
 
 def test_engines_that_cant_sample_it():
-    made = bdp.LogisticRegression("ill ~ dose")
-    with pytest.raises(bdp.InvalidInput, match="don't sum out: their total is known"):
+    made = bdp.LogisticRegressionModel("ill ~ dose")
+    with pytest.raises(bdp.errors.InvalidInput, match="don't sum out: their total is known"):
         made.fit(PUBLIC, engine="hmc")
-    made = bdp.LogisticRegression("ill ~ dose", data=DATA)
-    with pytest.raises(bdp.InvalidInput, match="whose records sum out"):
+    made = bdp.LogisticRegressionModel("ill ~ dose", data=DATA)
+    with pytest.raises(bdp.errors.InvalidInput, match="whose records sum out"):
         made.fit(ANSWERS, engine="gibbs")
 
 
 def test_copies_need_an_n():
-    made = bdp.DirichletMultinomialMechanism(None, 6, 4, 1.0, (), AXES)
+    made = bdp.mechanisms.DirichletMultinomialMechanism(None, 6, 4, 1.0, (), AXES)
     release = bdp.Release.of(made, [(2, 0, 1, 3)])
-    with pytest.raises(bdp.InvalidInput, match="n is confidential"):
-        bdp.LogisticRegression("ill ~ dose").fit(release)
-    with pytest.raises(bdp.InvalidInput, match="zeros is given"):
-        bdp.LogisticRegression("ill ~ dose", n=9, zeros=np.zeros(4, bool)).fit(release)
-    with pytest.raises(bdp.InvalidInput, match="more than 20,000,000 values"):
-        bdp.LogisticRegression("ill ~ dose", n=10**7).fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="n is confidential"):
+        bdp.LogisticRegressionModel("ill ~ dose").fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="zeros is given"):
+        bdp.LogisticRegressionModel("ill ~ dose", n=9, zeros=np.zeros(4, bool)).fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 20,000,000 values"):
+        bdp.LogisticRegressionModel("ill ~ dose", n=10**7).fit(release)
 
 
 def test_there_is_no_naive_posterior_of_negative_counts():
-    mechanism = bdp.DiscreteLaplaceMechanism(1.2, dimension=4)
+    mechanism = bdp.mechanisms.DiscreteLaplaceMechanism(1.2, dimension=4)
     release = bdp.Release.of(mechanism, [(4, -3, 2, 7)])
     categories = {axis.name: axis.categories for axis in AXES}
-    made = bdp.LogisticRegression("ill ~ dose", categories=categories)
-    with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
+    made = bdp.LogisticRegressionModel("ill ~ dose", categories=categories)
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
         made.fit_naive(release)
 
 
 def test_too_many_combinations_of_predictors():
     axes = (Axis("a", edges=tuple(float(k) for k in range(1027))), AXES[1])
-    release = bdp.Release.of(bdp.PerturbedHistogram(1.0, 2052, axes=axes), [(1,) * 2052])
-    with pytest.raises(bdp.InvalidInput, match="1,026 combinations"):
-        bdp.LogisticRegression("ill ~ a").fit(release)
+    release = bdp.Release.of(
+        bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2052, axes=axes), [(1,) * 2052]
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="1,026 combinations"):
+        bdp.LogisticRegressionModel("ill ~ a").fit(release)

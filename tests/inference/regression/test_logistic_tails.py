@@ -56,9 +56,11 @@ def test_coefficients(output, by):
     """Without a warning of the chains, which would be an error here."""
     wanted, az, seeds = oracle(output), import_arviz(), range(1, 4)
     limit = stats.norm.isf(FALSE_ALARM / 2 / 4 / len(seeds))
-    release = bdp.Release.of(bdp.NoisyMarginals(1.0, AXES, (("x", "y"),)), [output])
+    release = bdp.Release.of(
+        bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, (("x", "y"),)), [output]
+    )
     for seed in seeds:
-        idata = bdp.LogisticRegression("y ~ x").fit(release, seed=seed, engine=by)
+        idata = bdp.LogisticRegressionModel("y ~ x").fit(release, seed=seed, engine=by)
         beta = idata.posterior["beta"].to_numpy()
         said = "noise hardly explains" if min(output) < 0 else "no problem found"
         assert idata.attrs["verdict"].startswith(said)

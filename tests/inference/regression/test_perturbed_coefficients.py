@@ -17,7 +17,7 @@ PENALTY, N = 4.0, 30
 
 
 def mechanism(scale=0.1, bounds=BOUNDS, n=N, penalty=PENALTY):
-    return bdp.PerturbedCoefficientsMechanism(bounds, "y", penalty, scale, n)
+    return bdp.mechanisms.PerturbedCoefficientsMechanism(bounds, "y", penalty, scale, n)
 
 
 def released(made, outputs) -> bdp.Release:
@@ -45,8 +45,8 @@ def drawn(rng, size):
     return c0, c, sd, w
 
 
-def model() -> bdp.LinearRegression:
-    return bdp.LinearRegression("y", PRIOR, predictors_prior=PREDICTORS)
+def model() -> bdp.LinearRegressionModel:
+    return bdp.LinearRegressionModel("y", PRIOR, predictors_prior=PREDICTORS)
 
 
 def test_the_posterior_is_that_of_weighted_draws_from_the_prior():
@@ -131,10 +131,10 @@ def test_much_data_and_little_noise_tell_the_regression():
     rng = np.random.default_rng(5)
     x = rng.uniform(0, 4, 20_000)
     records = np.column_stack([x, -1 + 0.5 * x + rng.normal(0, 0.3, x.size)])
-    declared = bdp.PerturbedCoefficients(BOUNDS, "y", 2000.0, epsilon=5.0)
+    declared = bdp.synthesizers.PerturbedCoefficientsSynthesizer(BOUNDS, "y", 2000.0, epsilon=5.0)
     with bdp.reproducible(2):
         release = declared.release(records)
-    made = bdp.LinearRegression("y", predictors_prior=(0.0, 50.0, 102.0, 33.0))
+    made = bdp.LinearRegressionModel("y", predictors_prior=(0.0, 50.0, 102.0, 33.0))
     idata = made.fit(release, seed=1)
     low, high = np.quantile(idata.posterior["beta"], [0.005, 0.995], axis=(0, 1))
     assert np.all((low < [-1, 0.5]) & (high > [-1, 0.5]))
@@ -144,14 +144,16 @@ def test_much_data_and_little_noise_tell_the_regression():
 
 def test_what_it_refuses():
     release = released(mechanism(), [(0.35, 0.2)])
-    with pytest.raises(bdp.InvalidInput, match="of 'y' on"):
-        bdp.LinearRegression("x").fit(release)
-    with pytest.raises(bdp.InvalidInput, match="tell of no other"):
-        bdp.LinearRegression("y", predictors=["z"]).fit(release)
-    with pytest.raises(bdp.InvalidInput, match="no naive one"):
-        bdp.LinearRegression("y").fit_naive(release)
-    with pytest.raises(bdp.InvalidInput, match="says n = 30"):
-        bdp.LinearRegression("y", n=range(20, 40)).fit(release)
-    coarse = bdp.PerturbedCoefficientsMechanism(BOUNDS, "y", 4.0, 2.0, 30, granularity=0.5)
-    with pytest.raises(bdp.InvalidInput, match="granularity"):
-        bdp.LinearRegression("y").fit(bdp.Release.of(coarse, [(0.5, 0.0)]))
+    with pytest.raises(bdp.errors.InvalidInput, match="of 'y' on"):
+        bdp.LinearRegressionModel("x").fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="tell of no other"):
+        bdp.LinearRegressionModel("y", predictors=["z"]).fit(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive one"):
+        bdp.LinearRegressionModel("y").fit_naive(release)
+    with pytest.raises(bdp.errors.InvalidInput, match="says n = 30"):
+        bdp.LinearRegressionModel("y", n=range(20, 40)).fit(release)
+    coarse = bdp.mechanisms.PerturbedCoefficientsMechanism(
+        BOUNDS, "y", 4.0, 2.0, 30, granularity=0.5
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="granularity"):
+        bdp.LinearRegressionModel("y").fit(bdp.Release.of(coarse, [(0.5, 0.0)]))

@@ -105,7 +105,7 @@ def test_calibration_keeps_to_epsilon_and_wastes_little(epsilon, copies, relatio
         mechanism = CensoredBetaMechanism.calibrate(
             epsilon=epsilon, copies=copies, neighbours=relation, center=center, size=1
         )
-    except bdp.InvalidInput:
+    except bdp.errors.InvalidInput:
         assert epsilon / copies < 1e-7
         return
     cost = mechanism.guarantee(copies=copies).epsilon
@@ -117,9 +117,9 @@ def test_calibration_keeps_to_epsilon_and_wastes_little(epsilon, copies, relatio
 
 
 def test_an_epsilon_below_rounding_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="rounding alone"):
+    with pytest.raises(bdp.errors.InvalidInput, match="rounding alone"):
         CensoredBetaMechanism.calibrate(epsilon=1e-10, size=1)
-    with pytest.raises(bdp.InvalidInput, match="rounding alone"):
+    with pytest.raises(bdp.errors.InvalidInput, match="rounding alone"):
         CensoredBetaMechanism.calibrate(epsilon=1.0, center=1e30, size=1)
 
 
@@ -127,11 +127,11 @@ def test_a_public_n_goes_with_replace_one_only():
     mechanism = made("replace_one", n=3)
     assert mechanism.release([0.1, 0.2, 0.3]).shape == (1, 3)
     assert any("number of records" in text for text in mechanism.guarantee().assumptions)
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         made("add_remove", n=3)
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         mechanism.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="another number of records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="another number of records"):
         mechanism.release([0.1, 0.2])
 
 
@@ -146,7 +146,7 @@ def test_records_stay_inside_and_sorted():
 
 
 def test_the_law_is_said_to_be_intractable():
-    with pytest.raises(bdp.InvalidInput, match=r"intractable.*combine"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"intractable.*combine"):
         made().logp((0.1, 0.2, 0.3), [0.5])
 
 
@@ -178,7 +178,7 @@ def test_the_law_is_said_to_be_intractable():
     ],
 )
 def test_bad_parameters_are_refused(options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made(**options)
 
 
@@ -186,5 +186,5 @@ def test_bad_parameters_are_refused(options, message):
     "output", [(0.1, 0.2), (0.1, 0.2, 1.0), (0.0, 0.2, 0.3), (0.1, math.nan, 0.3), (1, 2, 3), 0.5]
 )
 def test_what_it_cannot_have_released_is_refused(output):
-    with pytest.raises(bdp.InvalidInput, match="output has"):
+    with pytest.raises(bdp.errors.InvalidInput, match="output has"):
         made().check_output(output)

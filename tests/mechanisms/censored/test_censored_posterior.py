@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.censored.posterior import CensoredPosterior
+from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.privacy.neighbours import Neighbours
 
 COLUMNS = (("y", "number"), ("k", "integer"))
 
 
 def test_epsilon_is_the_width_and_twice_that_where_a_record_is_replaced():
-    hidden = CensoredPosterior(None, 3, -1.0, 0.5, COLUMNS)
+    hidden = CensoredPosteriorMechanism(None, 3, -1.0, 0.5, COLUMNS)
     assert hidden.guarantee().epsilon == 1.5
     assert hidden.guarantee().neighbours is Neighbours.ADD_REMOVE
     assert hidden.guarantee(copies=4).epsilon == 6.0
     assert hidden.guarantee(neighbours=Neighbours.REPLACE_ONE).epsilon == 3.0
     assert hidden.removal_guarantee(copies=2).epsilon == 3.0
-    public = CensoredPosterior(10, 3, -1.0, 0.5, COLUMNS)
+    public = CensoredPosteriorMechanism(10, 3, -1.0, 0.5, COLUMNS)
     assert public.guarantee(copies=2).epsilon == 6.0
     assert public.guarantee().neighbours is Neighbours.REPLACE_ONE
     assert "number of records is public" in " ".join(public.guarantee().assumptions)
-    with pytest.raises(bdp.InvalidInput, match="promises under"):
+    with pytest.raises(bdp.errors.InvalidInput, match="promises under"):
         public.guarantee(neighbours=Neighbours.ADD_REMOVE)
     for guarantee in (hidden.guarantee(), public.guarantee()):
         assert guarantee.strength is bdp.Strength.CONDITIONAL
@@ -39,7 +39,9 @@ def test_epsilon_is_never_rounded_down():
     for _ in range(200):
         low, high = np.sort(random.normal(size=2)).tolist()
         copies = int(random.integers(1, 9))
-        epsilon = CensoredPosterior(None, 1, low, high, COLUMNS).guarantee(copies=copies).epsilon
+        epsilon = (
+            CensoredPosteriorMechanism(None, 1, low, high, COLUMNS).guarantee(copies=copies).epsilon
+        )
         exact = copies * (Fraction(high) - Fraction(low))
         assert exact <= Fraction(epsilon) <= exact * (1 + Fraction(1, 2**50))
 
@@ -64,13 +66,13 @@ def test_epsilon_is_never_rounded_down():
 )
 def test_bad_parameters_are_refused(change: dict[str, Any], message: str):
     good = {"n": 5, "size": 2, "lower": -1.0, "upper": 0.0, "columns": COLUMNS}
-    CensoredPosterior(**good)
-    with pytest.raises(bdp.InvalidInput, match=message):
-        CensoredPosterior(**{**good, **change})
+    CensoredPosteriorMechanism(**good)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        CensoredPosteriorMechanism(**{**good, **change})
 
 
 def test_outputs_are_sorted_tables_of_their_columns_kinds():
-    mechanism = CensoredPosterior(5, 2, -1.0, 0.0, COLUMNS)
+    mechanism = CensoredPosteriorMechanism(5, 2, -1.0, 0.0, COLUMNS)
     assert mechanism.check_output([(2, 1), (1.5, 7)]) == ((1.5, 7), (2.0, 1))
     for bad, message in [
         ([(1.0, 1)], "rows"),
@@ -79,9 +81,9 @@ def test_outputs_are_sorted_tables_of_their_columns_kinds():
         ([(1.0, 1), (math.nan, 1)], "of that kind"),
         ([(1.0, 1), ("a", 1)], "of that kind"),
     ]:
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             mechanism.check_output(bad)
-    with pytest.raises(bdp.InvalidInput, match="copies is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="copies is 0"):
         mechanism.guarantee(copies=0)
 
 
@@ -98,13 +100,15 @@ def test_outputs_are_sorted_tables_of_their_columns_kinds():
     ],
 )
 def test_bad_grids_are_refused(grid, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        CensoredPosterior(None, 2, -1.0, 1.0, (("y", "number"),), grid)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        CensoredPosteriorMechanism(None, 2, -1.0, 1.0, (("y", "number"),), grid)
 
 
 def test_a_grid_makes_the_same_epsilon_proved():
     columns = (("y", "number"),)
-    chains = CensoredPosterior(None, 2, -1.0, 1.0, columns).guarantee(copies=3)
-    grid = CensoredPosterior(None, 2, -1.0, 1.0, columns, (("a", 0, 1, 5),)).guarantee(copies=3)
+    chains = CensoredPosteriorMechanism(None, 2, -1.0, 1.0, columns).guarantee(copies=3)
+    grid = CensoredPosteriorMechanism(None, 2, -1.0, 1.0, columns, (("a", 0, 1, 5),)).guarantee(
+        copies=3
+    )
     assert grid.epsilon == chains.epsilon
     assert (chains.strength, grid.strength) == (bdp.Strength.CONDITIONAL, bdp.Strength.PROVED)

@@ -21,7 +21,7 @@ TOP = 1 - 2.0**-53
 EXTREMES = [5e-324, 1e-300, 1e-9, 0.03, 0.3, 0.5, 0.97, 1 - 1e-9, TOP]
 SHAPES = [(0.3, 6.0), (0.5, 0.8), (0.9, 1.5), (0.1, 1.5), (0.5, 2.0), (2.0**-31, 0.1), (0.5, 999.0),
           (1 - 2.0**-31, 1000.0), (0.001, 1000.0), (0.25, 4.0)]  # fmt: skip
-BOX = bdp.PublicWeights(2.0, phi=(0.05, 0.5), lam=(0.5, 20.0))
+BOX = bdp.synthesizers.PublicWeights(2.0, phi=(0.05, 0.5), lam=(0.5, 20.0))
 
 
 def columns(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -267,9 +267,9 @@ def test_public_weights_keep_log_densities_inside_and_not_needlessly():
     y = np.array([*EXTREMES, *rng.random(40), *rng.beta(0.2, 3, 40).clip(1e-300)])
     for box in [
         BOX,
-        bdp.PublicWeights(0.5, (0.2, 0.3), (3.0, 3.0)),
-        bdp.PublicWeights(5.0, (0.9, 0.9), (0.2, 500.0)),
-        bdp.PublicWeights(1.0, (1e-6, 1 - 1e-6), (0.1, 1000.0)),
+        bdp.synthesizers.PublicWeights(0.5, (0.2, 0.3), (3.0, 3.0)),
+        bdp.synthesizers.PublicWeights(5.0, (0.9, 0.9), (0.2, 500.0)),
+        bdp.synthesizers.PublicWeights(1.0, (1e-6, 1 - 1e-6), (0.1, 1000.0)),
     ]:
         phi = np.linspace(*box.phi, 201)[:, None, None]
         lam = np.geomspace(*box.lam, 201)[:, None]
@@ -285,7 +285,7 @@ def test_public_weights_keep_log_densities_inside_and_not_needlessly():
 
 
 def test_a_box_where_all_log_densities_are_zero_has_weights_of_one():
-    assert np.all(bdp.PublicWeights(1.0, (0.5, 0.5), (2.0, 2.0))([0.1, 0.9]) == 1)
+    assert np.all(bdp.synthesizers.PublicWeights(1.0, (0.5, 0.5), (2.0, 2.0))([0.1, 0.9]) == 1)
 
 
 @pytest.mark.parametrize(
@@ -303,13 +303,15 @@ def test_a_box_where_all_log_densities_are_zero_has_weights_of_one():
     ],
 )
 def test_bad_public_weights_are_refused(options, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.PublicWeights(**({"bound": 2.0, "phi": (0.1, 0.5), "lam": (1.0, 9.0)} | options))
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.synthesizers.PublicWeights(
+            **({"bound": 2.0, "phi": (0.1, 0.5), "lam": (1.0, 9.0)} | options)
+        )
 
 
 @pytest.mark.parametrize("weights", ["fitted", [0.5], {"bound": 1.0}, 1.0])
 def test_a_mechanism_takes_no_vector(weights):
-    with pytest.raises(bdp.InvalidInput, match="attached"):
+    with pytest.raises(bdp.errors.InvalidInput, match="attached"):
         made(weights=weights)
 
 
@@ -328,5 +330,5 @@ def test_a_mechanism_takes_no_vector(weights):
     ],
 )
 def test_bad_statistics_are_refused(statistic):
-    with pytest.raises(bdp.InvalidInput, match=r"pair|weights must|outside"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"pair|weights must|outside"):
         made().release(statistic)

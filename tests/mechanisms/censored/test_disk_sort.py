@@ -106,11 +106,11 @@ def test_nothing_stays_after_an_exception(folder, monkeypatch):
     def full(self, values):
         written.append(values.size)
         if sum(written) > 150:  # the runs of 105 are there, and a part of what they become
-            raise bdp.InvalidInput("full")
+            raise bdp.errors.InvalidInput("full")
         real(self, values)
 
     monkeypatch.setattr(DiskColumn, "_append", full)
-    with pytest.raises(bdp.InvalidInput, match="full") as refused:
+    with pytest.raises(bdp.errors.InvalidInput, match="full") as refused:
         disk_sort.sort([np.random.default_rng(1).random(105)])
     assert refused.value.__traceback__ is not None  # which holds on to all that was
     assert still_open(folder) == 0
@@ -120,7 +120,7 @@ def test_no_place_for_files(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     monkeypatch.setattr(disk_sort, "_RUN", 10)
     assert disk_sort.sort([np.array([0.5, 0.25])]).tolist() == [0.25, 0.5]
-    with pytest.raises(bdp.InvalidInput, match=r"none.*No such file.*set TMPDIR") as refused:
+    with pytest.raises(bdp.errors.InvalidInput, match=r"none.*No such file.*set TMPDIR") as refused:
         disk_sort.sort([np.linspace(0, 1, 11)])
     assert refused.value.__suppress_context__
 

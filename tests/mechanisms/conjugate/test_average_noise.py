@@ -18,11 +18,11 @@ SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
 
 
 def drawn(n, prior=(2.0, 3.0)):
-    return bdp.ConjugateRelease("bernoulli", "parameter_draw", n, prior)
+    return bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", n, prior)
 
 
 def synthetic(method, n, size, prior=(2.0, 3.0)):
-    return bdp.ConjugateRelease("bernoulli", method, n, prior, size=size)
+    return bdp.mechanisms.ConjugateMechanism("bernoulli", method, n, prior, size=size)
 
 
 def draw_divergence(n, prior, theta, epsilon, points=40_001):

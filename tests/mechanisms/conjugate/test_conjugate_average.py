@@ -15,7 +15,7 @@ SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
 
 def release(method, n, prior=(2.0, 3.0), size=3):
     size = size if method in SYNTHETIC else None
-    return bdp.ConjugateRelease("bernoulli", method, n, prior, size=size)
+    return bdp.mechanisms.ConjugateMechanism("bernoulli", method, n, prior, size=size)
 
 
 def output_law(method, n, x, prior, size):
@@ -128,15 +128,17 @@ def test_it_is_at_most_the_worst_case():
 
 @pytest.mark.parametrize("theta", [(0.6, 0.4), (-0.1, 0.5), (0.5, 1.1), 0.5, (math.nan, 0.5)])
 def test_bad_intervals_are_named(theta):
-    with pytest.raises(bdp.InvalidInput, match="theta is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="theta is"):
         average_case_delta(release("parameter_map", 9), 1.0, theta=theta)
 
 
 def test_what_it_does_not_know_is_refused():
-    normal = bdp.ConjugateRelease("gaussian", "parameter_map", 3, (0, 1), R=1.0, sigma=1.0)
-    with pytest.raises(bdp.InvalidInput, match="family is 'gaussian'"):
+    normal = bdp.mechanisms.ConjugateMechanism(
+        "gaussian", "parameter_map", 3, (0, 1), R=1.0, sigma=1.0
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="family is 'gaussian'"):
         average_case_delta(normal, 1.0, theta=(0.1, 0.9))
-    with pytest.raises(bdp.InvalidInput, match="epsilon is 800"):
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon is 800"):
         average_case_delta(release("parameter_map", 9), 800.0, theta=(0.1, 0.9))
-    with pytest.raises(bdp.InvalidInput, match="epsilon is 800"):
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon is 800"):
         distributional_delta(release("parameter_map", 9), 800.0, theta=(0.1, 0.9))

@@ -20,7 +20,7 @@ PRIORS = [(1.0, 1.0), (2.0, 2.0), (0.5, 4.0), (7.0, 3.0), (0.05, 0.05), (1.0, 1.
 
 def release(method: str, n: int, prior: tuple[float, float], size: int | None = None):
     size = size if method in SYNTHETIC else None
-    return bdp.ConjugateRelease("bernoulli", method, n, prior, size=size)
+    return bdp.mechanisms.ConjugateMechanism("bernoulli", method, n, prior, size=size)
 
 
 def mode(a: mp.mpf, b: mp.mpf) -> mp.mpf:
@@ -254,7 +254,7 @@ def test_below_one_a_stronger_prior_can_cost_a_synthetic_map_more():
     half, one = (release("synthetic_map", 3, (p, p), 1).delta(1.0) for p in (0.5, 1.0))
     assert half == pytest.approx(1 / 4)
     assert one == pytest.approx(1 / 3)
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="bernoulli", method="synthetic_map", n=3, size=1, epsilon=1.0, delta=0.4
     )
     assert made.prior == (1.0, 1.0)
@@ -271,7 +271,7 @@ def test_the_thresholds_of_zheng_are_one_less_than_printed(method, epsilon):
         "synthetic_many": per_record,
         "synthetic_map": 1 + per_record,
     }[method]
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="bernoulli", method=method, n=50, size=size, epsilon=epsilon
     )
     assert made.epsilon(0) <= epsilon
@@ -282,8 +282,8 @@ def test_the_thresholds_of_zheng_are_one_less_than_printed(method, epsilon):
 
 def test_synthetic_one_is_the_beta_binomial_mechanism():
     made = release("synthetic_one", 100, (3.0, 5.0), 40)
-    assert made.epsilon(0) == bdp.BetaBinomialMechanism(100, 40, (3.0, 5.0)).epsilon()
-    calibrated = bdp.ConjugateRelease.calibrate(
+    assert made.epsilon(0) == bdp.mechanisms.BetaBinomialMechanism(100, 40, (3.0, 5.0)).epsilon()
+    calibrated = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="bernoulli", method="synthetic_one", n=100, size=100, epsilon=1.0, delta=0.0
     )
     assert calibrated.prior[0] == pytest.approx(100 / math.expm1(1), rel=1e-12)
@@ -293,7 +293,7 @@ def test_synthetic_one_is_the_beta_binomial_mechanism():
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.2, 1e-3), (3.0, 1e-12)])
 def test_calibration_is_tight_and_on_the_safe_side(method, epsilon, delta):
     size = {"size": 80} if method in SYNTHETIC else {}
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="bernoulli", method=method, n=90, epsilon=epsilon, delta=delta, **size
     )
     prior = made.prior[0]
@@ -308,8 +308,8 @@ def test_the_mode_itself_promises_nothing_and_says_why():
     guarantee = made.guarantee(delta=1e-6)
     assert (guarantee.epsilon, guarantee.delta) == (math.inf, 1)
     assert "told apart" in guarantee.assumptions[-1]
-    with pytest.raises(bdp.InvalidInput, match="told apart"):
-        bdp.ConjugateRelease.calibrate(
+    with pytest.raises(bdp.errors.InvalidInput, match="told apart"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(
             family="bernoulli", method="parameter_map", n=10, epsilon=1.0, delta=1e-3
         )
 
@@ -322,8 +322,8 @@ def test_a_draw_has_no_pure_epsilon_and_says_so():
     assert guarantee.delta == 1e-6
     assert guarantee.epsilon == made.epsilon(1e-6)
     assert guarantee.neighbours is bdp.Neighbours.REPLACE_ONE
-    with pytest.raises(bdp.InvalidInput, match="positive delta"):
-        bdp.ConjugateRelease.calibrate(
+    with pytest.raises(bdp.errors.InvalidInput, match="positive delta"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(
             family="bernoulli", method="parameter_draw", n=10, epsilon=1.0
         )
 
@@ -366,13 +366,13 @@ def test_the_binomial_law(size, p):
 )
 def test_bad_parameters_are_named(parameters, message):
     good = {"family": "bernoulli", "method": "synthetic_one", "n": 9, "prior": (1, 1), "size": 3}
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.ConjugateRelease(**{**good, **parameters})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.ConjugateMechanism(**{**good, **parameters})
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf])
 def test_calibration_refuses_a_bad_epsilon(epsilon):
-    with pytest.raises(bdp.InvalidInput, match="epsilon is"):
-        bdp.ConjugateRelease.calibrate(
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon is"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(
             family="bernoulli", method="synthetic_one", n=9, size=3, epsilon=epsilon
         )

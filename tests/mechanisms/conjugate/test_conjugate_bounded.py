@@ -25,7 +25,7 @@ CONDITIONED = ("parameter_draw", "synthetic_map", "synthetic_many")
 
 def release(method, n, prior, R, sigma=1.0, size=1, bounded=True):
     size = size if method.startswith("synthetic") else None
-    return bdp.ConjugateRelease(
+    return bdp.mechanisms.ConjugateMechanism(
         "gaussian", method, n, prior, size=size, R=R, sigma=sigma, bounded=bounded
     )
 
@@ -215,19 +215,19 @@ def test_calibration_finds_the_widest_prior(method, delta):
     size = {"size": 1} if method != "parameter_draw" else {}
     known = {"n": 20, "R": 2.0, "sigma": 2.0, "bounded": True} | size
     epsilon = (1.0 if delta else 2.6) if method == "parameter_draw" else 0.05
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="gaussian", method=method, epsilon=epsilon, delta=delta, **known
     )
     assert made.epsilon(delta) <= epsilon
     assert made.delta(epsilon) <= delta
     sd = made.prior[1]
-    wider = bdp.ConjugateRelease("gaussian", method, prior=(0, sd * 1.0001), **known)
+    wider = bdp.mechanisms.ConjugateMechanism("gaussian", method, prior=(0, sd * 1.0001), **known)
     assert wider.delta(epsilon) > delta
 
 
 def test_a_draw_of_bounded_records_needs_a_ratio_that_no_prior_gives():
-    with pytest.raises(bdp.InvalidInput, match="no prior gives gaussian parameter_draw"):
-        bdp.ConjugateRelease.calibrate(
+    with pytest.raises(bdp.errors.InvalidInput, match="no prior gives gaussian parameter_draw"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(
             family="gaussian", method="parameter_draw", n=9, R=1.0, sigma=1.0, bounded=True,
             epsilon=1.9,
         )  # fmt: skip
@@ -242,7 +242,7 @@ def test_map_sensitivity_is_the_largest_move_of_the_mode(n, prior, R):
 
 
 def test_bad_bounds_are_named():
-    with pytest.raises(bdp.InvalidInput, match="bounded is 1"):
+    with pytest.raises(bdp.errors.InvalidInput, match="bounded is 1"):
         release("parameter_draw", 3, (0, 1), 1.0, bounded=1)
-    with pytest.raises(bdp.InvalidInput, match="'bernoulli' has no bound"):
-        bdp.ConjugateRelease("bernoulli", "parameter_draw", 3, (1, 1), bounded=True)
+    with pytest.raises(bdp.errors.InvalidInput, match="'bernoulli' has no bound"):
+        bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 3, (1, 1), bounded=True)

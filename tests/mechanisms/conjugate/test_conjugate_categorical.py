@@ -20,8 +20,8 @@ from bayesdp.mechanisms.counts.category_pairs import (
 from tests.mechanisms.conjugate.test_conjugate_bernoulli import posterior_divergence
 
 
-def release(n: int, prior, method: str = "parameter_draw") -> bdp.ConjugateRelease:
-    return bdp.ConjugateRelease("categorical", method, n, prior)
+def release(n: int, prior, method: str = "parameter_draw") -> bdp.mechanisms.ConjugateMechanism:
+    return bdp.mechanisms.ConjugateMechanism("categorical", method, n, prior)
 
 
 @pytest.mark.parametrize("prior", [(1.0, 1.0, 1.0), (3.0, 0.5, 8.0), (2.0, 9.0, 5.0, 0.3)])
@@ -62,7 +62,7 @@ def test_two_of_the_probabilities_tell_all():
 
 
 def test_two_categories_are_the_bernoulli_family():
-    bernoulli = bdp.ConjugateRelease("bernoulli", "parameter_draw", 30, (4.0, 9.0))
+    bernoulli = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 30, (4.0, 9.0))
     assert release(30, (9.0, 4.0)).delta(0.5) == bernoulli.delta(0.5)
 
 
@@ -71,7 +71,7 @@ def test_more_records_protect_nobody_where_there_is_a_third_category():
 
 
 def test_calibration_is_tight_and_on_the_safe_side():
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="categorical", method="parameter_draw", n=9, categories=4, epsilon=1.0, delta=1e-6
     )
     assert len(set(made.prior)) == 1
@@ -87,17 +87,17 @@ def test_the_mode_itself_promises_nothing():
 
 def test_categories_are_asked_for_where_they_are_needed():
     arguments = {"method": "parameter_draw", "n": 9, "epsilon": 1.0, "delta": 1e-6}
-    with pytest.raises(bdp.InvalidInput, match="categories is None"):
-        bdp.ConjugateRelease.calibrate(family="categorical", **arguments)
-    with pytest.raises(bdp.InvalidInput, match="prior is"):
-        bdp.ConjugateRelease.calibrate(family="categorical", categories=1, **arguments)
-    with pytest.raises(bdp.InvalidInput, match="leave it out"):
-        bdp.ConjugateRelease.calibrate(family="bernoulli", categories=3, **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match="categories is None"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(family="categorical", **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match="prior is"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(family="categorical", categories=1, **arguments)
+    with pytest.raises(bdp.errors.InvalidInput, match="leave it out"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(family="bernoulli", categories=3, **arguments)
 
 
 @pytest.mark.parametrize("prior", [(1.0,), (1, 0, 1), (1, math.nan, 2), 3, ("a", 1, 2)])
 def test_bad_priors_are_named(prior):
-    with pytest.raises(bdp.InvalidInput, match="prior is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="prior is"):
         release(9, prior)
 
 
@@ -160,7 +160,7 @@ SMALL = [
 def test_synthetic_records_are_as_bad_as_their_worst_neighbours(method, n, size, prior):
     """Over all data sets, all replacements in both directions and all outputs."""
     every = laws(method, n, prior, size)
-    made = bdp.ConjugateRelease("categorical", method, n, prior, size=size)
+    made = bdp.mechanisms.ConjugateMechanism("categorical", method, n, prior, size=size)
     for epsilon in (0.0, 0.02, 0.2, 0.7, 1.1, 2.5, 6.0):
         truth = enumerated(every, n, len(prior), epsilon)
         claim = made.delta(epsilon)
@@ -178,7 +178,7 @@ def test_pure_epsilon_is_the_largest_log_ratio(method, n, size, prior):
             for p, q in zip(every[c], every[d], strict=True):
                 if p or q:
                     worst = max(worst, abs(mp.log(p / q)) if p and q else mp.inf)
-    claim = bdp.ConjugateRelease("categorical", method, n, prior, size=size).epsilon(0)
+    claim = bdp.mechanisms.ConjugateMechanism("categorical", method, n, prior, size=size).epsilon(0)
     assert worst <= claim * (1 + mp.mpf("1e-30"))
     assert claim <= worst * (1 + mp.mpf("1e-12"))
 
@@ -187,7 +187,7 @@ def test_pure_epsilon_is_the_largest_log_ratio(method, n, size, prior):
 def test_two_categories_of_synthetic_records_are_the_bernoulli_family(method):
     for prior in ((4.0, 9.0), (1.0, 1.5), (0.3, 2.0)):
         one, other = (
-            bdp.ConjugateRelease(family, method, 30, prior, size=12)
+            bdp.mechanisms.ConjugateMechanism(family, method, 30, prior, size=12)
             for family in ("categorical", "bernoulli")
         )
         for epsilon in (0.0, 0.5, 3.0):
@@ -243,7 +243,7 @@ def test_records_outside_the_pair_are_worse_and_a_stronger_prior_costs_less(
 @pytest.mark.parametrize("method", SYNTHETIC)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (0.5, 1e-6), (2.0, 1e-10)])
 def test_calibration_of_synthetic_records_is_tight(method, epsilon, delta):
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="categorical", method=method, n=50, size=40, categories=5, epsilon=epsilon,
         delta=delta,
     )  # fmt: skip
@@ -251,7 +251,7 @@ def test_calibration_of_synthetic_records_is_tight(method, epsilon, delta):
     assert made.delta(epsilon) <= delta
     assert made.epsilon(delta) <= epsilon
     less = 1 + (prior - 1) * (1 - 1e-6) if method == "synthetic_map" else prior * (1 - 1e-8)
-    weaker = bdp.ConjugateRelease("categorical", method, 50, (less,) * 5, size=40)
+    weaker = bdp.mechanisms.ConjugateMechanism("categorical", method, 50, (less,) * 5, size=40)
     assert weaker.delta(epsilon) > delta
 
 
@@ -259,22 +259,28 @@ def test_zheng_6_21_has_half_the_epsilon():
     """1 + 1 / (exp(epsilon / 2m) - 1) is printed as enough: it gives epsilon / 2."""
     m, epsilon = 10, 1.0
     printed = 1 + 1 / math.expm1(epsilon / (2 * m))
-    made = bdp.ConjugateRelease("categorical", "synthetic_map", 9, (printed,) * 4, size=m)
+    made = bdp.mechanisms.ConjugateMechanism(
+        "categorical", "synthetic_map", 9, (printed,) * 4, size=m
+    )
     assert made.epsilon(0) == pytest.approx(epsilon / 2, rel=1e-12)
 
 
 def test_a_million_records_in_little_time():
     for method in SYNTHETIC:
-        made = bdp.ConjugateRelease("categorical", method, 10**6, (3.0, 40.0, 50.0), size=10**5)
+        made = bdp.mechanisms.ConjugateMechanism(
+            "categorical", method, 10**6, (3.0, 40.0, 50.0), size=10**5
+        )
         assert 0 < made.delta(0.5) < 1
 
 
 def test_a_mode_on_the_boundary_is_refused():
     for call in (
-        lambda: bdp.ConjugateRelease("categorical", "synthetic_map", 9, (1, 0.9, 2), size=3),
+        lambda: bdp.mechanisms.ConjugateMechanism(
+            "categorical", "synthetic_map", 9, (1, 0.9, 2), size=3
+        ),
         lambda: map_sensitivity(release(9, (1, 0.9, 2), "parameter_map")),
     ):
-        with pytest.raises(bdp.InvalidInput, match="every parameter is 1 or more"):
+        with pytest.raises(bdp.errors.InvalidInput, match="every parameter is 1 or more"):
             call()
 
 

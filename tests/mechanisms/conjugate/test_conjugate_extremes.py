@@ -35,7 +35,7 @@ def law(method: str, weights: tuple[Fraction, ...], size: int) -> tuple[Fraction
     return tuple(found)
 
 
-def worst(release: bdp.ConjugateRelease, epsilon: float) -> mp.mpf:
+def worst(release: bdp.mechanisms.ConjugateMechanism, epsilon: float) -> mp.mpf:
     """The divergence of all neighbours, in both directions, in 400 digits."""
     k, method = len(release.prior), release.method
     less = int(method == "synthetic_map")
@@ -78,7 +78,7 @@ def worst(release: bdp.ConjugateRelease, epsilon: float) -> mp.mpf:
 @pytest.mark.parametrize("method", ["synthetic_one", "synthetic_many"])
 def test_a_tiny_prior_promises_nothing_that_is_false(method, prior, size):
     """All along the profile: where it is near 1, and where nearly nothing is left of it."""
-    made = bdp.ConjugateRelease("categorical", method, 2, prior, size=size)
+    made = bdp.mechanisms.ConjugateMechanism("categorical", method, 2, prior, size=size)
     pure = made.epsilon(0)
     for share in (0.0, 0.3, 0.8, 0.95, 0.99):
         truth = worst(made, share * pure)
@@ -89,7 +89,7 @@ def test_a_tiny_prior_promises_nothing_that_is_false(method, prior, size):
 @pytest.mark.parametrize("prior", [(3.0, 1.5), (1e4, 1e4), (1.2, 7.3, 2.0), (1e5, 1e5, 1e5)])
 def test_delta_is_on_the_safe_side_where_it_vanishes(method, prior):
     """There the last digits of log ratios decide: delta is that of an epsilon a hair smaller."""
-    made = bdp.ConjugateRelease("categorical", method, 1, prior, size=3)
+    made = bdp.mechanisms.ConjugateMechanism("categorical", method, 1, prior, size=3)
     pure = made.epsilon(0)
     for digits in range(4, 15):
         epsilon = pure * (1 - 10.0**-digits)
@@ -100,11 +100,11 @@ def test_delta_is_on_the_safe_side_where_it_vanishes(method, prior):
 @pytest.mark.parametrize("prior", [(1e-10, 1e-10), (1e-17, 1e-17), (1e-300, 0.5), (1.0, 1e-20)])
 def test_a_mode_of_tiny_priors(prior):
     """With two records the mode of one of each is that of the priors, however small."""
-    made = bdp.ConjugateRelease("bernoulli", "synthetic_map", 2, prior, size=2)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_map", 2, prior, size=2)
     for epsilon in (0.0, 1.0, 20.0):
         truth = worst(made, epsilon)
         assert truth <= made.delta(epsilon) <= truth * (1 + 1e-9)
-    itself = bdp.ConjugateRelease("bernoulli", "parameter_map", 2, prior)
+    itself = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_map", 2, prior)
     modes = [itself.release(itself.statistic([1] * x + [0] * (2 - x)))[0] for x in range(3)]
     moved = max(b - a for a, b in pairwise(modes))
     assert moved <= map_sensitivity(itself) <= moved * (1 + 1e-9)
@@ -112,7 +112,7 @@ def test_a_mode_of_tiny_priors(prior):
 
 @pytest.mark.parametrize("prior", [(1e-12, 1e-12), (1e-100, 1e-100), (1e-9, 3e-9)])
 def test_a_draw_from_one_record_and_tiny_priors(prior):
-    made = bdp.ConjugateRelease("bernoulli", "parameter_draw", 1, prior)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 1, prior)
     for epsilon in (0.0, 5.0):
         truth = posterior_divergence(max(prior), min(prior), epsilon)
         assert made.delta(epsilon) >= truth
@@ -122,7 +122,7 @@ def test_a_draw_from_one_record_and_tiny_priors(prior):
 @pytest.mark.parametrize("family", ["bernoulli", "categorical"])
 def test_one_record_can_be_calibrated_for(family):
     more = {"categories": 2} if family == "categorical" else {}
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family=family, method="parameter_draw", n=1, epsilon=1.0, delta=1e-6, **more
     )
     assert made.guarantee(delta=1e-6).epsilon <= 1.0
@@ -134,7 +134,7 @@ def test_one_record_can_be_calibrated_for(family):
 def test_what_is_calibrated_says_no_more_than_was_asked(method, epsilon, delta):
     """Else a ledger with that much left would refuse it."""
     size = {} if method == "parameter_draw" else {"size": 10}
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="categorical", method=method, n=5, epsilon=epsilon, delta=delta, categories=3, **size
     )
     assert made.guarantee(delta=delta).epsilon <= epsilon
@@ -142,7 +142,7 @@ def test_what_is_calibrated_says_no_more_than_was_asked(method, epsilon, delta):
 
 def test_a_table_of_tiny_priors_has_its_true_promise():
     """Here delta(37) is 0.3, and was said to be below 1e-289: epsilon(1e-6) came out as 37."""
-    made = bdp.DirichletMultinomialMechanism(3, 1, 3, (1e-100, 0.3, 1e-100))
+    made = bdp.mechanisms.DirichletMultinomialMechanism(3, 1, 3, (1e-100, 0.3, 1e-100))
     assert 230 < made.guarantee(delta=1e-6).epsilon <= made.epsilon()
 
 
@@ -151,20 +151,20 @@ def test_priors_beyond_all_digits_are_refused(prior):
     """Of (1e-310,) * 3, delta was said to be below 1e-289 at every epsilon, and is nearly 1."""
     families = ["categorical"] + ["bernoulli"] * (len(prior) == 2)
     for family in families:
-        with pytest.raises(bdp.InvalidInput, match=r"prior is .* from 1e-300 to 1e\+100"):
-            bdp.ConjugateRelease(family, "synthetic_many", 2, prior, size=1)
+        with pytest.raises(bdp.errors.InvalidInput, match=r"prior is .* from 1e-300 to 1e\+100"):
+            bdp.mechanisms.ConjugateMechanism(family, "synthetic_many", 2, prior, size=1)
 
 
 @pytest.mark.parametrize("given", [{"R": 1e101}, {"sigma": 1e-101}, {"prior": (0, 1e-200)}])
 def test_normal_parameters_whose_squares_are_no_floats_are_refused(given):
     known = {"R": 1.0, "sigma": 1.0, "prior": (0, 1)} | given
-    with pytest.raises(bdp.InvalidInput, match=f"{next(iter(given))} is"):
-        bdp.ConjugateRelease("gaussian", "parameter_draw", 2, **known)
+    with pytest.raises(bdp.errors.InvalidInput, match=f"{next(iter(given))} is"):
+        bdp.mechanisms.ConjugateMechanism("gaussian", "parameter_draw", 2, **known)
 
 
 def test_a_promise_that_needs_a_prior_beyond_all_digits_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="no prior gives"):
-        bdp.ConjugateRelease.calibrate(
+    with pytest.raises(bdp.errors.InvalidInput, match="no prior gives"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(
             family="bernoulli", method="synthetic_many", n=2, epsilon=1e-60, size=1
         )
 
@@ -172,16 +172,16 @@ def test_a_promise_that_needs_a_prior_beyond_all_digits_is_refused():
 @pytest.mark.parametrize("prior", [(0.5, 0.5), (1.0, 3.0), (1e-8, 0.3)])
 def test_releases_that_rule_out_outputs_compose(prior):
     """Their delta tends to a limit above 0; of two independent releases it is 1 - (1 - limit)^2."""
-    made = bdp.ConjugateRelease("bernoulli", "synthetic_map", 3, prior, size=2)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_map", 3, prior, size=2)
     limit = made.delta(math.inf)
     delta = 1 - (1 - limit) ** 2 + 1e-6
     promise = bdp.compose([(made, 2)], delta=delta)
     assert math.isfinite(promise.epsilon)
-    together = bdp.ConjugateRelease("bernoulli", "synthetic_map", 3, prior, size=4)
+    together = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_map", 3, prior, size=4)
     assert together.delta(promise.epsilon) <= delta
 
 
 @pytest.mark.parametrize("prior", [(1e16, 1e-16), (1.0, 1e-100)])
 def test_a_draw_with_next_to_no_prior_has_a_loss_that_is_infinite(prior):
-    made = bdp.ConjugateRelease("bernoulli", "parameter_draw", 3, prior)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 3, prior)
     assert made.pld().get_delta_for_epsilon(1.0) == pytest.approx(1)

@@ -16,7 +16,9 @@ METHODS = ("parameter_draw", "synthetic_map", "synthetic_one", "synthetic_many")
 
 def release(method: str, n: int, prior, R: float, sigma: float = 1.0, size: int = 1):
     size = size if method.startswith("synthetic") else None
-    return bdp.ConjugateRelease("gaussian", method, n, prior, size=size, R=R, sigma=sigma)
+    return bdp.mechanisms.ConjugateMechanism(
+        "gaussian", method, n, prior, size=size, R=R, sigma=sigma
+    )
 
 
 def joint_law(method: str, data, prior, sigma: float, size: int):
@@ -126,13 +128,15 @@ def test_calibration_finds_the_widest_prior(method):
     known = {"n": 20, "R": 3.0, "sigma": 1.0} | (
         {"size": 30} if method.startswith("synthetic") else {}
     )
-    made = bdp.ConjugateRelease.calibrate(
+    made = bdp.mechanisms.ConjugateMechanism.calibrate(
         family="gaussian", method=method, epsilon=0.5, delta=1e-6, **known
     )
     mean, sd = made.prior
     assert mean == 0
     assert made.delta(0.5) <= 1e-6
-    wider = bdp.ConjugateRelease("gaussian", method, prior=(0, sd * (1 + 1e-8)), **known)
+    wider = bdp.mechanisms.ConjugateMechanism(
+        "gaussian", method, prior=(0, sd * (1 + 1e-8)), **known
+    )
     assert wider.delta(0.5) > 1e-6
 
 
@@ -140,8 +144,8 @@ def test_there_is_no_pure_epsilon():
     made = release("parameter_draw", 10, (0.0, 1.0), 1.0)
     assert made.epsilon(0) == math.inf
     assert "unbounded" in made.guarantee().assumptions[-1]
-    with pytest.raises(bdp.InvalidInput, match="positive delta"):
-        bdp.ConjugateRelease.calibrate(
+    with pytest.raises(bdp.errors.InvalidInput, match="positive delta"):
+        bdp.mechanisms.ConjugateMechanism.calibrate(
             family="gaussian", method="parameter_draw", n=10, epsilon=1.0, R=1.0, sigma=1.0
         )
 
@@ -167,5 +171,5 @@ def test_the_mode_itself_promises_nothing_and_says_why():
 )
 def test_bad_parameters_are_named(parameters, message):
     good = {"family": "gaussian", "method": "parameter_draw", "n": 9, "prior": (0, 1)}
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.ConjugateRelease(**{**good, "R": 1.0, "sigma": 1.0, **parameters})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.ConjugateMechanism(**{**good, "R": 1.0, "sigma": 1.0, **parameters})

@@ -131,7 +131,7 @@ def test_many_statistics_at_once(method):
 
 @pytest.mark.parametrize("method", ["synthetic_map", "synthetic_many"])
 def test_two_categories_are_the_bernoulli_family(method):
-    made = bdp.ConjugateRelease("bernoulli", method, 5, (0.5, 3.0), size=4)
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", method, 5, (0.5, 3.0), size=4)
     two = stand_in(method, 5, (0.5, 3.0), 4)
     for x in range(6):
         z = np.arange(5)
@@ -148,7 +148,7 @@ def test_two_categories_are_the_bernoulli_family(method):
 
 
 def test_a_draw_of_a_probability_follows_its_law():
-    made = bdp.ConjugateRelease("bernoulli", "parameter_draw", 9, (0.3, 2.0))
+    made = bdp.mechanisms.ConjugateMechanism("bernoulli", "parameter_draw", 9, (0.3, 2.0))
     for x in (0, 4, 9):
         with bdp.reproducible(x):
             drawn = made.release(bdp.Count(x, 9), copies=20_000)
@@ -159,7 +159,7 @@ def test_a_draw_of_a_probability_follows_its_law():
 
 
 def test_a_draw_of_probabilities_follows_its_law():
-    made = bdp.ConjugateRelease("categorical", "parameter_draw", 6, (0.3, 2.0, 1.5))
+    made = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 6, (0.3, 2.0, 1.5))
     counts = np.array([0, 4, 2])
     alpha = counts + np.array(made.prior)
     with bdp.reproducible(1):

@@ -16,19 +16,23 @@ from bayesdp.mechanisms.conjugate import gaussian_outputs as normal
 from bayesdp.mechanisms.conjugate.promise import composed_profile
 from bayesdp.privacy.profile import gaussian_divergence, hockey_stick
 
-TWO = bdp.ConjugateRelease("categorical", "parameter_draw", 3, (1, 1))
+TWO = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 3, (1, 1))
 SYNTHETIC = ("synthetic_map", "synthetic_one", "synthetic_many")
 METHODS = ("parameter_map", "parameter_draw", *SYNTHETIC)
 
 
-def binary(method: str, n: int = 6, prior=(1.5, 2.25), size: int = 4) -> bdp.ConjugateRelease:
+def binary(
+    method: str, n: int = 6, prior=(1.5, 2.25), size: int = 4
+) -> bdp.mechanisms.ConjugateMechanism:
     size = size if method in SYNTHETIC else None
-    return bdp.ConjugateRelease("bernoulli", method, n, prior, size=size)
+    return bdp.mechanisms.ConjugateMechanism("bernoulli", method, n, prior, size=size)
 
 
 def real(method: str, n: int = 5, prior=(0.3, 1.0), size: int = 3, R: float = 2.0):
     size = size if method in SYNTHETIC else None
-    return bdp.ConjugateRelease("gaussian", method, n, prior, size=size, R=R, sigma=1.0)
+    return bdp.mechanisms.ConjugateMechanism(
+        "gaussian", method, n, prior, size=size, R=R, sigma=1.0
+    )
 
 
 def categorical(method: str, n: int = 6, prior=(1.5, 2.25, 4.0), size: int = 4):
@@ -70,7 +74,7 @@ def test_the_divergence_of_a_draw_is_its_profile(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
 def test_the_divergence_of_a_draw_of_three_probabilities_is_its_profile(epsilon):
-    made = bdp.ConjugateRelease("categorical", "parameter_draw", 4, (2.5, 4.0, 3.0))
+    made = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 4, (2.5, 4.0, 3.0))
     x, step = np.linspace(0, 1, 1201, retstep=True)
     middle = x[:-1] + step / 2
     p, q = np.meshgrid(middle, middle)
@@ -89,7 +93,7 @@ def test_the_divergence_of_a_draw_of_three_probabilities_is_its_profile(epsilon)
 @pytest.mark.parametrize("prior", [(1.5, 2.25, 4.0), (1.0, 1.0, 3.0), (2.0, 1.25)])
 def test_the_divergence_of_counts_of_categories_is_their_profile(method, prior):
     """Enumerated over all neighbouring counts and all outputs."""
-    made = bdp.ConjugateRelease("categorical", method, 3, prior, size=4)
+    made = bdp.mechanisms.ConjugateMechanism("categorical", method, 3, prior, size=4)
     every = [c for c in product(range(4), repeat=len(prior)) if sum(c) == 3]
     laws = {c: made.logp(made.outputs(), c) for c in every}
     for epsilon in (0.0, 0.2, 0.9, 2.5):
@@ -106,7 +110,7 @@ def test_the_divergence_of_conditioned_laws_keeps_their_profile(method):
     """All sums on a grid, integrated; equal but for `synthetic_one`, whose profile is a bound."""
     size = 1 if method in SYNTHETIC else None
     known = {"R": 1.5, "sigma": 0.8, "bounded": True}
-    made = bdp.ConjugateRelease("gaussian", method, 4, (0.4, 1.2), size=size, **known)
+    made = bdp.mechanisms.ConjugateMechanism("gaussian", method, 4, (0.4, 1.2), size=size, **known)
     y, step = np.linspace(-1.5, 1.5, 401 if method == "synthetic_one" else 2001, retstep=True)
     points = (y[:-1] + step / 2)[:, None] if size else y[:-1] + step / 2
     sums = np.linspace(-6, 3, 19)
@@ -126,7 +130,7 @@ def test_the_divergence_of_conditioned_laws_keeps_their_profile(method):
 
 
 def test_synthetic_one_is_the_beta_binomial_mechanism():
-    made, same = binary("synthetic_one"), bdp.BetaBinomialMechanism(6, 4, (1.5, 2.25))
+    made, same = binary("synthetic_one"), bdp.mechanisms.BetaBinomialMechanism(6, 4, (1.5, 2.25))
     statistic = bdp.Count(np.arange(7), 6)
     assert np.array_equal(made.logp(3, statistic), same.logp(3, statistic))
     with bdp.reproducible(4):
@@ -244,12 +248,12 @@ def test_a_mode_is_drawn_without_noise_and_promises_nothing(made, tmp_path):
     assert any("told apart" in assumption for assumption in release.guarantee.assumptions)
     release.save(tmp_path / "mode")
     assert bdp.Release.load(tmp_path / "mode") == release
-    with pytest.raises(bdp.InvalidInput, match="claims nothing"):
+    with pytest.raises(bdp.errors.InvalidInput, match="claims nothing"):
         bdp.audit(made, delta=1e-6)
 
 
 def test_a_mode_of_categories():
-    made = bdp.ConjugateRelease("categorical", "parameter_map", 5, (0.5, 1.0, 3.0))
+    made = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_map", 5, (0.5, 1.0, 3.0))
     drawn = made.release((0, 1, 4), copies=2)
     assert drawn.tolist() == [[0.0, 1 / 7, 6 / 7]] * 2  # 0.5 - 1 < 0; 1 + 1 - 1; 3 + 4 - 1
     table = made.logp(drawn[0], [[0, 1, 4], [1, 0, 4], [0, 0, 5]])
@@ -273,7 +277,7 @@ def test_statistics_come_from_records():
     assert binary("synthetic_one", n=4).statistic(pd.Series([True, False, True, True])) == (
         bdp.Count(3, 4)
     )
-    made = bdp.ConjugateRelease("categorical", "parameter_draw", 5, (1, 1, 1, 1))
+    made = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 5, (1, 1, 1, 1))
     assert made.statistic(np.array([2, 0, 2, 2, 3.0])) == (1, 0, 3, 1)
     assert real("parameter_draw", n=10, R=0.1).statistic([0.1] * 10) == 1.0
     assert real("parameter_draw", n=3, R=1e9).statistic([1e9, 1.0, -1e9]) == 1.0
@@ -289,7 +293,7 @@ def test_statistics_come_from_records():
 )
 def test_several_statistics_are_drawn_but_not_published_at_once(made, several):
     assert len(np.asarray(made.release(several))[0]) == len(np.asarray(made.logp(0.5, several)))
-    with pytest.raises(bdp.InvalidInput, match="several"):
+    with pytest.raises(bdp.errors.InvalidInput, match="several"):
         made.check_statistic(several)
 
 
@@ -303,13 +307,13 @@ SECRET = 7351
         (binary("synthetic_one"), [0, 1, 1], "another number of records"),
         (binary("synthetic_one"), [0, None], "missing"),
         (
-            bdp.ConjugateRelease("categorical", "parameter_draw", 3, (1, 1)),
+            bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 3, (1, 1)),
             [0, 1, SECRET],
             "labels",
         ),
         (TWO, [0, 1, 0.5], "labels"),
         (
-            bdp.ConjugateRelease("categorical", "parameter_draw", 3, (1, 1)),
+            bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 3, (1, 1)),
             ["a", "b", "a"],
             "label",
         ),
@@ -322,7 +326,7 @@ SECRET = 7351
     ],
 )
 def test_bad_records_are_refused_and_never_shown(made, data, message):
-    with pytest.raises(bdp.InvalidInput, match=message) as error:
+    with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
         made.statistic(data)
     assert str(SECRET) not in str(error.value)
 
@@ -344,7 +348,7 @@ def test_bad_records_are_refused_and_never_shown(made, data, message):
 )
 def test_bad_statistics_are_refused_and_never_shown(made, statistic, message):
     for use in (made.release, made.check_statistic, lambda value: made.logp(0.5, value)):
-        with pytest.raises(bdp.InvalidInput, match=message) as error:
+        with pytest.raises(bdp.errors.InvalidInput, match=message) as error:
             use(statistic)
         assert str(SECRET) not in str(error.value)
 
@@ -369,7 +373,7 @@ def test_bad_statistics_are_refused_and_never_shown(made, statistic, message):
     ],
 )
 def test_outputs_it_cannot_release_are_refused(made, output, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         bdp.Release.of(made, [output])
 
 
@@ -379,7 +383,7 @@ def test_outputs_it_cannot_release_are_refused(made, output, message):
 def test_counts_of_categories_are_checked(output):
     made = categorical("synthetic_one")
     assert categories.check_output(made, np.array([1, 3, 0])) == (1, 3, 0)
-    with pytest.raises(bdp.InvalidInput, match="size = 4"):
+    with pytest.raises(bdp.errors.InvalidInput, match="size = 4"):
         categories.check_output(made, output)
 
 
@@ -412,13 +416,13 @@ def test_proposed_neighbours_exchange_one_record(k, n):
 @pytest.mark.parametrize("relation", [bdp.Neighbours.ADD_REMOVE, bdp.Neighbours.EDGE])
 def test_other_relations_are_refused(relation):
     made = binary("synthetic_one")
-    with pytest.raises(bdp.InvalidInput, match=relation.value):
+    with pytest.raises(bdp.errors.InvalidInput, match=relation.value):
         made.guarantee(neighbours=relation)
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         made.removal_guarantee()
-    with pytest.raises(bdp.InvalidInput, match="copies is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="copies is 0"):
         made.guarantee(copies=0)
-    with pytest.raises(bdp.InvalidInput, match="copies is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="copies is 0"):
         made.release(bdp.Count(1, 6), copies=0)
 
 
@@ -443,7 +447,7 @@ def test_what_is_drawn_in_integers_is_proved_and_the_rest_conditional(method):
     ],
 )
 def test_a_damaged_table_is_refused(columns):
-    with pytest.raises(bdp.InvalidInput):
+    with pytest.raises(bdp.errors.InvalidInput):
         real("synthetic_one").decode(columns)
 
 
@@ -478,11 +482,11 @@ def test_a_draw_of_the_posterior_is_fitted_exactly():
     assert fitted.mean() == pytest.approx(mean, rel=1e-12)
     idata = bdp.BinomialModel().fit(bdp.Release.of(made, [0.4], delta=1e-6), draws=20, seed=1)
     assert idata.observed_data["outputs"].to_numpy().ravel().tolist() == [0.4]
-    with pytest.raises(bdp.InvalidInput, match="no naive posterior"):
+    with pytest.raises(bdp.errors.InvalidInput, match="no naive posterior"):
         bdp.BinomialModel().naive_posterior(bdp.Release.of(made, [0.4], delta=1e-6))
 
 
 def test_a_model_of_a_count_refuses_other_statistics():
     release = bdp.Release.of(real("parameter_draw"), [0.4], delta=1e-6)
-    with pytest.raises(bdp.InvalidInput, match="doesn't randomise a count"):
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't randomise a count"):
         bdp.BinomialModel().posterior(release)

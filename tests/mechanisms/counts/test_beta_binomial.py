@@ -150,24 +150,24 @@ def test_release_has_the_shape_of_the_statistic():
 )
 def test_bad_parameters_are_named(parameters: dict, message: str):
     good = {"n": 10, "size": 10, "prior": (1.0, 1.0)}
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         BetaBinomialMechanism(**{**good, **parameters})
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "two", None])
 def test_bad_epsilon_is_refused(epsilon: object):
-    with pytest.raises(bdp.InvalidInput, match="epsilon is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon is"):
         BetaBinomialMechanism.calibrate(n=10, size=10, epsilon=epsilon)
 
 
 def test_relations_never_mix():
     public = BetaBinomialMechanism(10, 10, (1.0, 1.0))
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         public.epsilon(neighbours=bdp.Neighbours.ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="neighbours is 'edge'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="neighbours is 'edge'"):
         public.epsilon(neighbours=bdp.Neighbours.EDGE)
 
 
 def test_a_statistic_of_another_size_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="another number of records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="another number of records"):
         BetaBinomialMechanism(10, 5, (1.0, 1.0)).release(bdp.Count(2, 11))

@@ -141,7 +141,7 @@ def test_a_delta_allows_a_smaller_prior():
 
 def test_the_profile_is_the_conjugate_releases_own():
     prior = (2.0, 5.0, 1.0, 3.0, 0.5)
-    conjugate = bdp.ConjugateRelease("categorical", "synthetic_one", 7, prior, 6)
+    conjugate = bdp.mechanisms.ConjugateMechanism("categorical", "synthetic_one", 7, prior, 6)
     made = Table(7, 6, 5, prior)
     for epsilon in (0.0, 0.5, 2.0):
         assert made.delta(epsilon) == pytest.approx(conjugate.delta(epsilon), rel=1e-12)
@@ -156,7 +156,7 @@ def test_more_records_than_a_profile_sums_keep_the_pure_epsilon():
     made = Table.calibrate(n=None, size=10**9, cells=3, epsilon=1.0, delta=1e-6)
     assert made.guarantee(delta=1e-6).delta == 0
     assert made.guarantee(delta=1e-6).epsilon <= 1
-    with pytest.raises(bdp.InvalidInput, match="size is 1000000000"):
+    with pytest.raises(bdp.errors.InvalidInput, match="size is 1000000000"):
         made.delta(1.0)
 
 
@@ -169,9 +169,9 @@ def test_structural_zeros_are_outside_of_the_law():
     assert math.fsum(np.exp(law)) == pytest.approx(1, abs=1e-12)
     assert not made.release(x, 500)[:, 2].any()
     assert made.guarantee().epsilon == Table(4, 3, 3, 1.5).guarantee().epsilon
-    with pytest.raises(bdp.InvalidInput, match="structural zero"):
+    with pytest.raises(bdp.errors.InvalidInput, match="structural zero"):
         made.release(np.array([1, 2, 1, 0]))
-    with pytest.raises(bdp.InvalidInput, match="structural zeros"):
+    with pytest.raises(bdp.errors.InvalidInput, match="structural zeros"):
         made.check_output((1, 1, 1, 0))
 
 
@@ -189,7 +189,7 @@ def test_synthetic_records_are_the_counts():
     shown = made.synthetic((1, 0, 2, 2), np.random.default_rng(1))
     assert shown["c"].tolist() == ["a", "b", "b", "b", "b"]
     assert (shown["x"] < 1).tolist() == [True, True, True, False, False]
-    with pytest.raises(bdp.InvalidInput, match="doesn't say what its cells are"):
+    with pytest.raises(bdp.errors.InvalidInput, match="doesn't say what its cells are"):
         Table(None, 5, 4, 1.0).synthetic((1, 0, 2, 2), np.random.default_rng(1))
 
 
@@ -218,7 +218,7 @@ GOOD = {"n": 5, "size": 3, "cells": 3, "prior": 1.0}
     ],
 )
 def test_bad_parameters_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Table(**{**GOOD, **wrong})
 
 
@@ -226,13 +226,13 @@ def test_bad_parameters_are_named(wrong, message):
     "statistic", [(1, 2), (1, 2, 3), (5.0, 0.0, 0.0), (-1, 3, 3), ((5, 0, 0), (0, 5, 0)), "abc"]
 )
 def test_a_wrong_statistic_is_refused_without_its_values(statistic):
-    with pytest.raises(bdp.InvalidInput) as caught:
+    with pytest.raises(bdp.errors.InvalidInput) as caught:
         Table(**GOOD).check_statistic(statistic)
     assert "(1, 2" not in str(caught.value)
 
 
 def test_relations_never_mix():
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         Table(**GOOD).guarantee(neighbours=ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="neighbours is 'edge'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="neighbours is 'edge'"):
         Table(**GOOD).guarantee(neighbours=bdp.Neighbours.EDGE)

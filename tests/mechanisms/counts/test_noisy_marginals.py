@@ -25,10 +25,10 @@ def records() -> list[np.ndarray]:
 @pytest.mark.parametrize("marginals", MODELS)
 def test_no_neighbours_are_further_apart_than_the_sensitivity(marginals):
     """All records added, and all replaced by all others; the largest distance is attained."""
-    made = bdp.NoisyMarginals(1.0, AXES, marginals)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, marginals)
     vectors = [made.statistic(one) for one in records()]
     for norm, law in ((1, "laplace"), (2, "gaussian")):
-        noisy = bdp.NoisyMarginals(1.0, AXES, marginals, law)
+        noisy = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, marginals, law)
         added = max(np.linalg.norm(v, norm) for v in vectors)
         replaced = max(np.linalg.norm(v - w, norm) for v, w in itertools.combinations(vectors, 2))
         assert noisy._of(ADD_REMOVE).sensitivity == pytest.approx(added, rel=1e-15)
@@ -38,7 +38,7 @@ def test_no_neighbours_are_further_apart_than_the_sensitivity(marginals):
 
 @pytest.mark.parametrize("marginals", MODELS)
 def test_marginals_are_the_tables_own(marginals):
-    made = bdp.NoisyMarginals(1.0, AXES, marginals)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, marginals)
     counts = np.random.default_rng(1).integers(0, 9, (2, 3, 2))
     tables = made.tables(made.statistic(counts))
     for part, table in zip(made.places, tables, strict=True):
@@ -49,7 +49,7 @@ def test_marginals_are_the_tables_own(marginals):
 
 
 def test_epsilon_is_the_number_of_marginals_over_the_scale():
-    made = bdp.NoisyMarginals(4.0, AXES, (("a", "b"), ("b", "c")))
+    made = bdp.mechanisms.NoisyMarginalsMechanism(4.0, AXES, (("a", "b"), ("b", "c")))
     assert made.guarantee().epsilon == 0.5
     assert made.guarantee(neighbours=REPLACE_ONE, copies=2).epsilon == 2.0
     assert made.profile().epsilon(0) == 0.5
@@ -59,14 +59,16 @@ def test_epsilon_is_the_number_of_marginals_over_the_scale():
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
 def test_calibration_is_tight_and_on_the_safe_side(law, delta, relation):
     fields = {"axes": AXES, "marginals": MODELS[1], "noise": law, "neighbours": relation}
-    made = bdp.NoisyMarginals.calibrate(epsilon=1.0, delta=delta, copies=2, **fields)
+    made = bdp.mechanisms.NoisyMarginalsMechanism.calibrate(
+        epsilon=1.0, delta=delta, copies=2, **fields
+    )
     assert 1 - 1e-6 < made.guarantee(copies=2, delta=delta).epsilon <= 1
-    smaller = bdp.NoisyMarginals(scale=made.scale * (1 - 1e-5), **fields)
+    smaller = bdp.mechanisms.NoisyMarginalsMechanism(scale=made.scale * (1 - 1e-5), **fields)
     assert smaller.guarantee(copies=2, delta=delta).epsilon > 1
 
 
 def test_the_law_is_the_noises_over_all_counts():
-    made = bdp.NoisyMarginals(1.5, AXES, (("a",), ("c",)))
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.5, AXES, (("a",), ("c",)))
     x, z = np.array([3, 4, 5, 2]), np.array([2, 4, 9, 1])
     share = math.exp(-1 / 1.5)
     expected = 4 * math.log((1 - share) / (1 + share)) - np.abs(z - x).sum() / 1.5
@@ -94,13 +96,13 @@ def test_the_law_is_the_noises_over_all_counts():
 )
 def test_bad_parameters_are_named(wrong, message):
     good = {"scale": 1.0, "axes": AXES, "marginals": (("a", "b"),)}
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.NoisyMarginals(**{**good, **wrong})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.NoisyMarginalsMechanism(**{**good, **wrong})
 
 
 def test_a_public_n_has_no_added_records():
-    made = bdp.NoisyMarginals(1.0, AXES, (("a",),), neighbours=REPLACE_ONE, n=5)
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, (("a",),), neighbours=REPLACE_ONE, n=5)
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         made.guarantee(neighbours=ADD_REMOVE)
 
 
@@ -112,7 +114,7 @@ ZEROS = (0, 1, 2, 3, 5, 6, 7)  # of 12 cells; a = 0 then goes with b = 2, c = 'x
 def test_structural_zeros_leave_no_record_that_moves_more(marginals, law):
     """All possible records added and replaced; an addition is as far as the sensitivity says."""
     norm = 1 if law == "laplace" else 2
-    made = bdp.NoisyMarginals(1.0, AXES, marginals, law, zeros=ZEROS)
+    made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, marginals, law, zeros=ZEROS)
     cells = [one for k, one in enumerate(records()) if k not in ZEROS]
     vectors = [made.statistic(one) for one in cells]
     added = {float(np.linalg.norm(v, norm)) for v in vectors}
@@ -129,7 +131,7 @@ def test_structural_zeros_leave_no_record_that_moves_more(marginals, law):
         bad[np.flatnonzero(still)[0]] = 1
         assert made.logp(bad, vectors[0]) == -np.inf
         for attempt in (made.check_output, made.check_statistic):
-            with pytest.raises(bdp.InvalidInput, match="of structural zeros alone"):
+            with pytest.raises(bdp.errors.InvalidInput, match="of structural zeros alone"):
                 attempt(bad)
     one, other = made.pairs()[0]
     assert np.abs(np.subtract(one, other)).sum() == len(marginals)
@@ -141,5 +143,5 @@ def test_structural_zeros_leave_no_record_that_moves_more(marginals, law):
      ("0", "zeros is '0'")],
 )  # fmt: skip
 def test_bad_zeros_are_named(zeros, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.NoisyMarginals(1.0, AXES, (("a",),), zeros=zeros)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.NoisyMarginalsMechanism(1.0, AXES, (("a",),), zeros=zeros)

@@ -20,7 +20,7 @@ from bayesdp.mechanisms.draws.negative_binomial import (
 )
 from bayesdp.privacy.profile import hockey_stick
 
-Counts = bdp.PoissonGammaMechanism
+Counts = bdp.mechanisms.PoissonGammaMechanism
 ADD_REMOVE = bdp.Neighbours.ADD_REMOVE
 CASES = [
     ((0.5, 2.0, 7.0), (3.0, 3.0, 3.0), 4),
@@ -106,7 +106,7 @@ def test_the_supremum_over_other_events_is_approached():
 def test_proportional_priors_are_dirichlet_multinomial():
     expected, prior = (1.0, 2.5, 4.0), (2.0, 5.0, 8.0)
     counts = Counts(6, expected, prior, 6)
-    table = bdp.DirichletMultinomialMechanism(6, 6, 3, prior)
+    table = bdp.mechanisms.DirichletMultinomialMechanism(6, 6, 3, prior)
     assert counts.guarantee().epsilon == pytest.approx(table.guarantee().epsilon, rel=1e-8)
     outputs, x = counts.outputs(), np.array([1, 3, 2])
     assert counts.logp(outputs, x) == pytest.approx(table.logp(outputs, x), abs=1e-11)
@@ -270,23 +270,23 @@ GOOD = {"n": 5, "expected": (1.0, 2.0), "prior": 2.0, "total": 5}
     ],
 )
 def test_bad_parameters_are_named(wrong, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Counts(**{**GOOD, **wrong})
 
 
 def test_relations_and_outputs_are_checked():
     made = Counts(**GOOD)
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         made.guarantee(neighbours=ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
         made.removal_guarantee()
-    with pytest.raises(bdp.InvalidInput, match="whose sum is 5"):
+    with pytest.raises(bdp.errors.InvalidInput, match="whose sum is 5"):
         made.check_output((1, 2))
-    with pytest.raises(bdp.InvalidInput, match="output has shape"):
+    with pytest.raises(bdp.errors.InvalidInput, match="output has shape"):
         made.logp((1, 2, 2), (5, 0))
-    with pytest.raises(bdp.InvalidInput, match="another number of records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="another number of records"):
         made.release((1, 2))
-    with pytest.raises(bdp.InvalidInput, match="ask for a positive delta"):
+    with pytest.raises(bdp.errors.InvalidInput, match="ask for a positive delta"):
         Counts.calibrate(n=None, expected=(1.0, 2.0), total=None, epsilon=1.0)
 
 
@@ -314,9 +314,9 @@ def test_an_area_where_no_event_can_be_changes_nothing_elsewhere(total):
     with bdp.reproducible(2):
         assert np.array_equal(np.delete(drawn, 1, axis=-1), without.release(x, 5))
     assert np.all(drawn[..., 1] == 0)
-    with pytest.raises(bdp.InvalidInput, match="in a structural zero"):
+    with pytest.raises(bdp.errors.InvalidInput, match="in a structural zero"):
         with_it.release([0, 1, 0, 0])
-    with pytest.raises(bdp.InvalidInput, match="structural zeros"):
+    with pytest.raises(bdp.errors.InvalidInput, match="structural zeros"):
         with_it.check_output((1, 1, 1, 1))
 
 
@@ -327,7 +327,7 @@ def test_calibration_leaves_areas_without_events_out():
     assert made.prior == (without.prior[0], 0.0, without.prior[1])
     flat = Counts.calibrate(expected=(1.0, 0.0, 3.0), **known)
     assert flat.prior == Counts.calibrate(expected=(1.0, 3.0), **known).prior
-    with pytest.raises(bdp.InvalidInput, match="proportions has shape"):
+    with pytest.raises(bdp.errors.InvalidInput, match="proportions has shape"):
         Counts.calibrate(expected=(1.0, 3.0), proportions=(1, 2, 3), **known)
 
 
@@ -341,5 +341,5 @@ def test_calibration_leaves_areas_without_events_out():
 )
 def test_bad_structural_zeros_are_named(wrong, message):
     good = {"n": None, "expected": (1.0, 0.0, 2.0), "prior": 2.0, "total": 4}
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         Counts(**{**good, **wrong})

@@ -45,7 +45,7 @@ def true_delta(weights, epsilon: float) -> mp.mpf:
 @settings(max_examples=80, deadline=None)
 @given(weights=matrices(least=1))
 def test_pure_epsilon_is_exact_and_rounded_up(weights):
-    claim = bdp.RandomizedResponse(weights).epsilon()
+    claim = bdp.mechanisms.RandomizedResponseMechanism(weights).epsilon()
     with mp.workdps(50):
         truth = true_epsilon(weights)
         assert truth <= claim
@@ -55,7 +55,7 @@ def test_pure_epsilon_is_exact_and_rounded_up(weights):
 @settings(max_examples=30, deadline=None)
 @given(weights=matrices(), epsilon=st.floats(0, 5))
 def test_the_profile_is_the_worst_pair_of_rows(weights, epsilon):
-    mechanism = bdp.RandomizedResponse(weights)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(weights)
     with mp.workdps(50):
         truth = true_delta(weights, epsilon)
         found = mechanism.delta(epsilon)
@@ -69,14 +69,14 @@ def test_the_profile_is_the_worst_pair_of_rows(weights, epsilon):
 
 def test_the_smallest_epsilon_is_found_where_delta_is_flat():
     """From log 3 on, delta is 1/8: the answer that the last category alone gives."""
-    mechanism = bdp.RandomizedResponse(((0, 1, 1), (0, 1, 1), (1, 1, 6)))
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((0, 1, 1), (0, 1, 1), (1, 1, 6)))
     assert mechanism.delta(1.5) == mechanism.delta(2.5)
     assert mechanism.epsilon(mechanism.delta(2.0)) == pytest.approx(math.log(3), rel=1e-9)
 
 
 def test_just_below_the_pure_epsilon_delta_is_not_understated():
     """There the terms are differences of nearly equal numbers."""
-    mechanism = bdp.RandomizedResponse.kary(1.0, 5)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 5)
     pure = mechanism.epsilon()
     with mp.workdps(60):
         for step in (1, 2, 10, 1000):
@@ -89,7 +89,7 @@ def test_just_below_the_pure_epsilon_delta_is_not_understated():
 @given(weights=matrices(least=1), n=st.integers(1, 3))
 def test_a_record_costs_the_same_among_any_number(weights, n):
     """Enumerated: all data sets of n records and all replacements of one of them."""
-    mechanism = bdp.RandomizedResponse(weights, n)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(weights, n)
     outputs, k = mechanism.outputs(), mechanism.k
     data = np.array(list(itertools.product(range(k), repeat=n)))
     law = mechanism.logp(outputs[:, None, :], data)
@@ -107,7 +107,9 @@ def test_copies_keep_their_promise(copies: int, delta: float):
     """All outputs of the copies together, both orders of each pair of rows."""
     impossible = int(delta < 0.3)  # an answer of the first category, unless delta allows it
     weights = ((50, 10, impossible), (20, 30, 1), (30, 30, 2))
-    claim = bdp.RandomizedResponse(weights).guarantee(copies=copies, delta=delta)
+    claim = bdp.mechanisms.RandomizedResponseMechanism(weights).guarantee(
+        copies=copies, delta=delta
+    )
     assert claim.delta <= delta
     rows = exact_rows(weights)
     with mp.workdps(40):
@@ -125,7 +127,9 @@ def test_copies_keep_their_promise(copies: int, delta: float):
 @pytest.mark.parametrize("k", [2, 3, 12])
 @pytest.mark.parametrize("copies", [1, 7])
 def test_calibration_is_tight_and_on_the_safe_side(epsilon: float, k: int, copies: int):
-    mechanism = bdp.RandomizedResponse.calibrate(epsilon=epsilon, categories=k, copies=copies)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.calibrate(
+        epsilon=epsilon, categories=k, copies=copies
+    )
     assert mechanism.guarantee(copies=copies).epsilon <= epsilon
     with mp.workdps(60):
         true = copies * true_epsilon(mechanism.weights)
@@ -138,24 +142,30 @@ def test_calibration_is_tight_and_on_the_safe_side(epsilon: float, k: int, copie
 
 
 def test_shorthands_are_calibrations():
-    assert bdp.RandomizedResponse.binary(0.9, n=5) == bdp.RandomizedResponse.calibrate(
-        epsilon=0.9, n=5
-    )
-    three = bdp.RandomizedResponse.kary(0.9, 3)
+    assert bdp.mechanisms.RandomizedResponseMechanism.binary(
+        0.9, n=5
+    ) == bdp.mechanisms.RandomizedResponseMechanism.calibrate(epsilon=0.9, n=5)
+    three = bdp.mechanisms.RandomizedResponseMechanism.kary(0.9, 3)
     truth = math.exp(0.9) / (math.exp(0.9) + 2)
     assert three.matrix.diagonal() == pytest.approx(np.full(3, truth), rel=1e-14)
     assert three.matrix.sum(axis=1) == pytest.approx(np.ones(3), abs=1e-15)
 
 
 def test_probabilities_are_taken_exactly():
-    pair = bdp.RandomizedResponse.of((0.1, 0.75))
+    pair = bdp.mechanisms.RandomizedResponseMechanism.of((0.1, 0.75))
     assert exact_rows(pair.weights) == [
         [Fraction(0.1), 1 - Fraction(0.1)],
         [Fraction(1, 4), Fraction(3, 4)],
     ]
-    thirds = bdp.RandomizedResponse.of([[Fraction(1, 3), Fraction(2, 3)], [0, 1]])
+    thirds = bdp.mechanisms.RandomizedResponseMechanism.of(
+        [[Fraction(1, 3), Fraction(2, 3)], [0, 1]]
+    )
     assert thirds.weights == ((1, 2), (0, 1))
-    assert bdp.RandomizedResponse.of(np.eye(3)).weights == ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+    assert bdp.mechanisms.RandomizedResponseMechanism.of(np.eye(3)).weights == (
+        (1, 0, 0),
+        (0, 1, 0),
+        (0, 0, 1),
+    )
 
 
 def test_a_logarithm_is_rounded_up():
@@ -169,14 +179,14 @@ def test_a_logarithm_is_rounded_up():
 
 
 def test_the_identity_promises_nothing_and_a_constant_everything():
-    identity = bdp.RandomizedResponse(((1, 0), (0, 1)))
+    identity = bdp.mechanisms.RandomizedResponseMechanism(((1, 0), (0, 1)))
     assert math.isinf(identity.guarantee(delta=0.5).epsilon)
     assert identity.guarantee(delta=0.5).delta == 1
     assert "tells the two apart" in identity.guarantee().assumptions[-1]
-    constant = bdp.RandomizedResponse(((1, 3), (2, 6)))
+    constant = bdp.mechanisms.RandomizedResponseMechanism(((1, 3), (2, 6)))
     assert constant.guarantee().epsilon == 0
     assert constant.delta(0.0) == 0
-    leaky = bdp.RandomizedResponse(((99, 1), (100, 0)))
+    leaky = bdp.mechanisms.RandomizedResponseMechanism(((99, 1), (100, 0)))
     assert math.isinf(leaky.epsilon())
     assert math.isfinite(leaky.epsilon(0.02))
     assert leaky.guarantee(copies=2).delta == pytest.approx(0.02)
@@ -186,7 +196,7 @@ def test_answers_follow_each_records_row():
     """Chi-square for each category among a million records, false alarm below 1e-8."""
     weights = ((7, 1, 0), (1, 1, 1), (0, 2, 3))
     records = np.random.default_rng(0).integers(0, 3, 1_000_000)
-    answers = bdp.RandomizedResponse(weights, records.size).release(records)[0]
+    answers = bdp.mechanisms.RandomizedResponseMechanism(weights, records.size).release(records)[0]
     assert answers.dtype == np.int8
     for category, row in enumerate(weights):
         seen = np.bincount(answers[records == category], minlength=3)
@@ -198,7 +208,9 @@ def test_answers_follow_each_records_row():
 
 
 def test_each_copy_and_row_of_a_batch_has_its_own_records():
-    identity = bdp.RandomizedResponse(tuple(tuple(r) for r in np.eye(200, dtype=int)), n=5)
+    identity = bdp.mechanisms.RandomizedResponseMechanism(
+        tuple(tuple(r) for r in np.eye(200, dtype=int)), n=5
+    )
     records = np.random.default_rng(0).integers(0, 200, (4, 3, 5))
     drawn = identity.release(records, copies=2)
     assert drawn.dtype == np.int64
@@ -206,7 +218,7 @@ def test_each_copy_and_row_of_a_batch_has_its_own_records():
 
 
 def test_the_law_is_vectorised_over_data_sets():
-    mechanism = bdp.RandomizedResponse(((3, 1), (1, 2)), n=2)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (1, 2)), n=2)
     data = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     law = mechanism.logp((0, 1), data)
     assert np.exp(law) == pytest.approx([3 / 16, 1 / 2, 1 / 12, 2 / 9])
@@ -217,7 +229,7 @@ def test_pairs_are_of_every_kind_and_searches_stay_among_neighbours():
     assert unlike_rows(((3, 1), (1, 3))) == ((0, 1),)
     assert unlike_rows(((2, 1, 1), (1, 2, 1), (1, 1, 1))) == ((0, 1), (0, 2))
     assert unlike_rows(((1, 1), (2, 2))) == ((0, 1),)
-    mechanism = bdp.RandomizedResponse(((2, 1, 1), (1, 2, 1), (1, 1, 1)), n=3)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism(((2, 1, 1), (1, 2, 1), (1, 1, 1)), n=3)
     rng, pair = np.random.default_rng(0), mechanism.pairs()[1]
     assert pair[0].tolist() == [0, 0, 0]
     assert pair[1].tolist() == [2, 0, 0]
@@ -227,7 +239,7 @@ def test_pairs_are_of_every_kind_and_searches_stay_among_neighbours():
 
 
 def test_many_records_are_not_enumerated_but_audited():
-    mechanism = bdp.RandomizedResponse.binary(1.0, n=1000)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, n=1000)
     assert mechanism.outputs() is None
     with bdp.reproducible(0):
         assert not bdp.audit(mechanism, trials=2000).convicted
@@ -251,8 +263,8 @@ def test_many_records_are_not_enumerated_but_audited():
     ],
 )
 def test_wrong_weights_are_named(weights):
-    with pytest.raises(bdp.InvalidInput, match="square matrix of whole numbers"):
-        bdp.RandomizedResponse(weights)
+    with pytest.raises(bdp.errors.InvalidInput, match="square matrix of whole numbers"):
+        bdp.mechanisms.RandomizedResponseMechanism(weights)
 
 
 @pytest.mark.parametrize(
@@ -270,34 +282,34 @@ def test_wrong_weights_are_named(weights):
     ],
 )
 def test_wrong_probabilities_are_named(probabilities, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.RandomizedResponse.of(probabilities)
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.RandomizedResponseMechanism.of(probabilities)
 
 
 def test_what_is_refused():
-    mechanism = bdp.RandomizedResponse.binary(1.0, n=2)
+    mechanism = bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, n=2)
     for wrong in (1, [0], [0.0, 1.0], [[0, 1, 1]], [True, False]):
-        with pytest.raises(bdp.InvalidInput, match="n = 2 records"):
+        with pytest.raises(bdp.errors.InvalidInput, match="n = 2 records"):
             mechanism.release(wrong)
     for wrong in ([0, 2], [-1, 0]):
-        with pytest.raises(bdp.InvalidInput, match=r"outside 0\.\.1: recode"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"outside 0\.\.1: recode"):
             mechanism.logp([0, 0], wrong)
     for wrong in (0, [0], [0, 2], [0.0, 1.0], [True, False], [[0, 1]]):
-        with pytest.raises(bdp.InvalidInput, match="n = 2 integers from 0 to 1"):
+        with pytest.raises(bdp.errors.InvalidInput, match="n = 2 integers from 0 to 1"):
             mechanism.check_output(wrong)
     for call in (
         lambda: mechanism.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE),
         mechanism.removal_guarantee,
     ):
-        with pytest.raises(bdp.InvalidInput, match="their number shows"):
+        with pytest.raises(bdp.errors.InvalidInput, match="their number shows"):
             call()
-    with pytest.raises(bdp.InvalidInput, match="every copy"):
+    with pytest.raises(bdp.errors.InvalidInput, match="every copy"):
         mechanism.decode({"copy": [0, 0], "record": [0, 0], "answer": [1, 1]})
-    with pytest.raises(bdp.InvalidInput, match="n is 0"):
-        bdp.RandomizedResponse.binary(1.0, n=0)
-    with pytest.raises(bdp.InvalidInput, match="categories is 1"):
-        bdp.RandomizedResponse.kary(1.0, 1)
-    with pytest.raises(bdp.InvalidInput, match="epsilon is 0"):
-        bdp.RandomizedResponse.binary(0)
-    with pytest.raises(bdp.InvalidInput, match="ask for a larger epsilon"):
-        bdp.RandomizedResponse.binary(1e-20)
+    with pytest.raises(bdp.errors.InvalidInput, match="n is 0"):
+        bdp.mechanisms.RandomizedResponseMechanism.binary(1.0, n=0)
+    with pytest.raises(bdp.errors.InvalidInput, match="categories is 1"):
+        bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 1)
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon is 0"):
+        bdp.mechanisms.RandomizedResponseMechanism.binary(0)
+    with pytest.raises(bdp.errors.InvalidInput, match="ask for a larger epsilon"):
+        bdp.mechanisms.RandomizedResponseMechanism.binary(1e-20)

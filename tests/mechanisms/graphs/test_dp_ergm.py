@@ -60,7 +60,7 @@ class Small:
 
 
 def made(n, directed, formula, centre, scale, **changed):
-    mechanism = bdp.DPERGM(
+    mechanism = bdp.synthesizers.DPERGMSynthesizer(
         formula, **({"epsilon": 1.0, "centre": centre, "scale": scale, "bins": 6} | changed)
     )
     return mechanism.mechanism_like(Network(n, directed=directed))
@@ -127,8 +127,10 @@ def test_sdd_draws_the_posterior_to_its_power():
     n, formula = 4, "edges + nodematch('g')"
     network = Network(n, [[0, 1], [0, 2], [1, 3]], attributes={"g": ["a", "a", "b", "b"]})
     for epsilon, power in ((0.5, None), (1e3, 1.0)):
-        prior = bdp.Normal([-1.0, 0.0], [1.0, 0.8])
-        declared = bdp.DPERGM(formula, epsilon, prior=prior, bins=7, attributes=("g",))
+        prior = bdp.networks.NormalPrior([-1.0, 0.0], [1.0, 0.8])
+        declared = bdp.synthesizers.DPERGMSynthesizer(
+            formula, epsilon, prior=prior, bins=7, attributes=("g",)
+        )
         mechanism = declared.mechanism_like(network)
         grid = public_grid(mechanism, network.with_edges(()))
         s = bound_on(mechanism, network.with_edges(())).graph(network)[1]
@@ -232,7 +234,9 @@ def test_extreme_graphs_are_not_refused():
     """A refusal that depends on the ties would tell of them."""
     full = list(itertools.combinations(range(6), 2))
     for ties, method in itertools.product(([], full), ("sdd", "sphc")):
-        declared = bdp.DPERGM("edges + gwesp(0.5)", 1.0, method, centre=-1, scale=1, bins=4)
+        declared = bdp.synthesizers.DPERGMSynthesizer(
+            "edges + gwesp(0.5)", 1.0, method, centre=-1, scale=1, bins=4
+        )
         network = Network(6, ties)
         assert declared.mechanism_like(network) == declared.mechanism_like(Network(6))
         assert len(declared.mechanism_like(network).release(network, 2)) == 2
@@ -275,32 +279,32 @@ GRID = {"centre": (-1.0,), "scale": (1.0,)}
     ],
 )
 def test_wrong_parameters_are_named(changed, words):
-    with pytest.raises(bdp.InvalidInput, match=words):
+    with pytest.raises(bdp.errors.InvalidInput, match=words):
         DPERGMMechanism(**(BASE | GRID | changed))
 
 
 def test_wrong_networks_and_relations_are_refused():
     mechanism = DPERGMMechanism(**BASE, **GRID)
     for wrong in (Network(4), Network(5, directed=True)):
-        with pytest.raises(bdp.InvalidInput, match="5 nodes"):
+        with pytest.raises(bdp.errors.InvalidInput, match="5 nodes"):
             mechanism.check_statistic(wrong)
-        with pytest.raises(bdp.InvalidInput, match="output isn't"):
+        with pytest.raises(bdp.errors.InvalidInput, match="output isn't"):
             mechanism.check_output(wrong)
-    with pytest.raises(bdp.InvalidInput, match="a network is wanted"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a network is wanted"):
         mechanism.check_statistic([[0, 1]])
     for relation in ("add_remove", "replace_one"):
-        with pytest.raises(bdp.InvalidInput, match="'edge' or 'node'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="'edge' or 'node'"):
             mechanism.guarantee(neighbours=relation)
     low = dataclasses.replace(mechanism, sensitivities=(0.5,))
-    with pytest.raises(bdp.InvalidInput, match=r"on these nodes they are \(1\.0,\)"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"on these nodes they are \(1\.0,\)"):
         low.check_statistic(Network(5))
     wide = dataclasses.replace(mechanism, scale=(1e16,))
-    with pytest.raises(bdp.InvalidInput, match="smaller scale"):
+    with pytest.raises(bdp.errors.InvalidInput, match="smaller scale"):
         wide.check_statistic(Network(5))
-    with pytest.raises(bdp.InvalidInput, match="dyads"):
+    with pytest.raises(bdp.errors.InvalidInput, match="dyads"):
         dataclasses.replace(mechanism, nodes=20_000).check_statistic(Network(20_000))
     for attempt in (mechanism.evidence, lambda z: mechanism.logp(z, z)):
-        with pytest.raises(bdp.InvalidInput, match=r"bdp\.combine"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"bdp\.combine"):
             attempt(Network(5))
-    with pytest.raises(bdp.InvalidInput, match="power is of"):
+    with pytest.raises(bdp.errors.InvalidInput, match="power is of"):
         _ = dataclasses.replace(mechanism, method="sphc").power

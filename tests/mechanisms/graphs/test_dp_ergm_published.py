@@ -224,12 +224,14 @@ def test_networks_from_published_coefficients_lose_more_than_is_claimed():
 def test_its_promise_says_that_it_is_false():
     network = bdp.networks.Network(5, [[0, 1]])
     for method in ("sdd", "sdd_mc", "sphc"):
-        made = bdp.DPERGM("edges", 0.5, method, "published").mechanism_like(network)
+        made = bdp.synthesizers.DPERGMSynthesizer("edges", 0.5, method, "published").mechanism_like(
+            network
+        )
         found = made.guarantee(copies=4)
         assert (found.epsilon, found.strength) == (2.0, bdp.Strength.AS_PUBLISHED)
         said = " ".join(found.assumptions)
         assert "standard deviations" in said
         assert ("empty bin" in said) == (method == "sdd_mc")
         assert ("every bin" in said) == (method != "sdd")
-        with pytest.raises(bdp.InvalidInput, match="claims nothing"):
+        with pytest.raises(bdp.errors.InvalidInput, match="claims nothing"):
             made.guarantee(neighbours="node")

@@ -33,15 +33,15 @@ def by_dyad(n: int, directed: bool, seed: int) -> Any:
 
 
 MECHANISMS = [
-    bdp.EdgeFlipMechanism(4, *symmetric(1.0)),
-    bdp.EdgeFlipMechanism(4, 0.9, 0.02),
-    bdp.EdgeFlipMechanism(4, 0.2, 0.7),
-    bdp.EdgeFlipMechanism(4, by_dyad(4, False, 1), by_dyad(4, False, 2)),
-    bdp.EdgeFlipMechanism(4, 0.8, by_dyad(4, False, 3)),
-    bdp.EdgeFlipMechanism(3, *symmetric(0.5), directed=True),
-    bdp.EdgeFlipMechanism(3, 0.6, 0.1, directed=True),
-    bdp.EdgeFlipMechanism(3, by_dyad(3, True, 4), by_dyad(3, True, 5), directed=True),
-    bdp.EdgeFlipMechanism(2, ((0, 0.75), (0.75, 0)), 0.5),
+    bdp.mechanisms.EdgeFlipMechanism(4, *symmetric(1.0)),
+    bdp.mechanisms.EdgeFlipMechanism(4, 0.9, 0.02),
+    bdp.mechanisms.EdgeFlipMechanism(4, 0.2, 0.7),
+    bdp.mechanisms.EdgeFlipMechanism(4, by_dyad(4, False, 1), by_dyad(4, False, 2)),
+    bdp.mechanisms.EdgeFlipMechanism(4, 0.8, by_dyad(4, False, 3)),
+    bdp.mechanisms.EdgeFlipMechanism(3, *symmetric(0.5), directed=True),
+    bdp.mechanisms.EdgeFlipMechanism(3, 0.6, 0.1, directed=True),
+    bdp.mechanisms.EdgeFlipMechanism(3, by_dyad(3, True, 4), by_dyad(3, True, 5), directed=True),
+    bdp.mechanisms.EdgeFlipMechanism(2, ((0, 0.75), (0.75, 0)), 0.5),
 ]
 each = pytest.mark.parametrize("mechanism", MECHANISMS, ids=range(len(MECHANISMS)))
 
@@ -176,7 +176,7 @@ def test_copies_keep_their_promise(mechanism, copies, delta):
 
 def test_composition_is_near_the_truth():
     """Of one dyad's 20 copies, or a node's 20 dyads: the law is that of a binomial's answers."""
-    mechanism = bdp.EdgeFlipMechanism(21, *symmetric(0.4))
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(21, *symmetric(0.4))
     delta, k = 1e-6, np.arange(21)
     for claim in (
         mechanism.guarantee(copies=20, delta=delta),
@@ -189,8 +189,8 @@ def test_composition_is_near_the_truth():
 
 
 def test_a_directed_node_has_twice_the_dyads():
-    one = bdp.EdgeFlipMechanism(50, 0.9, 0.1)
-    two = bdp.EdgeFlipMechanism(50, 0.9, 0.1, directed=True)
+    one = bdp.mechanisms.EdgeFlipMechanism(50, 0.9, 0.1)
+    two = bdp.mechanisms.EdgeFlipMechanism(50, 0.9, 0.1, directed=True)
     assert one.guarantee(neighbours="node").epsilon == pytest.approx(49 * math.log(9))
     assert two.guarantee(neighbours="node").epsilon == pytest.approx(98 * math.log(9))
     assert "one direction" in two.guarantee().assumptions[0]
@@ -210,7 +210,7 @@ def test_a_dyads_epsilon_is_exact_and_rounded_up(tie, gap):
         truth = max(abs(mp.log(a / b)), abs(mp.log((1 - a) / (1 - b))))
         assert truth <= claim
         assert claim == 0 or math.nextafter(claim, 0) < truth
-    mechanism = bdp.EdgeFlipMechanism(2, tie, gap)
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(2, tie, gap)
     assert mechanism.epsilon() == claim
     with mp.workdps(700):
         for epsilon in (0.0, claim / 2, math.nextafter(claim, 0)):
@@ -239,7 +239,7 @@ def test_the_symmetric_flip_is_on_the_safe_side(epsilon):
 def test_the_symmetric_flip_at_its_ends():
     assert symmetric(800.0) == (1 - 2.0**-53, 2.0**-53)
     assert dyad_epsilon(*symmetric(10.0)) == pytest.approx(10, rel=1e-11)
-    with pytest.raises(bdp.InvalidInput, match="can't depend on the tie"):
+    with pytest.raises(bdp.errors.InvalidInput, match="can't depend on the tie"):
         symmetric(1e-17)
 
 
@@ -274,7 +274,7 @@ def test_every_dyad_is_flipped_alike(directed, probabilities):
     a = np.random.default_rng(1).random((n, n)) < 0.2
     mask = ~np.eye(n, dtype=bool) if directed else np.triu(np.ones((n, n), dtype=bool), 1)
     network = Network(n, np.argwhere(a & mask), directed)
-    mechanism = bdp.EdgeFlipMechanism(n, *probabilities, directed)
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(n, *probabilities, directed)
     with bdp.reproducible(2):
         drawn = mechanism.release(network, copies)
     seen = np.zeros((n, n))
@@ -297,7 +297,7 @@ def test_each_dyad_has_its_own_probability(directed):
     n, copies = 12, 4_000
     tie, gap = by_dyad(n, directed, 6), by_dyad(n, directed, 7)
     network = Network(n, [[i, i + 1] for i in range(n - 1)], directed)
-    mechanism = bdp.EdgeFlipMechanism(n, tie, gap, directed)
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(n, tie, gap, directed)
     with bdp.reproducible(3):
         seen = sum(z.to_adjacency().astype(int) for z in mechanism.release(network, copies))
     p = np.where(network.to_adjacency() == 1, tie, gap)
@@ -320,7 +320,7 @@ def test_a_hundred_thousand_nodes():
     ties = np.unique(np.sort(rng.integers(0, n, (500_000, 2)), axis=1), axis=0)
     network = Network(n, ties[ties[:, 0] < ties[:, 1]])
     with bdp.reproducible(5):
-        release = bdp.EdgeFlip(epsilon=10.0).release(network)
+        release = bdp.synthesizers.EdgeFlipSynthesizer(epsilon=10.0).release(network)
     keys, released = (z.edges.astype(np.int64) @ [n, 1] for z in (network, release.outputs[0]))
     kept, flip = np.isin(released, keys), release.mechanism.gap
     assert stats.binomtest(int(kept.sum()), keys.size, 1 - flip).pvalue > 1e-6
@@ -351,7 +351,11 @@ def test_evidence_is_the_law_up_to_a_constant(mechanism):
 
 
 def test_evidence_of_a_symmetric_flip_is_epsilon():
-    seen = bdp.EdgeFlip(epsilon=2.5).mechanism_like(Network(6)).evidence(Network(6, [[1, 4]]))
+    seen = (
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.5)
+        .mechanism_like(Network(6))
+        .evidence(Network(6, [[1, 4]]))
+    )
     assert seen.offset == pytest.approx([2.5])
     assert seen.constant == pytest.approx(-2.5)
 
@@ -372,7 +376,7 @@ def test_an_audit_acquits_the_sampler_and_convicts_a_cheat(mechanism, monkeypatc
 
 
 def test_pairs_are_the_dearest_first_and_searches_stay_among_neighbours():
-    uniform, own = bdp.EdgeFlipMechanism(5, 0.9, 0.2), MECHANISMS[3]
+    uniform, own = bdp.mechanisms.EdgeFlipMechanism(5, 0.9, 0.2), MECHANISMS[3]
     assert len(uniform.pairs()) == 1
     costs = [pair_epsilon(own, pair, 0.0, own.outputs()) for pair in own.pairs()]
     assert len(costs) == own.dyads
@@ -386,12 +390,12 @@ def test_pairs_are_the_dearest_first_and_searches_stay_among_neighbours():
 
 
 def test_larger_graphs_are_not_listed():
-    assert bdp.EdgeFlipMechanism(6, 0.9, 0.1).outputs() is None
-    assert len(bdp.EdgeFlipMechanism(5, 0.9, 0.1).outputs()) == 1024
+    assert bdp.mechanisms.EdgeFlipMechanism(6, 0.9, 0.1).outputs() is None
+    assert len(bdp.mechanisms.EdgeFlipMechanism(5, 0.9, 0.1).outputs()) == 1024
 
 
 def test_probabilities_that_are_equal_cost_nothing():
-    mechanism = bdp.EdgeFlipMechanism(4, 0.3, 0.3)
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(4, 0.3, 0.3)
     assert mechanism.guarantee().epsilon == 0
     assert mechanism.delta(0.0) == 0
     assert mechanism.guarantee(neighbours="node", delta=0.1).epsilon == 0
@@ -424,17 +428,17 @@ def test_probabilities_that_are_equal_cost_nothing():
     ],
 )
 def test_wrong_parameters_are_named(fields, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.EdgeFlipMechanism(**({"nodes": 3, "tie": 0.9, "gap": 0.1} | fields))
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.EdgeFlipMechanism(**({"nodes": 3, "tie": 0.9, "gap": 0.1} | fields))
 
 
 def test_a_matrix_keeps_what_is_read_of_it():
     tie = np.full((3, 3), 0.75)
-    one = bdp.EdgeFlipMechanism(3, tie, 0.25)
+    one = bdp.mechanisms.EdgeFlipMechanism(3, tie, 0.25)
     np.fill_diagonal(tie, np.nan)
-    assert bdp.EdgeFlipMechanism(3, tie, 0.25) == one
+    assert bdp.mechanisms.EdgeFlipMechanism(3, tie, 0.25) == one
     assert one.tie == ((0.0, 0.75, 0.75), (0.75, 0.0, 0.75), (0.75, 0.75, 0.0))
-    assert one.epsilon() == bdp.EdgeFlipMechanism(3, 0.75, 0.25).epsilon()
+    assert one.epsilon() == bdp.mechanisms.EdgeFlipMechanism(3, 0.75, 0.25).epsilon()
 
 
 @pytest.mark.parametrize(
@@ -450,23 +454,23 @@ def test_a_matrix_keeps_what_is_read_of_it():
     ],
 )
 def test_graphs_that_it_does_not_take_are_refused(graph, message):
-    mechanism = bdp.EdgeFlipMechanism(3, 0.9, 0.1, attributes=("grade",))
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(3, 0.9, 0.1, attributes=("grade",))
     for use in (mechanism.check_statistic, mechanism.release, mechanism.check_output):
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             use(graph)
     if "grade" not in message:
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             mechanism.logp(mechanism.outputs()[0], [graph])
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             mechanism.evidence(graph)
 
 
 def test_outputs_with_other_attributes_are_refused():
-    mechanism = bdp.EdgeFlipMechanism(3, 0.9, 0.1)
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(3, 0.9, 0.1)
     extra = Network(3, attributes={"grade": [1, 2, 3]})
-    with pytest.raises(bdp.InvalidInput, match=r"\['grade'\].*attributes="):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"\['grade'\].*attributes="):
         mechanism.check_output(extra)
-    with pytest.raises(bdp.InvalidInput, match=r"\['distance'\]"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"\['distance'\]"):
         mechanism.check_output(Network(3, dyad_attributes={"distance": np.ones((3, 3))}))
     assert mechanism.check_output(nx.path_graph(3)) == Network((0, 1, 2), [[0, 1], [1, 2]])
     assert mechanism.check_statistic(extra).attributes == {}
@@ -474,13 +478,13 @@ def test_outputs_with_other_attributes_are_refused():
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_other_relations_are_refused(relation):
-    with pytest.raises(bdp.InvalidInput, match="'edge' or 'node'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'edge' or 'node'"):
         MECHANISMS[0].guarantee(neighbours=relation)
 
 
 def test_a_loaded_table_is_checked():
-    mechanism = bdp.EdgeFlipMechanism(3, 0.9, 0.1)
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(3, 0.9, 0.1)
     columns = mechanism.encode([Network(4, [[0, 1]])])
-    with pytest.raises(bdp.InvalidInput, match="has 4 nodes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="has 4 nodes"):
         mechanism.decode(columns)
     assert as_networks(mechanism.decode(mechanism.encode([Network(3)])))[0] == Network(3)

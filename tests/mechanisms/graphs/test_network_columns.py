@@ -47,7 +47,9 @@ def plain(values):
 def through_the_disk(networks, directed, tmp_path):
     """Saved and loaded as a release, whatever the mechanism."""
     first = networks[0]
-    mechanism = bdp.EdgeFlipMechanism(first.n, 0.9, 0.1, directed, tuple(first.attributes))
+    mechanism = bdp.mechanisms.EdgeFlipMechanism(
+        first.n, 0.9, 0.1, directed, tuple(first.attributes)
+    )
     release = bdp.Release.of(mechanism, networks)
     release.save(tmp_path / "release")
     loaded = bdp.Release.load(tmp_path / "release")
@@ -135,7 +137,7 @@ def test_only_what_is_named_is_public():
     ],
 )
 def test_what_a_table_would_change_is_refused(network, names, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         public_part(network, names)
 
 
@@ -149,9 +151,9 @@ def test_what_a_table_would_change_is_refused(network, names, message):
     ],
 )
 def test_copies_of_other_nodes_or_attributes_are_refused(other):
-    with pytest.raises(bdp.InvalidInput, match="copies have other nodes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="copies have other nodes"):
         encode_networks([Network(["a", "b"]), other])
-    with pytest.raises(bdp.InvalidInput, match="copies have other nodes"):
+    with pytest.raises(bdp.errors.InvalidInput, match="copies have other nodes"):
         encode_networks([Network(2, attributes={"x": ["a", "b"]}),
                          Network(2, attributes={"x": [1, 2]})])  # fmt: skip
 
@@ -169,7 +171,7 @@ def test_copies_of_other_nodes_or_attributes_are_refused(other):
     ],
 )
 def test_a_damaged_table_is_refused(columns, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         decode_networks(columns, False)
 
 
@@ -189,7 +191,7 @@ def test_graphs_become_an_array():
     assert as_networks(one).shape == ()
     assert as_networks([one, Network(3)]).shape == (2,)
     assert all(isinstance(graph, Network) for graph in as_networks((one, one)))
-    with pytest.raises(bdp.InvalidInput, match="a network is wanted"):
+    with pytest.raises(bdp.errors.InvalidInput, match="a network is wanted"):
         as_networks(3)
 
 
@@ -197,7 +199,7 @@ def test_names_of_attributes_are_checked():
     assert check_attribute_names(["a", "b"]) == ("a", "b")
     assert check_attribute_names(()) == ()
     for wrong in ("grade", ("a", "a"), (1,), ("",), [None], None, 3):
-        with pytest.raises(bdp.InvalidInput, match="names of node attributes"):
+        with pytest.raises(bdp.errors.InvalidInput, match="names of node attributes"):
             check_attribute_names(wrong)
 
 
@@ -207,9 +209,9 @@ TIES_FIRST = [("pat", "ann"), ("lee", "pat"), ("ann", "lee")]
 @pytest.mark.parametrize(
     "declared",
     [
-        bdp.EdgeFlip(epsilon=2.0),
-        bdp.NoisyDegrees(epsilon=2.0),
-        bdp.DPERGM("edges", epsilon=2.0, centre=-1.0, scale=1.0),
+        bdp.synthesizers.EdgeFlipSynthesizer(epsilon=2.0),
+        bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=2.0),
+        bdp.synthesizers.DPERGMSynthesizer("edges", epsilon=2.0, centre=-1.0, scale=1.0),
     ],
     ids=lambda d: type(d).__name__,
 )
@@ -234,20 +236,24 @@ def test_in_label_order_carries_everything_along():
     assert turned.attributes["x"].tolist() == [1, 2, 3]
     assert turned.dyad_attributes["w"][1, 2] == 1  # from b to c
     assert turned.in_label_order() is turned
-    with pytest.raises(bdp.InvalidInput, match="can't be sorted"):
+    with pytest.raises(bdp.errors.InvalidInput, match="can't be sorted"):
         Network(["a", 1], [(0, 1)]).in_label_order()
 
 
 def test_matrices_by_number_need_a_graph_in_label_order():
     tie = np.full((3, 3), 0.9)
-    with pytest.raises(bdp.InvalidInput, match="in_label_order"):
-        bdp.EdgeFlip(tie=tie, gap=0.1).release(Network.from_edges(TIES_FIRST))
+    with pytest.raises(bdp.errors.InvalidInput, match="in_label_order"):
+        bdp.synthesizers.EdgeFlipSynthesizer(tie=tie, gap=0.1).release(
+            Network.from_edges(TIES_FIRST)
+        )
 
 
 def test_public_attributes_stay_with_their_nodes_when_these_are_sorted():
     x = {"ann": 1.0, "lee": 20.0, "pat": 300.0}
     ties = [("pat", "lee"), ("lee", "ann")]
-    declared = bdp.NoisyStatistics("edges + nodecov('x')", epsilon=2.0, attributes=("x",))
+    declared = bdp.synthesizers.NoisyStatisticsSynthesizer(
+        "edges + nodecov('x')", epsilon=2.0, attributes=("x",)
+    )
     graph = Network.from_edges(ties, attributes={"x": x})
     mechanism = declared.mechanism_like(graph)
     nodes = mechanism.evidence((2, 341)).nodes

@@ -33,7 +33,7 @@ def worst_ratios(nodes: int, directed: bool, scale: float) -> np.ndarray:
 
     Outputs further away have the same ratios: each component's is constant there.
     """
-    mechanism = bdp.NoisyDegreesMechanism(scale, nodes, directed)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(scale, nodes, directed)
     window = np.array(list(itertools.product(range(-1, nodes + 1), repeat=mechanism.dimension)))
     law = mechanism.logp(window[:, None, :], list(graphs(nodes, directed)))
     return np.array([(one[:, None] - law).max(axis=0) for one in law.T])
@@ -58,7 +58,9 @@ def test_epsilon_is_the_worst_over_all_graphs_and_neighbours(nodes, directed, re
     every = graphs(nodes, directed)
     near = np.array([[are_neighbours(a, b, relation) for b in every] for a in every])
     found = worst_ratios(nodes, directed, scale)[near]
-    promise = bdp.NoisyDegreesMechanism(scale, nodes, directed).guarantee(neighbours=relation)
+    promise = bdp.mechanisms.NoisyDegreesMechanism(scale, nodes, directed).guarantee(
+        neighbours=relation
+    )
     assert found.max() == pytest.approx(promise.epsilon, rel=1e-12)
     moved = 2 if relation is EDGE else (4 if directed else 2) * (nodes - 1)
     assert moved / scale <= promise.epsilon <= moved / scale * (1 + 1e-15)
@@ -70,7 +72,7 @@ def test_epsilon_is_the_worst_over_all_graphs_and_neighbours(nodes, directed, re
 def test_moves_are_those_that_the_proof_counts(nodes, directed):
     """Largest L1 distance of the degrees, and largest sum of squares, over all neighbours."""
     every = graphs(nodes, directed)
-    mechanism = bdp.NoisyDegreesMechanism(1.0, nodes, directed)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(1.0, nodes, directed)
     for relation in (EDGE, NODE):
         moves = np.array(
             [
@@ -84,7 +86,10 @@ def test_moves_are_those_that_the_proof_counts(nodes, directed):
 
 
 def all_laws(
-    mechanism: bdp.NoisyDegreesMechanism, pair: tuple[Network, Network], copies: int, reach: int
+    mechanism: bdp.mechanisms.NoisyDegreesMechanism,
+    pair: tuple[Network, Network],
+    copies: int,
+    reach: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The joint law of the copies under both graphs, but for a negligible rest."""
     moved = np.flatnonzero((degrees(pair[0]) != degrees(pair[1])).ravel())
@@ -100,7 +105,7 @@ def all_laws(
 @pytest.mark.parametrize(("scale", "copies", "reach"), [(1.3, 1, 45), (0.6, 2, 19)])
 def test_the_profile_under_edge_is_exact(scale, copies, reach):
     """Components that don't move have a ratio of 1 and are left out."""
-    mechanism = bdp.NoisyDegreesMechanism(scale, 3)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(scale, 3)
     pair = Network(3, [(1, 2)]), Network(3, [(0, 1), (1, 2)])
     log_p, log_q = all_laws(mechanism, pair, copies, reach)
     profile = mechanism.profile(copies=copies)
@@ -112,7 +117,7 @@ def test_the_profile_under_edge_is_exact(scale, copies, reach):
 
 
 def test_under_node_the_promise_holds_at_a_positive_delta():
-    mechanism = bdp.NoisyDegreesMechanism(1.5, 4)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(1.5, 4)
     star = Network(4, [(0, 1), (0, 2), (0, 3)])
     log_p, log_q = all_laws(mechanism, (Network(4), star), 1, 20)
     for epsilon in (0.5, 2.0, 3.5):
@@ -126,7 +131,7 @@ def test_under_node_the_promise_holds_at_a_positive_delta():
 @pytest.mark.parametrize("relation", [EDGE, NODE])
 @pytest.mark.parametrize("scale", [0.8, 2.5])
 def test_renyi_divergences_are_within_rho(relation, scale):
-    mechanism = bdp.NoisyDegreesMechanism(scale, 4)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(scale, 4)
     full = Network(4, [(0, 1), (0, 2), (0, 3)] if relation is NODE else [(0, 1)])
     rho = mechanism.guarantee(neighbours=relation).rho
     window = np.arange(-120, 121)
@@ -142,7 +147,7 @@ def test_renyi_divergences_are_within_rho(relation, scale):
 
 def test_the_law_is_discrete_laplace_on_each_degree():
     graph = Network(4, [(0, 1), (0, 2)])
-    mechanism = bdp.NoisyDegreesMechanism(0.9, 4)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(0.9, 4)
     z, d = (3, -1, 1, 7), (2, 1, 1, 0)
     with mp.workdps(40):
         q = mp.exp(-1 / mp.mpf(0.9))
@@ -158,7 +163,7 @@ def test_the_law_is_discrete_laplace_on_each_degree():
 
 def test_out_degrees_come_before_in_degrees():
     graph = Network(3, [(0, 1), (0, 2)], True)
-    mechanism = bdp.NoisyDegreesMechanism(1e-3, 3, directed=True)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(1e-3, 3, directed=True)
     assert mechanism.release(graph).tolist() == [[2, 0, 0, 0, 1, 1]]
     assert mechanism.check_output([[2, 0, 0], [0, 1, 1]]) == (2, 0, 0, 0, 1, 1)
     table = mechanism.records((2, 0, 0, 0, 1, 1))
@@ -171,7 +176,7 @@ def test_noise_is_independent_and_has_its_law(directed):
     """Chi-square of 40,000 draws, and correlations of neighbours in the output; 1e-8 each."""
     n = 2000
     graph = Network(n, [(0, i) for i in range(1, n)], directed)
-    mechanism = bdp.NoisyDegreesMechanism(2.0, n, directed)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(2.0, n, directed)
     with bdp.reproducible(7):
         drawn = mechanism.release(graph, 10)
     noise = drawn - degrees(graph).ravel()
@@ -189,17 +194,19 @@ def test_noise_is_independent_and_has_its_law(directed):
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 1 / 3, 7.7])
 def test_calibration_is_on_the_safe_side(epsilon):
-    made = bdp.NoisyDegreesMechanism.calibrate(epsilon=epsilon, nodes=5)
+    made = bdp.mechanisms.NoisyDegreesMechanism.calibrate(epsilon=epsilon, nodes=5)
     assert epsilon * (1 - 1e-15) <= made.guarantee().epsilon <= epsilon
-    four = bdp.NoisyDegreesMechanism.calibrate(epsilon=epsilon, nodes=5, copies=4)
+    four = bdp.mechanisms.NoisyDegreesMechanism.calibrate(epsilon=epsilon, nodes=5, copies=4)
     assert epsilon * (1 - 1e-15) <= four.guarantee(copies=4).epsilon <= epsilon
-    looser = bdp.NoisyDegreesMechanism.calibrate(epsilon=epsilon, nodes=5, copies=20, delta=1e-6)
+    looser = bdp.mechanisms.NoisyDegreesMechanism.calibrate(
+        epsilon=epsilon, nodes=5, copies=20, delta=1e-6
+    )
     assert looser.guarantee(copies=20, delta=1e-6).epsilon <= epsilon
 
 
 def test_a_search_finds_nothing_worse():
     with bdp.reproducible(2):
-        found = bdp.audit(bdp.NoisyDegreesMechanism(2.0, 4), trials=50_000, search=30)
+        found = bdp.audit(bdp.mechanisms.NoisyDegreesMechanism(2.0, 4), trials=50_000, search=30)
     assert not found.convicted
     assert found.epsilon_lower > 0.8  # of 1
 
@@ -207,7 +214,7 @@ def test_a_search_finds_nothing_worse():
 @pytest.mark.parametrize("directed", [False, True])
 def test_evidence_has_the_ratios_of_the_law(directed):
     every = graphs(3, directed)
-    mechanism = bdp.NoisyDegreesMechanism(1.7, 3, directed)
+    mechanism = bdp.mechanisms.NoisyDegreesMechanism(1.7, 3, directed)
     output = tuple(range(-1, mechanism.dimension - 1))
     evidence = mechanism.evidence(output)
     (seen,) = evidence.degrees
@@ -218,11 +225,11 @@ def test_evidence_has_the_ratios_of_the_law(directed):
 
 
 def test_labels_are_public_and_plain():
-    made = bdp.NoisyDegreesMechanism(1.0, np.array(["x", "y"]))
+    made = bdp.mechanisms.NoisyDegreesMechanism(1.0, np.array(["x", "y"]))
     assert made.nodes == ("x", "y")
     assert made.records((1, 0))["node"].tolist() == ["x", "y"]
-    assert bdp.NoisyDegreesMechanism(1.0, [0, 1, 2]).nodes == 3
-    assert bdp.NoisyDegreesMechanism(1.0, [1, 2, 3]).nodes == (1, 2, 3)
+    assert bdp.mechanisms.NoisyDegreesMechanism(1.0, [0, 1, 2]).nodes == 3
+    assert bdp.mechanisms.NoisyDegreesMechanism(1.0, [1, 2, 3]).nodes == (1, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -240,8 +247,8 @@ def test_labels_are_public_and_plain():
     ],
 )
 def test_wrong_parameters_are_refused(wrong, said):
-    with pytest.raises(bdp.InvalidInput, match=said):
-        bdp.NoisyDegreesMechanism(**({"scale": 1.0, "nodes": 3} | wrong))
+    with pytest.raises(bdp.errors.InvalidInput, match=said):
+        bdp.mechanisms.NoisyDegreesMechanism(**({"scale": 1.0, "nodes": 3} | wrong))
 
 
 @pytest.mark.parametrize(
@@ -255,17 +262,17 @@ def test_wrong_parameters_are_refused(wrong, said):
     ],
 )
 def test_other_statistics_are_refused(wrong, said):
-    with pytest.raises(bdp.InvalidInput, match=said):
-        bdp.NoisyDegreesMechanism(1.0, 3).check_statistic(wrong)
+    with pytest.raises(bdp.errors.InvalidInput, match=said):
+        bdp.mechanisms.NoisyDegreesMechanism(1.0, 3).check_statistic(wrong)
 
 
 @pytest.mark.parametrize("wrong", [(1, 2), (1, 2, 0.5), (1, 2, "3"), 7, [[1, 2, 3]], (1, 2, True)])
 def test_other_outputs_are_refused(wrong):
-    with pytest.raises(bdp.InvalidInput, match="output"):
-        bdp.NoisyDegreesMechanism(1.0, 3).check_output(wrong)
+    with pytest.raises(bdp.errors.InvalidInput, match="output"):
+        bdp.mechanisms.NoisyDegreesMechanism(1.0, 3).check_output(wrong)
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "dyad"])
 def test_other_relations_are_refused(relation):
-    with pytest.raises(bdp.InvalidInput, match="edge"):
-        bdp.NoisyDegreesMechanism(1.0, 3).guarantee(neighbours=relation)
+    with pytest.raises(bdp.errors.InvalidInput, match="edge"):
+        bdp.mechanisms.NoisyDegreesMechanism(1.0, 3).guarantee(neighbours=relation)

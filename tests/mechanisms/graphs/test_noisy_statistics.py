@@ -104,7 +104,9 @@ def test_no_neighbours_have_a_larger_log_ratio(formula, n, directed, max_degree)
 
 def test_rounding_to_the_lattice_is_charged():
     """On a coarse lattice neighbours may move by a step more than their difference says."""
-    mechanism = bdp.NoisyStatisticsMechanism("nodecov('x')", (1.0,), granularity=(0.5,), **nodes(4))
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism(
+        "nodecov('x')", (1.0,), granularity=(0.5,), **nodes(4)
+    )
     found = graphs(4, False)
     largest = log_ratio(mechanism, found, near(4, False, False, found))
     assert mechanism.guarantee().epsilon == pytest.approx(largest) == pytest.approx(4.5)
@@ -116,7 +118,7 @@ def test_rounding_to_the_lattice_is_charged():
     ("formula", "scales"), [("edges", (1.25,)), ("edges + triangle", (0.75, 1.5))]
 )
 def test_gaussian_noise_keeps_its_profile_and_rho(formula, scales, neighbours):
-    mechanism = bdp.NoisyStatisticsMechanism(formula, scales, 3, noise="gaussian")
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism(formula, scales, 3, noise="gaussian")
     outputs = np.array(list(itertools.product(range(-20, 24), repeat=len(scales))))
     found = graphs(3, False)
     laws = [mechanism.logp(outputs, graph) for graph in found]
@@ -201,7 +203,7 @@ def test_pairs_are_neighbours_and_the_worst_where_that_is_known(formula, n, dire
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_the_evidence_is_the_law(noise):
     """Up to a constant, over all graphs on the public nodes that it comes with."""
-    mechanism = bdp.NoisyStatisticsMechanism(
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism(
         "edges + gwesp(0.5) + nodecov('x')", (1.5, 2.0, 3.0), noise=noise, **nodes(4),
         granularity=(1.0, 0.25, 2.0**-20),
     )  # fmt: skip
@@ -224,7 +226,7 @@ def test_the_evidence_is_the_law(noise):
 
 
 def test_the_law_broadcasts_and_refuses_what_cannot_be():
-    mechanism = bdp.NoisyStatisticsMechanism("edges + triangle", (1.0, 1.0), 3)
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism("edges + triangle", (1.0, 1.0), 3)
     empty, full = Network(3), Network(3, [[0, 1], [0, 2], [1, 2]])
     z = np.array([[0, 0], [3, 1], [0.5, 0]])
     assert mechanism.logp(z, empty).shape == (3,)
@@ -233,22 +235,22 @@ def test_the_law_broadcasts_and_refuses_what_cannot_be():
     assert mechanism.logp(z[2], empty) == -np.inf
     assert mechanism.logp(z[0], empty) - mechanism.logp(z[1], empty) == pytest.approx(4)
     for wrong in (Network(4), Network(3, directed=True), Network(["a", "b", "c"]), 3, None):
-        with pytest.raises(bdp.InvalidInput):
+        with pytest.raises(bdp.errors.InvalidInput):
             mechanism.logp(z[0], wrong)
 
 
 def test_numbers_come_back_as_the_statistics_are():
-    mechanism = bdp.NoisyStatisticsMechanism("edges + gwdegree(0.5)", (1.0, 1.0), 4)
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism("edges + gwdegree(0.5)", (1.0, 1.0), 4)
     with bdp.reproducible(1):
         whole, real = mechanism.check_output(mechanism.release(Network(4))[0])
     assert type(whole) is int
     assert type(real) is float
     for wrong in ((1,), (0.5, 0.0), (1, math.nan), (1, 1e300), (1, 1e-9), "ab", 3, (True, 0.0)):
-        with pytest.raises(bdp.InvalidInput):
+        with pytest.raises(bdp.errors.InvalidInput):
             mechanism.check_output(wrong)
     columns = mechanism.encode([(1, 0.5)])
     for name, values in (("statistic", ["edges", "edges"]), ("copy", [0, 1])):
-        with pytest.raises(bdp.InvalidInput, match="rows are missing"):
+        with pytest.raises(bdp.errors.InvalidInput, match="rows are missing"):
             mechanism.decode({**columns, name: np.array(values)})
 
 
@@ -293,9 +295,9 @@ GOOD = {"formula": "edges + nodecov('x')", "scales": (1.0, 2.0), **nodes(4)}
     ],
 )
 def test_wrong_parameters_are_refused(changed, match):
-    assert bdp.NoisyStatisticsMechanism(**GOOD)
-    with pytest.raises(bdp.InvalidInput, match=match):
-        bdp.NoisyStatisticsMechanism(**{**GOOD, **changed})
+    assert bdp.mechanisms.NoisyStatisticsMechanism(**GOOD)
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
+        bdp.mechanisms.NoisyStatisticsMechanism(**{**GOOD, **changed})
 
 
 def test_every_term_but_edgecov_is_offered():
@@ -304,8 +306,8 @@ def test_every_term_but_edgecov_is_offered():
 
 
 def test_a_promise_under_another_relation_is_refused():
-    mechanism = bdp.NoisyStatisticsMechanism(**GOOD)
+    mechanism = bdp.mechanisms.NoisyStatisticsMechanism(**GOOD)
     for relation in ("add_remove", "replace_one"):
-        with pytest.raises(bdp.InvalidInput, match="'edge' and 'node'"):
+        with pytest.raises(bdp.errors.InvalidInput, match="'edge' and 'node'"):
             mechanism.guarantee(neighbours=relation)
     assert mechanism.removal_guarantee() == mechanism.guarantee()

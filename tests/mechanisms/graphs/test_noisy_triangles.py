@@ -147,7 +147,7 @@ def test_draw_rounds_the_point_that_its_bits_begin(scale: Fraction, drawn: list[
 )
 def test_no_neighbours_on_four_nodes_cost_more_than_promised(epsilon: float, beta: float | None):
     """The largest log ratio of the exact law, over all graphs, neighbours and outputs."""
-    mechanism = bdp.NoisyTrianglesMechanism(epsilon, beta, nodes=4)
+    mechanism = bdp.mechanisms.NoisyTrianglesMechanism(epsilon, beta, nodes=4)
     _, graphs = all_graphs(4)
     far = [int(1.1**k) for k in range(60, 370)]
     z = np.array([*range(-300, 301), *far, -FURTHEST, FURTHEST, FURTHEST - 1])
@@ -196,7 +196,7 @@ def test_no_pair_within_smoothness_costs_more(epsilon, part: float, slide: float
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1.0, 20.0])
 def test_rounding_is_paid_for(epsilon: float):
     """alpha is that of an epsilon smaller by what errors of S, alpha and c cost both graphs."""
-    mechanism = bdp.NoisyTrianglesMechanism(epsilon)
+    mechanism = bdp.mechanisms.NoisyTrianglesMechanism(epsilon)
     beta = mp.mpf(mechanism.beta)
     with mp.workdps(60):
 
@@ -212,7 +212,7 @@ def test_beta_suits_epsilon():
     """On a real graph the noise is within a tenth of the narrowest that any beta gives."""
     club = triangles(karate())
     for epsilon in (0.1, 1.0, 3.0):
-        chosen = bdp.NoisyTrianglesMechanism(epsilon)
+        chosen = bdp.mechanisms.NoisyTrianglesMechanism(epsilon)
         widths = [
             club.smooth_sensitivity(b) / largest_alpha(epsilon, b)
             for b in epsilon * np.linspace(0.02, 0.98, 97)
@@ -221,7 +221,7 @@ def test_beta_suits_epsilon():
 
 
 def test_noise_follows_the_graph_and_not_the_worst_one():
-    mechanism = bdp.NoisyTrianglesMechanism(1.0)
+    mechanism = bdp.mechanisms.NoisyTrianglesMechanism(1.0)
     ring = Network.from_networkx(nx.cycle_graph(3000))
     assert mechanism.scale(ring) < 2
     assert mechanism.scale(nx.complete_bipartite_graph(2, 500)) > 475
@@ -234,7 +234,7 @@ def test_noise_follows_the_graph_and_not_the_worst_one():
 
 
 def test_outputs_are_cut_off_where_floats_stop_being_exact(monkeypatch):
-    mechanism = bdp.NoisyTrianglesMechanism(1.0)
+    mechanism = bdp.mechanisms.NoisyTrianglesMechanism(1.0)
     monkeypatch.setattr(cauchy_noise, "random_words", words(0, 2**63, 2**60, 0, 0))
     assert mechanism.release(karate()).tolist() == [FURTHEST]
     monkeypatch.setattr(cauchy_noise, "random_words", words(0, 2**63, 2**60, 0, 1))
@@ -246,7 +246,7 @@ def test_outputs_are_cut_off_where_floats_stop_being_exact(monkeypatch):
 def test_release_survives_the_disk_and_the_ledger(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     ledger.create("club", epsilon=3.0, neighbours="edge")
-    release = bdp.NoisyTriangles(epsilon=3.0).release(
+    release = bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=3.0).release(
         nx.karate_club_graph(), copies=2, ledger=ledger.dataset("club")
     )
     assert release.guarantee.epsilon == 3.0
@@ -257,15 +257,19 @@ def test_release_survives_the_disk_and_the_ledger(tmp_path):
     loaded = bdp.Release.load(tmp_path / "release")
     assert loaded == release
     assert loaded.to_frames()[1]["triangle"].tolist() == [release.outputs[1]]
-    with pytest.raises(bdp.BudgetExceeded):
-        bdp.NoisyTriangles(epsilon=0.1).release(karate(), ledger=ledger.dataset("club"))
+    with pytest.raises(bdp.errors.BudgetExceeded):
+        bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=0.1).release(
+            karate(), ledger=ledger.dataset("club")
+        )
 
 
 def test_promise_is_made_from_a_declaration():
-    release = bdp.Release.of(bdp.NoisyTriangles(epsilon=2.0, beta=0.5), outputs=[37])
-    assert release.mechanism == bdp.NoisyTrianglesMechanism(2.0, 0.5)
+    release = bdp.Release.of(
+        bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=2.0, beta=0.5), outputs=[37]
+    )
+    assert release.mechanism == bdp.mechanisms.NoisyTrianglesMechanism(2.0, 0.5)
     assert release.guarantee.epsilon == 2.0
-    declared = bdp.NoisyTriangles(epsilon=2.0)
+    declared = bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=2.0)
     assert declared.mechanism_like(karate()).nodes == 34
     assert declared.mechanism_like(nx.path_graph(5)).nodes == 5
     smaller = release.mechanism.guarantee(copies=2, delta=0.1)
@@ -275,39 +279,75 @@ def test_promise_is_made_from_a_declaration():
 
 def test_search_for_worse_neighbours_finds_none():
     with bdp.reproducible(1):
-        found = bdp.audit(bdp.NoisyTrianglesMechanism(1.0, nodes=5), trials=2000, search=30)
+        found = bdp.audit(
+            bdp.mechanisms.NoisyTrianglesMechanism(1.0, nodes=5), trials=2000, search=30
+        )
     assert not found.convicted
 
 
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: bdp.NoisyTriangles(epsilon=0), "epsilon is 0"),
-        (lambda: bdp.NoisyTriangles(epsilon=-1.0), "epsilon is -1"),
-        (lambda: bdp.NoisyTriangles(epsilon=1e-7), "from 1e-06 to 20"),
-        (lambda: bdp.NoisyTriangles(epsilon=21), "from 1e-06 to 20"),
-        (lambda: bdp.NoisyTriangles(epsilon=1.0, beta=0), "beta is 0"),
-        (lambda: bdp.NoisyTriangles(epsilon=1.0, beta=1.0), "beta"),
-        (lambda: bdp.NoisyTriangles(epsilon=1.0, beta=math.nan), "beta"),
-        (lambda: bdp.NoisyTriangles(epsilon=1.0, beta="half"), "beta"),
-        (lambda: bdp.NoisyTrianglesMechanism(1.0, nodes=2), "nodes is 2"),
-        (lambda: bdp.NoisyTriangles().release(nx.DiGraph([(0, 1), (1, 2)])), "directed"),
-        (lambda: bdp.NoisyTriangles().release(Network(2, [[0, 1]])), "nodes is 2"),
-        (lambda: bdp.NoisyTriangles().release([[0, 1]]), "a network is wanted"),
-        (lambda: bdp.NoisyTriangles().release(karate(), copies=0), "copies is 0"),
-        (lambda: bdp.Release.of(bdp.NoisyTriangles(), outputs=[1.5]), r"output is 1\.5"),
-        (lambda: bdp.Release.of(bdp.NoisyTriangles(), outputs=[True]), "output is True"),
-        (lambda: bdp.Release.of(bdp.NoisyTriangles(), outputs=[2**53]), "output is"),
-        (lambda: bdp.NoisyTrianglesMechanism(1.0, nodes=5).release(karate()), "34 nodes"),
-        (lambda: bdp.NoisyTrianglesMechanism(1.0).evidence(3), "how many nodes"),
-        (lambda: bdp.NoisyTrianglesMechanism(1.0).guarantee(neighbours="node"), "nodes="),
-        (lambda: bdp.NoisyTrianglesMechanism(1.0).guarantee(neighbours="add_remove"), "'edge'"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=0), "epsilon is 0"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=-1.0), "epsilon is -1"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=1e-7), "from 1e-06 to 20"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=21), "from 1e-06 to 20"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=1.0, beta=0), "beta is 0"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=1.0, beta=1.0), "beta"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=1.0, beta=math.nan), "beta"),
+        (lambda: bdp.synthesizers.NoisyTrianglesSynthesizer(epsilon=1.0, beta="half"), "beta"),
+        (lambda: bdp.mechanisms.NoisyTrianglesMechanism(1.0, nodes=2), "nodes is 2"),
         (
-            lambda: bdp.NoisyTrianglesMechanism(1.0).decode({"copy": [0, 0], "triangles": [1, 2]}),
+            lambda: bdp.synthesizers.NoisyTrianglesSynthesizer().release(
+                nx.DiGraph([(0, 1), (1, 2)])
+            ),
+            "directed",
+        ),
+        (
+            lambda: bdp.synthesizers.NoisyTrianglesSynthesizer().release(Network(2, [[0, 1]])),
+            "nodes is 2",
+        ),
+        (
+            lambda: bdp.synthesizers.NoisyTrianglesSynthesizer().release([[0, 1]]),
+            "a network is wanted",
+        ),
+        (
+            lambda: bdp.synthesizers.NoisyTrianglesSynthesizer().release(karate(), copies=0),
+            "copies is 0",
+        ),
+        (
+            lambda: bdp.Release.of(bdp.synthesizers.NoisyTrianglesSynthesizer(), outputs=[1.5]),
+            r"output is 1\.5",
+        ),
+        (
+            lambda: bdp.Release.of(bdp.synthesizers.NoisyTrianglesSynthesizer(), outputs=[True]),
+            "output is True",
+        ),
+        (
+            lambda: bdp.Release.of(bdp.synthesizers.NoisyTrianglesSynthesizer(), outputs=[2**53]),
+            "output is",
+        ),
+        (
+            lambda: bdp.mechanisms.NoisyTrianglesMechanism(1.0, nodes=5).release(karate()),
+            "34 nodes",
+        ),
+        (lambda: bdp.mechanisms.NoisyTrianglesMechanism(1.0).evidence(3), "how many nodes"),
+        (
+            lambda: bdp.mechanisms.NoisyTrianglesMechanism(1.0).guarantee(neighbours="node"),
+            "nodes=",
+        ),
+        (
+            lambda: bdp.mechanisms.NoisyTrianglesMechanism(1.0).guarantee(neighbours="add_remove"),
+            "'edge'",
+        ),
+        (
+            lambda: bdp.mechanisms.NoisyTrianglesMechanism(1.0).decode(
+                {"copy": [0, 0], "triangles": [1, 2]}
+            ),
             "one row for each copy",
         ),
     ],
 )
 def test_what_cannot_be_is_refused(declare, message: str):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         declare()

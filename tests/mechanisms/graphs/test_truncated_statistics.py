@@ -134,7 +134,7 @@ def test_order_of_ties_is_that_of_labels_and_not_of_the_listing():
     other = Network.from_edges(ties, nodes=sorted(labels))
     kept = [dict(zip(g.nodes, truncated_degrees(g, 1).tolist(), strict=True)) for g in (one, other)]
     assert kept[0] == kept[1] == {"a": 1, "b": 1, "c": 1, "d": 1, "e": 0}
-    mechanism = bdp.TruncatedStatisticsMechanism("edges", 1.0, 1)
+    mechanism = bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.0, 1)
     assert mechanism.exact(nx.Graph(ties)) == mechanism.exact(nx.Graph(ties[::-1])) == 2
 
 
@@ -166,7 +166,7 @@ def test_no_neighbours_on_four_nodes_cost_more_than_promised(formula, epsilon, m
     A log ratio of Laplace noise is extreme where the output is beyond both statistics, so for
     several of them at the corners of a box around all.
     """
-    mechanism = bdp.TruncatedStatisticsMechanism(formula, epsilon, max_degree, weights)
+    mechanism = bdp.mechanisms.TruncatedStatisticsMechanism(formula, epsilon, max_degree, weights)
     _, graphs = all_graphs(4)
     corners = np.array(list(itertools.product((-64, 64), repeat=len(mechanism.noises))))
     law = mechanism.logp(corners[:, None], graphs)
@@ -183,7 +183,9 @@ def test_no_neighbours_on_four_nodes_cost_more_than_promised(formula, epsilon, m
 
 
 def test_law_is_that_of_noise_of_the_stated_scales():
-    mechanism = bdp.TruncatedStatisticsMechanism("edges + gwdegree(0.5)", 2.0, 4, (3.0, 1.0))
+    mechanism = bdp.mechanisms.TruncatedStatisticsMechanism(
+        "edges + gwdegree(0.5)", 2.0, 4, (3.0, 1.0)
+    )
     edges, gwdegree = mechanism.noises
     assert edges.scale == pytest.approx(4 / 1.5)
     assert gwdegree.scale == pytest.approx(8 / 0.5, rel=1e-5)
@@ -213,7 +215,9 @@ def test_gwdegree_is_summed_exactly():
 def test_release_survives_the_disk_and_the_ledger(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/budget.db")
     ledger.create("club", epsilon=2.0, neighbours="node")
-    declared = bdp.TruncatedStatistics("edges + gwdegree(0.5) + kstar([2, 3])", 2.0, 5)
+    declared = bdp.synthesizers.TruncatedStatisticsSynthesizer(
+        "edges + gwdegree(0.5) + kstar([2, 3])", 2.0, 5
+    )
     release = declared.release(nx.karate_club_graph(), copies=2, ledger=ledger.dataset("club"))
     assert release.guarantee.epsilon == pytest.approx(2.0, rel=1e-9)
     assert release.guarantee.epsilon <= 2.0
@@ -226,12 +230,14 @@ def test_release_survives_the_disk_and_the_ledger(tmp_path):
     assert list(frame.columns) == ["edges", "gwdegree.0.5", "kstar.2", "kstar.3"]
     assert tuple(frame.iloc[0]) == release.outputs[1]
     assert [type(z) for z in release.outputs[0]] == [int, float, int, int]
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release(karate(), ledger=ledger.dataset("club"))
 
 
 def test_promise_is_made_from_a_declaration():
-    declared = bdp.TruncatedStatistics("edges + isolates", epsilon=1.0, max_degree=4)
+    declared = bdp.synthesizers.TruncatedStatisticsSynthesizer(
+        "edges + isolates", epsilon=1.0, max_degree=4
+    )
     release = bdp.Release.of(declared, outputs=[(70, 3)])
     assert release.guarantee.epsilon == pytest.approx(1.0)
     assert release.mechanism.guarantee(neighbours=EDGE).epsilon == pytest.approx(0.25)
@@ -244,7 +250,7 @@ def test_large_graphs_are_cut_within_seconds():
     rng = np.random.default_rng(1)
     ties = np.unique(np.sort(rng.integers(100_000, size=(300_000, 2)), axis=1), axis=0)
     network = Network(100_000, ties[ties[:, 0] != ties[:, 1]])
-    mechanism = bdp.TruncatedStatisticsMechanism("edges", 1.0, 100)
+    mechanism = bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.0, 100)
     assert mechanism.exact(network) == [len(network.edges)]
 
 
@@ -254,60 +260,126 @@ CLUB = karate()
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: bdp.TruncatedStatistics("edges", epsilon=0), "epsilon is 0"),
-        (lambda: bdp.TruncatedStatistics("edges", epsilon=-2), "epsilon is -2"),
-        (lambda: bdp.TruncatedStatistics("edges", max_degree=0), "max_degree is 0"),
-        (lambda: bdp.TruncatedStatistics("edges", max_degree=2.5), r"max_degree is 2\.5"),
-        (lambda: bdp.TruncatedStatistics("edges + triangle"), "'triangle'.*which ties are kept"),
-        (lambda: bdp.TruncatedStatistics("nodematch('group')"), "'nodematch'"),
-        (lambda: bdp.TruncatedStatistics("gwesp(0.5)"), "'gwesp'"),
-        (lambda: bdp.TruncatedStatistics("edges + nothing"), "doesn't exist"),
-        (lambda: bdp.TruncatedStatistics(""), "formula is ''"),
-        (lambda: bdp.TruncatedStatistics("kstar(3)", max_degree=2), "same for all graphs"),
-        (lambda: bdp.TruncatedStatistics("degree(9)", max_degree=8), "same for all graphs"),
-        (lambda: bdp.TruncatedStatistics("concurrent", max_degree=1), "same for all graphs"),
-        (lambda: bdp.TruncatedStatistics("edges", weights=(1, 2)), "1 positive numbers"),
-        (lambda: bdp.TruncatedStatistics("edges", weights=(0,)), "weights is"),
-        (lambda: bdp.TruncatedStatistics("edges", weights="a"), "weights is"),
         (
-            lambda: bdp.TruncatedStatistics("edges").release(nx.DiGraph([(0, 1)])),
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", epsilon=0),
+            "epsilon is 0",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", epsilon=-2),
+            "epsilon is -2",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", max_degree=0),
+            "max_degree is 0",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", max_degree=2.5),
+            r"max_degree is 2\.5",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges + triangle"),
+            "'triangle'.*which ties are kept",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("nodematch('group')"),
+            "'nodematch'",
+        ),
+        (lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("gwesp(0.5)"), "'gwesp'"),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges + nothing"),
+            "doesn't exist",
+        ),
+        (lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(""), "formula is ''"),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("kstar(3)", max_degree=2),
+            "same for all graphs",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("degree(9)", max_degree=8),
+            "same for all graphs",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("concurrent", max_degree=1),
+            "same for all graphs",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", weights=(1, 2)),
+            "1 positive numbers",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", weights=(0,)),
+            "weights is",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges", weights="a"),
+            "weights is",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges").release(
+                nx.DiGraph([(0, 1)])
+            ),
             "directed",
         ),
         (
-            lambda: bdp.TruncatedStatistics("edges").release(nx.Graph([(0, "a")])),
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges").release(
+                nx.Graph([(0, "a")])
+            ),
             "of one type",
         ),
         (
-            lambda: bdp.TruncatedStatistics("edges").release(nx.Graph([(0.5, math.nan)])),
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges").release(
+                nx.Graph([(0.5, math.nan)])
+            ),
             "None or NaN",
         ),
-        (lambda: bdp.TruncatedStatistics("edges").release([[0, 1]]), "a network is wanted"),
         (
-            lambda: bdp.TruncatedStatistics("kstar(5)", max_degree=300).release(
-                Network(1_000_000, [])
-            ),
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("edges").release([[0, 1]]),
+            "a network is wanted",
+        ),
+        (
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer(
+                "kstar(5)", max_degree=300
+            ).release(Network(1_000_000, [])),
             "too large",
         ),
-        (lambda: bdp.TruncatedStatistics("kstar(9)", max_degree=400), "no scale"),
-        (lambda: bdp.Release.of(bdp.TruncatedStatistics("edges"), outputs=[3]), "output is 3"),
-        (lambda: bdp.Release.of(bdp.TruncatedStatistics("edges"), outputs=[(3, 4)]), "1 numbers"),
-        (lambda: bdp.Release.of(bdp.TruncatedStatistics("edges"), outputs=[(3.5,)]), r"3\.5"),
         (
-            lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).logp([1, 2], CLUB),
+            lambda: bdp.synthesizers.TruncatedStatisticsSynthesizer("kstar(9)", max_degree=400),
+            "no scale",
+        ),
+        (
+            lambda: bdp.Release.of(
+                bdp.synthesizers.TruncatedStatisticsSynthesizer("edges"), outputs=[3]
+            ),
+            "output is 3",
+        ),
+        (
+            lambda: bdp.Release.of(
+                bdp.synthesizers.TruncatedStatisticsSynthesizer("edges"), outputs=[(3, 4)]
+            ),
+            "1 numbers",
+        ),
+        (
+            lambda: bdp.Release.of(
+                bdp.synthesizers.TruncatedStatisticsSynthesizer("edges"), outputs=[(3.5,)]
+            ),
+            r"3\.5",
+        ),
+        (
+            lambda: bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.0, 3).logp([1, 2], CLUB),
             "shape",
         ),
         (
-            lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).evidence((3,)),
+            lambda: bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.0, 3).evidence((3,)),
             "how many nodes",
         ),
         (
-            lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).guarantee(
+            lambda: bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.0, 3).guarantee(
                 neighbours="replace_one"
             ),
             "'edge' or 'node'",
         ),
         (
-            lambda: bdp.TruncatedStatisticsMechanism("edges", 1.0, 3).decode(
+            lambda: bdp.mechanisms.TruncatedStatisticsMechanism("edges", 1.0, 3).decode(
                 {"copy": [1], "edges": [1]}
             ),
             "one row for each copy",
@@ -315,5 +387,5 @@ CLUB = karate()
     ],
 )
 def test_what_cannot_be_is_refused(declare, message: str):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         declare()

@@ -166,7 +166,7 @@ def test_batches_give_the_same_bits():
     assert sum(parts[1:], parts[0]) == whole
     exact = [int(v) for v in np.rint((x - (low + high) / 2) / ((high - low) / 2) * 2**23)[:, 0]]
     assert abs(whole.totals[3] - sum(v * v for v in exact)) <= 2**24 * 40_000 * 2**-10
-    declared = bdp.Modips(family, copies=1, size=5)
+    declared = bdp.ModipsSynthesizer(family, copies=1, size=5)
     with bdp.reproducible(1):
         one = declared.release(x)
     with bdp.reproducible(1):
@@ -186,7 +186,7 @@ def test_the_promise_is_kept_and_nothing_is_wasted(weights, n):
         known["allocation"] = "communal"
     elif n is not None:
         known["weights"] = weights
-    made = bdp.ModipsSBS.calibrate(**known)
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known)
     claim = made.guarantee(copies=3).epsilon
     assert claim == pytest.approx(2.0, rel=1e-5)
     assert claim <= 2.0
@@ -215,7 +215,9 @@ def test_the_promise_is_kept_and_nothing_is_wasted(weights, n):
 def test_laplace_noise_of_many_predictors_is_nearly_halved():
     """Against what the moves one by one would need, for the same promise."""
     family, n = unit(10), 1000
-    made = bdp.ModipsSBS.calibrate(family=family, size=1, n=n, epsilon=1.0, allocation="communal")
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(
+        family=family, size=1, n=n, epsilon=1.0, allocation="communal"
+    )
     assert made.scales[0] == pytest.approx(11 * 13**2 / (2 * 12), rel=1e-5)
     assert made.scales[0] < 0.55 * (10**2 + 4 * 10 + 3)
 
@@ -228,20 +230,22 @@ def test_calibration_keeps_its_promise_with_the_least_noise(noise, bounding, del
     known["bounding"] = bounding
     promise: dict[str, Any] = {"epsilon": 2.0, "delta": delta, "copies": 3}
     if noise == "gaussian" and bounding == "inflated" and delta == 0:
-        with pytest.raises(bdp.InvalidInput, match="ask for a positive delta"):
-            bdp.ModipsSBS.calibrate(**known, **promise)
+        with pytest.raises(bdp.errors.InvalidInput, match="ask for a positive delta"):
+            bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, **promise)
         return
-    made = bdp.ModipsSBS.calibrate(**known, **promise)
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, **promise)
     assert made.guarantee(copies=3, delta=delta).epsilon <= 2.0
     less = tuple(scale * (1 - 1e-4) for scale in made.scales)
-    worse = bdp.ModipsSBS(scales=less, **known)
+    worse = bdp.mechanisms.ModipsSBSMechanism(scales=less, **known)
     assert worse.guarantee(copies=3, delta=delta).epsilon > 2.0
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_replacement_costs_at_most_twice_an_addition(noise):
     family = unit(2)
-    mechanism = bdp.ModipsSBS(family, 5, (20.0,) * len(family.numbers(None)), noise=noise)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(
+        family, 5, (20.0,) * len(family.numbers(None)), noise=noise
+    )
     delta = 1e-6 if noise == "gaussian" else 0.0
     one = mechanism.guarantee(delta=delta)
     two = mechanism.guarantee(neighbours="replace_one", delta=delta)
@@ -355,7 +359,7 @@ def test_copies_agree_with_the_posterior_of_the_confidential_data(bounding):
     rng, copies, size = np.random.default_rng(8), 3000, 200
     x = np.clip(rng.normal(size=(60, 2)) @ [[1, 0.5], [0, 0.7]], -5, 5)
     y = 1 + x @ [2.0, -1.0] + rng.normal(size=60)
-    mechanism = bdp.ModipsSBS(family, size, (1e-6,) * 9, 60, bounding=bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, size, (1e-6,) * 9, 60, bounding=bounding)
     statistic = family.statistic(family.sums(np.column_stack([x, y])), public_n=True)
     with bdp.reproducible(9):
         drawn = mechanism.release(statistic, copies)
@@ -390,7 +394,7 @@ def test_combined_intervals_cover_at_about_the_nominal_rate(epsilon, noise):
     rng, n, repetitions, truth = np.random.default_rng(10), 5000, 400, (0.3, 0.5)
     declared: dict[str, Any] = {"family": family, "size": n, "n": n, "epsilon": epsilon}
     declared |= {"copies": 5, "noise": noise, "delta": 1e-6 if noise == "gaussian" else 0.0}
-    made = bdp.ModipsSBS.calibrate(**declared)
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(**declared)
     covered = np.zeros(2)
     for i in range(repetitions):
         x = np.clip(rng.normal(size=n), -3, 3)
@@ -437,7 +441,9 @@ def test_whatever_the_noise_a_copy_is_of_records_within_the_bounds(bounding, pub
     ends = st.sampled_from([0.0, 0.5, 1.0])
     at = [data.draw(st.one_of(ends, st.floats(0, 1))) for _ in numbers]
     noisy = np.array([a + (b - a) * t for a, b, t in zip(low, high, at, strict=True)])
-    mechanism = bdp.ModipsSBS(family, 6, (1e3,) * len(numbers), n, bounding=bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(
+        family, 6, (1e3,) * len(numbers), n, bounding=bounding
+    )
     drawn = family.draw(np.stack([noisy, noisy]), mechanism)
     assert drawn.shape == (2, 6, 3)
     for one in drawn:
@@ -446,7 +452,7 @@ def test_whatever_the_noise_a_copy_is_of_records_within_the_bounds(bounding, pub
 
 def test_copies_at_a_bound_are_exactly_there():
     family = LinearRegression({"x": (0.1, 0.7), "y": (-0.3, 1e-3)}, "y")
-    made = bdp.ModipsSBS(family, 200, (100.0,) * 5, 10)
+    made = bdp.mechanisms.ModipsSBSMechanism(family, 200, (100.0,) * 5, 10)
     with bdp.reproducible(1):
         drawn = made.release(family.pairs(10)[0][0], 20)
     assert {0.1, 0.7} <= set(drawn[..., 0].ravel())
@@ -455,15 +461,15 @@ def test_copies_at_a_bound_are_exactly_there():
 
 def test_several_statistics_are_released_at_once():
     family = unit(1)
-    made = bdp.ModipsSBS(family, 4, (1.0,) * 5, 7)
+    made = bdp.mechanisms.ModipsSBSMechanism(family, 4, (1.0,) * 5, 7)
     statistics = np.zeros((6, 5))
     assert made.release(statistics, 3).shape == (3, 6, 4, 2)
 
 
 def test_its_law_is_intractable_and_says_what_to_do():
     family = unit(1)
-    made = bdp.ModipsSBS(family, 2, (1.0,) * 5, 7)
-    with pytest.raises(bdp.InvalidInput, match=r"intractable.*bdp\.combine"):
+    made = bdp.mechanisms.ModipsSBSMechanism(family, 2, (1.0,) * 5, 7)
+    with pytest.raises(bdp.errors.InvalidInput, match=r"intractable.*bdp\.combine"):
         made.logp(np.zeros((2, 2)), (0.0,) * 5)
     assert made.outputs() is None
 

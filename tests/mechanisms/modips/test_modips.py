@@ -112,7 +112,7 @@ def test_batches_give_the_same_bits(family):
     whole = family.sums(x)
     parts = [family.sums(part) for part in np.array_split(x, [7, 7, 30_000])]
     assert sum(parts[1:], parts[0]) == whole
-    declared = bdp.Modips(family, copies=1, size=5)
+    declared = bdp.ModipsSynthesizer(family, copies=1, size=5)
     with bdp.reproducible(1):
         one = declared.release(x)
     with bdp.reproducible(1):
@@ -122,7 +122,9 @@ def test_batches_give_the_same_bits(family):
 # What it costs.
 
 
-def joint_law(mechanism: bdp.ModipsSBS, statistic: Any, points: np.ndarray) -> np.ndarray:
+def joint_law(
+    mechanism: bdp.mechanisms.ModipsSBSMechanism, statistic: Any, points: np.ndarray
+) -> np.ndarray:
     """log Pr of each combination of noisy integers."""
     vector = mechanism.family.vector(statistic, mechanism.n)
     each = [part.logp(points, x) for part, x in zip(mechanism.parts, vector, strict=True)]
@@ -142,7 +144,7 @@ def joint_law(mechanism: bdp.ModipsSBS, statistic: Any, points: np.ndarray) -> n
 )
 def test_the_promise_is_that_of_the_noisy_numbers(family, n, scales, noise, bounding):
     """Exactly, for pure promises; and delta never below the hockey-stick divergence."""
-    mechanism = bdp.ModipsSBS(family, 1, scales, n, noise, bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, 1, scales, n, noise, bounding)
     points = np.arange(41) if n is None else np.arange(n + 1)
     k = 2 if family.kind == "bernoulli" else family.k
     found, deltas = 0.0, {0.5: 0.0, 1.5: 0.0}
@@ -171,7 +173,7 @@ def test_the_promise_is_that_of_the_noisy_numbers(family, n, scales, noise, boun
 @pytest.mark.parametrize("copies", [1, 4])
 def test_gaussian_noise_of_several_scales_composes(copies):
     """As one continuous Gaussian with the norm of all shifts, and never below it."""
-    mechanism = bdp.ModipsSBS(Gaussian((-1, 2)), 5, (0.3, 0.5), 10, "gaussian")
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(Gaussian((-1, 2)), 5, (0.3, 0.5), 10, "gaussian")
     mu = math.sqrt(copies * ((0.3 / 0.3) ** 2 + (0.9 / 0.5) ** 2))
     for epsilon in (0.5, 3.0):
         exact = stats.norm.sf(epsilon / mu - mu / 2) - math.exp(epsilon) * stats.norm.sf(
@@ -185,7 +187,7 @@ def test_gaussian_noise_of_several_scales_composes(copies):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_replacement_costs_at_most_twice_an_addition(family, noise):
     scales = (2.0,) * len(family.numbers(None))
-    mechanism = bdp.ModipsSBS(family, 5, scales, noise=noise)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, 5, scales, noise=noise)
     delta = 1e-6 if noise == "gaussian" else 0.0
     one = mechanism.guarantee(delta=delta)
     two = mechanism.guarantee(neighbours="replace_one", delta=delta)
@@ -203,11 +205,11 @@ def test_allocations_are_lius():
     known: dict[str, Any] = {"family": family, "size": n, "n": n, "epsilon": epsilon}
     known["copies"] = copies
     moves = np.array([9 / n, 81 / n])
-    own = bdp.ModipsSBS.calibrate(**known, weights=(0.25, 0.75))
+    own = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, weights=(0.25, 0.75))
     assert own.scales == pytest.approx(moves / [0.25, 0.75] * copies / epsilon, rel=1e-5)
-    together = bdp.ModipsSBS.calibrate(**known, allocation="communal")
+    together = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, allocation="communal")
     assert together.scales == pytest.approx([moves.sum() * copies / epsilon] * 2, rel=1e-5)
-    same = bdp.ModipsSBS.calibrate(**known, weights=tuple(moves / moves.sum()))
+    same = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, weights=tuple(moves / moves.sum()))
     assert same.scales == pytest.approx(together.scales, rel=1e-5)
 
 
@@ -222,22 +224,24 @@ def test_calibration_keeps_its_promise_with_the_least_noise(family, noise, bound
     known["bounding"] = bounding
     promise: dict[str, Any] = {"epsilon": 2.0, "delta": delta, "copies": 3}
     if noise == "gaussian" and bounding == "inflated" and delta == 0:
-        with pytest.raises(bdp.InvalidInput, match="ask for a positive delta"):
-            bdp.ModipsSBS.calibrate(**known, **promise)
+        with pytest.raises(bdp.errors.InvalidInput, match="ask for a positive delta"):
+            bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, **promise)
         return
-    made = bdp.ModipsSBS.calibrate(**known, **promise)
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(**known, **promise)
     assert made.guarantee(copies=3, delta=delta).epsilon <= 2.0
     less = tuple(scale * (1 - 1e-4) for scale in made.scales)
-    worse = bdp.ModipsSBS(scales=less, **known)
+    worse = bdp.mechanisms.ModipsSBSMechanism(scales=less, **known)
     assert worse.guarantee(copies=3, delta=delta).epsilon > 2.0
 
 
 def test_an_audit_convicts_noise_that_is_too_small():
-    class Cheat(bdp.ModipsSBS):
+    class Cheat(bdp.mechanisms.ModipsSBSMechanism):
         def release(self, statistic: Any, copies: int = 1) -> Any:
-            return bdp.ModipsSBS(Bernoulli(), 30, (0.25,), 4).release(statistic, copies)
+            return bdp.mechanisms.ModipsSBSMechanism(Bernoulli(), 30, (0.25,), 4).release(
+                statistic, copies
+            )
 
-    honest = bdp.ModipsSBS(Bernoulli(), 30, (1.0,), 4)
+    honest = bdp.mechanisms.ModipsSBSMechanism(Bernoulli(), 30, (1.0,), 4)
     with bdp.reproducible(1):
         assert not bdp.audit(honest, trials=100_000).convicted
         assert bdp.audit(Cheat(Bernoulli(), 30, (1.0,), 4), trials=100_000).convicted
@@ -246,7 +250,7 @@ def test_an_audit_convicts_noise_that_is_too_small():
 # What is drawn, and with what probability.
 
 
-def summed(mechanism: bdp.ModipsSBS, z: int, x: int, n: int) -> float:
+def summed(mechanism: bdp.mechanisms.ModipsSBSMechanism, z: int, x: int, n: int) -> float:
     """The law by its definition."""
     (a, b), parts = mechanism.family.prior, mechanism.parts
     if mechanism.n is not None:
@@ -266,7 +270,7 @@ def summed(mechanism: bdp.ModipsSBS, z: int, x: int, n: int) -> float:
 def test_the_binary_law_is_the_sum_over_noisy_counts(public_n, noise, bounding, scale, prior):
     n, size = 7, 5
     scales = (scale,) if public_n else (scale, 1.0)
-    mechanism = bdp.ModipsSBS(
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(
         Bernoulli(prior), size, scales, n if public_n else None, noise, bounding
     )
     z = np.arange(size + 1)
@@ -279,7 +283,7 @@ def test_the_binary_law_is_the_sum_over_noisy_counts(public_n, noise, bounding, 
 
 
 def test_the_binary_law_of_a_million_records():
-    mechanism = bdp.ModipsSBS(Bernoulli(), 10**6, (10.0,), 10**6)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(Bernoulli(), 10**6, (10.0,), 10**6)
     s = np.arange(299_000, 301_000)
     noise = mechanism.parts[0].logp(s, 300_000)
     law = noise + beta_binomial_logpmf(300_700, 10**6, 1 + s, 1 + 10**6 - s)
@@ -292,7 +296,9 @@ def test_the_binary_law_of_a_million_records():
 @pytest.mark.parametrize("prior", [None, (0.3, 0.7)])
 @pytest.mark.parametrize("mean", [-1.0, 0.4])
 def test_the_normal_law_integrates_to_one(bounding, noise, prior, mean):
-    mechanism = bdp.ModipsSBS(Gaussian((-1, 2), 0.8, prior), 1, (0.5,), 6, noise, bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(
+        Gaussian((-1, 2), 0.8, prior), 1, (0.5,), 6, noise, bounding
+    )
 
     def density(y: float) -> float:
         return float(np.exp(mechanism.logp([y], (mean,))))
@@ -306,7 +312,7 @@ def test_the_normal_law_integrates_to_one(bounding, noise, prior, mean):
 
 def test_the_normal_law_is_the_integral_over_the_noisy_mean():
     """Three records, none at a bound: normal given the noisy mean; an independent quadrature."""
-    mechanism = bdp.ModipsSBS(Gaussian((-3, 2), 0.5), 3, (0.4,), 4)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(Gaussian((-3, 2), 0.5), 3, (0.4,), 4)
     y, mean = np.array([-0.5, 0.1, 0.7]), 0.25
     covariance = 0.25 * np.eye(3) + 0.25 / 4
 
@@ -327,7 +333,9 @@ def test_the_normal_law_is_the_integral_over_the_noisy_mean():
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_draws_of_normal_records_follow_their_law(bounding, noise):
     """Kolmogorov and Smirnov on the records, those at a bound spread over it."""
-    mechanism = bdp.ModipsSBS(Gaussian((-1, 2), 0.8), 1, (0.5,), 6, noise, bounding)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(
+        Gaussian((-1, 2), 0.8), 1, (0.5,), 6, noise, bounding
+    )
     with bdp.reproducible(3):
         drawn = mechanism.release((1.2,), 20_000)[:, 0]
     grid = np.linspace(math.nextafter(-1, 0), math.nextafter(2, 0), 2001)
@@ -349,7 +357,7 @@ def test_records_of_unknown_variance_are_students(prior, n, public_n):
     family = Gaussian((-1e2, 1e2), None, prior)
     data = np.linspace(-1, 2, n)
     scales = (1e-3, 1e-3) if public_n else (0.02, 1e-3, 1e-3)
-    mechanism = bdp.ModipsSBS(family, 1, scales, n if public_n else None)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, 1, scales, n if public_n else None)
     statistic = family.statistic(family.sums(data), public_n=public_n)
     with bdp.reproducible(5):
         drawn = mechanism.release(statistic, 20_000)[:, 0]
@@ -370,23 +378,31 @@ def test_records_of_unknown_variance_are_students(prior, n, public_n):
 
 def test_equal_records_are_what_a_variance_of_zero_gives():
     family = Gaussian((-1, 1))
-    mechanism = bdp.ModipsSBS(family, 4, (1e-3, 1e-9), 10)
+    mechanism = bdp.mechanisms.ModipsSBSMechanism(family, 4, (1e-3, 1e-9), 10)
     with bdp.reproducible(1):
         drawn = mechanism.release((0.5, 0.0), 200)
     assert np.any(np.ptp(drawn, axis=1) == 0)
     for bounding in ("inflated", "truncated"):
-        noisy = bdp.ModipsSBS(family, 50, (1.0, 9.0), 10, bounding=bounding).release((0.0, 1.0), 50)
+        noisy = bdp.mechanisms.ModipsSBSMechanism(
+            family, 50, (1.0, 9.0), 10, bounding=bounding
+        ).release((0.0, 1.0), 50)
         assert noisy.shape == (50, 50)
         assert np.all(np.isfinite(noisy) & (np.abs(noisy) <= 1))
 
 
 def test_several_statistics_are_released_at_once():
     counts = bdp.Count(np.arange(8), 7)
-    assert bdp.ModipsSBS(Bernoulli(), 5, (1.0,), 7).release(counts, 3).shape == (3, 8)
+    assert bdp.mechanisms.ModipsSBSMechanism(Bernoulli(), 5, (1.0,), 7).release(
+        counts, 3
+    ).shape == (3, 8)
     means = np.linspace(-1, 1, 6)[:, None]
-    assert bdp.ModipsSBS(Gaussian((-1, 1), 1), 5, (1.0,), 7).release(means, 3).shape == (3, 6, 5)
+    assert bdp.mechanisms.ModipsSBSMechanism(Gaussian((-1, 1), 1), 5, (1.0,), 7).release(
+        means, 3
+    ).shape == (3, 6, 5)
     tables = np.array([[1, 2], [3, 0]])
-    assert bdp.ModipsSBS(Categorical(2), 5, (1, 1), 3).release(tables, 4).shape == (4, 2, 2)
+    assert bdp.mechanisms.ModipsSBSMechanism(Categorical(2), 5, (1, 1), 3).release(
+        tables, 4
+    ).shape == (4, 2, 2)
 
 
 def test_families_survive_a_manifest():

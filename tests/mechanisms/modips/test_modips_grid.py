@@ -25,7 +25,7 @@ Bernoulli, Categorical, Gaussian = (
 ADD_REMOVE, REPLACE_ONE = bdp.Neighbours.ADD_REMOVE, bdp.Neighbours.REPLACE_ONE
 
 
-def exact_law(made: bdp.ModipsGrid, statistic) -> np.ndarray:
+def exact_law(made: bdp.mechanisms.ModipsGridMechanism, statistic) -> np.ndarray:
     """log probabilities of the cells, from the integers and the rate that the code draws by."""
     units = made.model.units(made.family.vector(statistic, made.n), made.bits)
     rate = made._choice().rate
@@ -34,7 +34,7 @@ def exact_law(made: bdp.ModipsGrid, statistic) -> np.ndarray:
         return np.array([float(mp.log(w / mp.fsum(weights))) for w in weights])
 
 
-def exact_loss(made: bdp.ModipsGrid, pairs) -> float:
+def exact_loss(made: bdp.mechanisms.ModipsGridMechanism, pairs) -> float:
     laws = {}
     for each in itertools.chain(*pairs):
         laws[str(each)] = exact_law(made, each)
@@ -46,7 +46,9 @@ def exact_loss(made: bdp.ModipsGrid, pairs) -> float:
 @pytest.mark.parametrize("grid", [(0.0, 1.0), (0.1, 0.4)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 100.0])
 def test_the_exact_epsilon_of_a_public_number_of_binary_records(epsilon, grid, prior, calibration):
-    made = bdp.ModipsGrid(Bernoulli(prior), 3, epsilon, grid, calibration=calibration, bins=6, n=5)
+    made = bdp.mechanisms.ModipsGridMechanism(
+        Bernoulli(prior), 3, epsilon, grid, calibration=calibration, bins=6, n=5
+    )
     pairs = [(bdp.Count(x, 5), bdp.Count(x + 1, 5)) for x in range(5)]
     claim = made.guarantee()
     assert claim.strength is bdp.Strength.PROVED
@@ -61,14 +63,14 @@ def test_the_exact_epsilon_of_a_public_number_of_binary_records(epsilon, grid, p
 def test_many_records_come_near_the_whole_epsilon(epsilon):
     """Where the posterior is sharp at one end, its neighbours' ratio at the other is all of it."""
     n = 2000
-    made = bdp.ModipsGrid(Bernoulli(), 3, epsilon, (0.2, 0.8), bins=4, n=n)
+    made = bdp.mechanisms.ModipsGridMechanism(Bernoulli(), 3, epsilon, (0.2, 0.8), bins=4, n=n)
     loss = exact_loss(made, [(bdp.Count(0, n), bdp.Count(1, n))])
     assert made.guarantee().epsilon * (1 - 1e-6) < loss <= made.guarantee().epsilon
 
 
 @pytest.mark.parametrize("grid", [(0.0, 1.0), (0.3, 0.9)])
 def test_the_exact_epsilon_of_a_confidential_number_of_records(grid):
-    made = bdp.ModipsGrid(Bernoulli((1.0, 2.0)), 3, 0.7, grid, bins=5)
+    made = bdp.mechanisms.ModipsGridMechanism(Bernoulli((1.0, 2.0)), 3, 0.7, grid, bins=5)
     counts = list(itertools.product(range(7), repeat=2))
     added = [(bdp.Count(x, x + y), bdp.Count(x + i, x + y + 1)) for x, y in counts for i in (0, 1)]
     replaced = [(bdp.Count(x, x + y + 1), bdp.Count(x + 1, x + y + 1)) for x, y in counts]
@@ -82,7 +84,7 @@ def test_the_exact_epsilon_of_a_confidential_number_of_records(grid):
 @pytest.mark.parametrize(("prior", "grid"), [(None, (-1.0, 2.0)), ((0.5, 0.7), (-3.0, 0.2))])
 def test_the_exact_epsilon_of_normal_records(n, prior, grid):
     family = Gaussian((-1.0, 2.0), 0.8, prior)
-    made = bdp.ModipsGrid(family, 3, 1.5, grid, bins=6, n=n)
+    made = bdp.mechanisms.ModipsGridMechanism(family, 3, 1.5, grid, bins=6, n=n)
     rng = np.random.default_rng(1)
     pairs = list(family.pairs(n))
     for _ in range(30):
@@ -131,7 +133,7 @@ def test_no_record_moves_a_normal_log_likelihood_by_more(grid):
 )
 def test_log_posteriors_are_those_of_the_model(family, n, statistic):
     grid = (0.05, 0.9) if isinstance(family, Bernoulli) else (90.0, 99.0)
-    made = bdp.ModipsGrid(family, 3, 1.0, grid, bins=8, n=n)
+    made = bdp.mechanisms.ModipsGridMechanism(family, 3, 1.0, grid, bins=8, n=n)
     edges = np.linspace(*grid, 9)
     theta = (edges[1:] + edges[:-1]) / 2
     if isinstance(family, Bernoulli):
@@ -154,7 +156,9 @@ def test_log_posteriors_are_those_of_the_model(family, n, statistic):
 @pytest.mark.parametrize("size", [1, 7, 300])
 @pytest.mark.parametrize("edges", [(0.0, 0.5, 1.0), (0.001, 0.002, 0.003), (0.6, 0.8, 1.0)])
 def test_the_law_of_a_count_given_its_cell(edges, size):
-    made = bdp.ModipsGrid(Bernoulli(), size, 1.0, (edges[0], edges[-1]), bins=2, n=3)
+    made = bdp.mechanisms.ModipsGridMechanism(
+        Bernoulli(), size, 1.0, (edges[0], edges[-1]), bins=2, n=3
+    )
     for z in {0, 1, size // 3, size}:
         found = log_given_cell(made, z, np.array(edges))
         for c in (0, 1):
@@ -167,7 +171,7 @@ def test_the_law_of_a_count_given_its_cell(edges, size):
 
 def test_the_law_of_a_large_count_given_its_cell():
     size, edges = 100_000, np.array([0.0, 0.25, 0.5])
-    made = bdp.ModipsGrid(Bernoulli(), size, 1.0, (0.0, 0.5), bins=2, n=3)
+    made = bdp.mechanisms.ModipsGridMechanism(Bernoulli(), size, 1.0, (0.0, 0.5), bins=2, n=3)
     for z, c in ((2, 0), (12_000, 0), (25_000, 0), (25_000, 1), (40_000, 1), (50_000, 1)):
         area = np.diff(betainc(z + 1, size - z + 1, edges[c : c + 2]))[0]
         expected = math.log(area / (size + 1) / 0.25)
@@ -178,7 +182,9 @@ def test_the_law_of_a_large_count_given_its_cell():
 def test_the_law_of_normal_records(bounding):
     """One record's density integrates to 1, and its draws follow it."""
     family = Gaussian((-1.0, 1.0), 0.4)
-    made = bdp.ModipsGrid(family, 1, 3.0, (-1, 1), bins=5, n=4, bounding=bounding)
+    made = bdp.mechanisms.ModipsGridMechanism(
+        family, 1, 3.0, (-1, 1), bins=5, n=4, bounding=bounding
+    )
     nodes, weights = np.polynomial.legendre.leggauss(40)
     statistic = (0.25,)
     inside = np.exp(made.logp(nodes[:, None], statistic)) @ weights
@@ -199,7 +205,7 @@ def test_the_law_of_normal_records(bounding):
 class Histogram:
     """The noisy histogram that SPHC makes on the way, of which all of epsilon is claimed."""
 
-    def __init__(self, made: bdp.ModipsGrid, scale: float):
+    def __init__(self, made: bdp.mechanisms.ModipsGridMechanism, scale: float):
         self.made, self.scale = made, scale
         every = itertools.product(range(made.samples + 1), repeat=made.bins)
         self.counts = np.array([c for c in every if sum(c) == made.samples])
@@ -232,8 +238,8 @@ class Histogram:
         return logsumexp(chance - away, axis=-1)
 
 
-def histogram_audit(calibration: str) -> bdp.Audit:
-    made = bdp.ModipsGrid(
+def histogram_audit(calibration: str) -> bdp.privacy.Audit:
+    made = bdp.mechanisms.ModipsGridMechanism(
         Bernoulli(), 3, 0.5, (0.0, 1.0), "sphc", calibration, bins=3, samples=8, n=1
     )
     scale = noise_scale(made) if calibration == "published" else 2 * made.samples / made.epsilon
@@ -265,7 +271,9 @@ def test_draws_alone_convict_the_published_budget():
     ],
 )
 def test_the_published_bounds_are_the_suprema(family, grid, n):
-    made = bdp.ModipsGrid(family, 3, 1.0, grid, "sphc", "published", bins=11, samples=24, n=n)
+    made = bdp.mechanisms.ModipsGridMechanism(
+        family, 3, 1.0, grid, "sphc", "published", bins=11, samples=24, n=n
+    )
     v = np.arange(n + 1) if isinstance(family, Bernoulli) else np.linspace(-1, 2, 3001)
     u = made.model.log_weights(v[:, None])
     log_pi = u - logsumexp(u, axis=1, keepdims=True)
@@ -274,11 +282,13 @@ def test_the_published_bounds_are_the_suprema(family, grid, n):
     assert bound == pytest.approx(np.abs(log_pi - math.log(width)).max(), rel=1e-5)
     assert largest == pytest.approx(np.exp(log_pi.max()), rel=1e-5)
     assert noise_scale(made) == pytest.approx(24 * largest)
-    logs = bdp.ModipsGrid(family, 3, 0.5, grid, "sdd.mc", "published", bins=11, n=n)
+    logs = bdp.mechanisms.ModipsGridMechanism(
+        family, 3, 0.5, grid, "sdd.mc", "published", bins=11, n=n
+    )
     assert noise_scale(logs) == pytest.approx(2 * bound / 0.5)
-    sdd = bdp.ModipsGrid(family, 3, 0.5, grid, "sdd", "published", bins=11, n=n)
+    sdd = bdp.mechanisms.ModipsGridMechanism(family, 3, 0.5, grid, "sdd", "published", bins=11, n=n)
     assert sdd.power == pytest.approx(0.5 / (4 * bound))
-    corrected = bdp.ModipsGrid(family, 3, 0.5, grid, "sdd", bins=11, n=n)
+    corrected = bdp.mechanisms.ModipsGridMechanism(family, 3, 0.5, grid, "sdd", bins=11, n=n)
     assert corrected.power > sdd.power
 
 
@@ -297,7 +307,7 @@ def test_an_empty_cell_stays_empty():
     [("sphc", "corrected"), ("sphc", "published"), ("sdd.mc", "published")],
 )
 def test_where_epsilon_is_large_cells_are_the_posteriors(method, calibration):
-    made = bdp.ModipsGrid(
+    made = bdp.mechanisms.ModipsGridMechanism(
         Bernoulli(), 3, 1e6, (0.0, 1.0), method, calibration, bins=4, samples=2000, n=10
     )
     u = made.model.log_weights(made.family.vector(bdp.Count(3, 10), 10))
@@ -308,20 +318,22 @@ def test_where_epsilon_is_large_cells_are_the_posteriors(method, calibration):
 
 
 def test_sphc_promises_the_same_under_any_relation_and_published_claims_say_what_is_false():
-    made = bdp.ModipsGrid(Bernoulli(), 3, 0.5, (0.0, 1.0), "sphc")
+    made = bdp.mechanisms.ModipsGridMechanism(Bernoulli(), 3, 0.5, (0.0, 1.0), "sphc")
     for relation in ("add_remove", "replace_one"):
         assert made.guarantee(copies=3, neighbours=relation).epsilon == 1.5
     for method in ("sdd.mc", "sphc"):
-        found = bdp.ModipsGrid(Bernoulli(), 3, 0.5, (0.0, 1.0), method, "published", n=9).guarantee(
-            copies=2
-        )
+        found = bdp.mechanisms.ModipsGridMechanism(
+            Bernoulli(), 3, 0.5, (0.0, 1.0), method, "published", n=9
+        ).guarantee(copies=2)
         assert (found.epsilon, found.strength) == (1.0, bdp.Strength.AS_PUBLISHED)
         said = " ".join(found.assumptions)
         assert "every cell" in said
         assert ("empty cell" in said) == (method == "sdd.mc")
-    with pytest.raises(bdp.InvalidInput, match="as n is public"):
-        bdp.ModipsGrid(Bernoulli(), 3, 0.5, (0, 1), n=9).guarantee(neighbours="add_remove")
-    with pytest.raises(bdp.InvalidInput, match="power is of method='sdd'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="as n is public"):
+        bdp.mechanisms.ModipsGridMechanism(Bernoulli(), 3, 0.5, (0, 1), n=9).guarantee(
+            neighbours="add_remove"
+        )
+    with pytest.raises(bdp.errors.InvalidInput, match="power is of method='sdd'"):
         _ = made.power
 
 
@@ -357,13 +369,13 @@ WRONG = [
 @pytest.mark.parametrize(("wrong", "message"), WRONG)
 def test_wrong_parameters_are_named(wrong, message):
     good = {"family": Bernoulli(), "size": 5, "epsilon": 1.0, "grid": (0.0, 1.0)}
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.ModipsGrid(**{**good, **wrong})
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.ModipsGridMechanism(**{**good, **wrong})
 
 
 def test_more_records_than_a_confidential_number_may_be_are_refused():
-    made = bdp.ModipsGrid(Bernoulli(), 5, 1.0, (0.0, 1.0))
-    with pytest.raises(bdp.InvalidInput, match="more than 536870912 records"):
+    made = bdp.mechanisms.ModipsGridMechanism(Bernoulli(), 5, 1.0, (0.0, 1.0))
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 536870912 records"):
         made.check_statistic(bdp.Count(0, 2**29 + 1))
     most = made.release(bdp.Count(2**28, 2**29), 3)
     assert most.shape == (3,)
@@ -395,7 +407,7 @@ def test_triangles_are_equal_and_cover_all_probabilities_once(low, bins):
 def test_the_exact_epsilon_of_categorical_records(low, n, bins, epsilon):
     """All counts of n records, and all replacements; all counts of up to n, and all additions."""
     family, grid = Categorical(3, (1.0, 0.5, 2.0)), (low, 1 - 2 * low)
-    made = bdp.ModipsGrid(family, 3, epsilon, grid, bins=bins, n=n)
+    made = bdp.mechanisms.ModipsGridMechanism(family, 3, epsilon, grid, bins=bins, n=n)
     replaced = [
         (one, other)
         for one, other in itertools.combinations(tables(n), 2)
@@ -403,7 +415,7 @@ def test_the_exact_epsilon_of_categorical_records(low, n, bins, epsilon):
     ]
     claim = made.guarantee().epsilon
     assert 0.4 * claim < exact_loss(made, replaced) <= claim <= epsilon
-    hidden = bdp.ModipsGrid(family, 3, epsilon, grid, bins=bins)
+    hidden = bdp.mechanisms.ModipsGridMechanism(family, 3, epsilon, grid, bins=bins)
     added = [
         (one, tuple(np.add(one, more).tolist()))
         for k in range(n)
@@ -432,7 +444,7 @@ def test_no_categorical_record_moves_more(bins):
 @pytest.mark.parametrize("n", [40, None])
 def test_log_posteriors_of_probabilities_are_dirichlet(n):
     family, counts = Categorical(3, (0.5, 2.0, 1.5)), (7, 13, 20)
-    made = bdp.ModipsGrid(family, 3, 1.0, (0.05, 0.9), bins=6, n=n)
+    made = bdp.mechanisms.ModipsGridMechanism(family, 3, 1.0, (0.05, 0.9), bins=6, n=n)
     theta = triangles(0.05, 6).mean(axis=1)
     theta /= theta.sum(axis=1, keepdims=True)
     expected = stats.dirichlet.logpdf(theta.T, np.array(family.prior) + counts)
@@ -478,13 +490,13 @@ def test_parameters_are_uniform_in_their_triangles():
 
 
 def test_what_a_law_of_categorical_copies_refuses():
-    made = bdp.ModipsGrid(Categorical(3), 1001, 1.0, (0, 1), bins=3, n=4)
-    with pytest.raises(bdp.InvalidInput, match="worked out up to 1000"):
+    made = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 1001, 1.0, (0, 1), bins=3, n=4)
+    with pytest.raises(bdp.errors.InvalidInput, match="worked out up to 1000"):
         made.logp((1, 0, 1000), (1, 2, 1))
-    made = bdp.ModipsGrid(Categorical(3), 5, 1.0, (0, 1), bins=3, n=4)
-    with pytest.raises(bdp.InvalidInput, match="it must be"):
+    made = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 5, 1.0, (0, 1), bins=3, n=4)
+    with pytest.raises(bdp.errors.InvalidInput, match="it must be"):
         made.logp((1, 4), (1, 2, 1))
     assert np.all(made.logp([(1, 1, 1), (6, -1, 0)], (1, 2, 1)) == -np.inf)
-    hidden = bdp.ModipsGrid(Categorical(3), 5, 1.0, (0, 1), bins=3)
-    with pytest.raises(bdp.InvalidInput, match="more than 536870912 records"):
+    hidden = bdp.mechanisms.ModipsGridMechanism(Categorical(3), 5, 1.0, (0, 1), bins=3)
+    with pytest.raises(bdp.errors.InvalidInput, match="more than 536870912 records"):
         hidden.check_statistic((2**29, 1, 0))

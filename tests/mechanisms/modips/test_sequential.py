@@ -16,8 +16,8 @@ from bayesdp.mechanisms.modips.sequential_counts import split, statistic_of, sum
 from bayesdp.mechanisms.modips.sequential_promise import cost, moves
 
 FALSE_ALARM = 1e-6
-Categorical, Numeric = bdp.CategoricalColumns, bdp.NumericColumns
-Mechanism = bdp.SequentialModipsMechanism
+Categorical, Numeric = bdp.synthesizers.CategoricalColumns, bdp.synthesizers.NumericColumns
+Mechanism = bdp.mechanisms.SequentialModipsMechanism
 TWO = (Categorical({"a": (0, 1)}), Categorical({"b": (0, 1)}, by=["a"], prior=0.5))
 MIXED = (
     Categorical({"sex": ("f", "m"), "smokes": (False, True)}),
@@ -259,9 +259,9 @@ def test_a_delta_buys_less_noise(n, noise):
 
 
 def test_gaussian_noise_without_a_delta_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="positive delta"):
+    with pytest.raises(bdp.errors.InvalidInput, match="positive delta"):
         Mechanism.calibrate(epsilon=1.0, steps=TWO, size=2, n=5, noise="gaussian")
-    with pytest.raises(bdp.InvalidInput, match="noise is 'cauchy'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="noise is 'cauchy'"):
         Mechanism(TWO, 2, (1.0, 1.0), 5, noise="cauchy")
     assert math.isinf(Mechanism(TWO, 2, (1.0, 1.0), 5, noise="gaussian").guarantee().epsilon)
 
@@ -367,11 +367,11 @@ def test_whatever_the_noise_a_copy_is_a_table_of_its_columns(n, data):
 def test_wrong_statistics_are_refused(wrong, message):
     mechanism = Mechanism(TWO, 2, (1.0, 1.0), 3)
     assert mechanism.release(statistic(mechanism, people((0, 1, 2)))).shape == (1, 2, 2)
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         mechanism.release(wrong)
 
 
 def test_moments_that_no_records_have_are_refused():
     mechanism = Mechanism(MIXED[4:5], 7, (1.0,), 3)
-    with pytest.raises(bdp.InvalidInput, match="can't be those of records"):
+    with pytest.raises(bdp.errors.InvalidInput, match="can't be those of records"):
         mechanism.release([0.0] * 8 + [3.5])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import bayesdp as bdp
 
-REAL = [bdp.LaplaceMechanism, bdp.GaussianMechanism]
-WHOLE = [bdp.DiscreteLaplaceMechanism, bdp.DiscreteGaussianMechanism]
+REAL = [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
+WHOLE = [bdp.mechanisms.DiscreteLaplaceMechanism, bdp.mechanisms.DiscreteGaussianMechanism]
 real = pytest.mark.parametrize("kind", REAL, ids=lambda k: k.name)
 whole = pytest.mark.parametrize("kind", WHOLE, ids=lambda k: k.name)
 every = pytest.mark.parametrize("kind", REAL + WHOLE, ids=lambda k: k.name)
@@ -29,12 +29,14 @@ def test_replacing_costs_what_twice_the_sensitivity_does(kind):
     assert promise.epsilon == twice.guarantee(delta=1e-4).epsilon
     assert mechanism.removal_guarantee(delta=1e-4) == mechanism.guarantee(delta=1e-4)
     for wrong in ("add_remove", "edge", "node"):
-        with pytest.raises(bdp.InvalidInput, match="sensitivity was given under 'replace_one'"):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match="sensitivity was given under 'replace_one'"
+        ):
             twice.guarantee(neighbours=wrong)
     assert kind(4.0, 2.0, "edge").guarantee(delta=1e-4).neighbours is bdp.Neighbours.EDGE
-    with pytest.raises(bdp.InvalidInput, match="must be one of"):
+    with pytest.raises(bdp.errors.InvalidInput, match="must be one of"):
         kind(4.0, 2.0, "friends")
-    with pytest.raises(bdp.InvalidInput, match=r"public.*add_remove"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"public.*add_remove"):
         kind(4.0, 2.0, n=10)
     public = kind(4.0, 2.0, "replace_one", n=10).guarantee(delta=1e-4)
     assert any("number of records is public" in a for a in public.assumptions)
@@ -45,22 +47,22 @@ def _lattice(mechanism) -> dict[str, float]:
 
 
 def test_a_histogram_knows_both_relations():
-    both = bdp.PerturbedHistogram(2.0, 3)
+    both = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3)
     assert both.guarantee(neighbours="replace_one").epsilon == 1.0
-    other = bdp.PerturbedHistogram(2.0, 3, "replace_one")
+    other = bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, "replace_one")
     assert other.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE).epsilon == 0.5
     assert other.removal_guarantee().epsilon == 0.5
-    with pytest.raises(bdp.InvalidInput, match="n is public"):
-        bdp.PerturbedHistogram(2.0, 3, "replace_one", 20).removal_guarantee()
+    with pytest.raises(bdp.errors.InvalidInput, match="n is public"):
+        bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, "replace_one", 20).removal_guarantee()
     for arguments in ((2.0, 3, "edge"), (2.0, 3, "add_remove", 20), (2.0, None), (2.0, 0)):
-        with pytest.raises(bdp.InvalidInput):
-            bdp.PerturbedHistogram(*arguments)
+        with pytest.raises(bdp.errors.InvalidInput):
+            bdp.mechanisms.PerturbedHistogramMechanism(*arguments)
 
 
 def test_groups_that_a_record_may_change_are_charged():
     from bayesdp.mechanisms.base import joint_guarantee
 
-    counts = [bdp.PerturbedHistogram(2.0, 3, "replace_one")] * 2
+    counts = [bdp.mechanisms.PerturbedHistogramMechanism(2.0, 3, "replace_one")] * 2
     assert joint_guarantee(counts, 1).epsilon == pytest.approx(1.0)
 
 
@@ -81,7 +83,7 @@ PLACES = [
 def test_calibration_inverts_the_promise(kind, place, epsilon, delta, copies):
     asked = {"epsilon": epsilon, "delta": delta, "copies": copies, "sensitivity": 2.0, **place}
     if kind.norm == "L2" and delta == 0 and place.get("bounding") != "truncated":
-        with pytest.raises(bdp.InvalidInput, match="ask for a positive delta"):
+        with pytest.raises(bdp.errors.InvalidInput, match="ask for a positive delta"):
             kind.calibrate(**asked)
         return
     mechanism = kind.calibrate(**asked)
@@ -91,8 +93,8 @@ def test_calibration_inverts_the_promise(kind, place, epsilon, delta, copies):
 
 
 def test_calibration_of_a_histogram():
-    assert bdp.PerturbedHistogram.calibrate(epsilon=0.5, cells=4).scale == 2.0
-    assert bdp.PerturbedHistogram.calibrate(
+    assert bdp.mechanisms.PerturbedHistogramMechanism.calibrate(epsilon=0.5, cells=4).scale == 2.0
+    assert bdp.mechanisms.PerturbedHistogramMechanism.calibrate(
         epsilon=0.5, copies=3, cells=4, neighbours="replace_one"
     ).scale == pytest.approx(12.0, rel=1e-15)
 
@@ -129,7 +131,7 @@ def test_real_outputs_lie_on_the_lattice_and_law_knows_it(kind):
     assert mechanism.logp(0.0, [0.001, -0.001, 1.0]).shape == (3,)
     assert mechanism.logp(0.0, 0.001) == mechanism.logp(0.0, -0.001)
     for wrong in (0.01, math.nan, math.inf, True, "a", None, 10**400):
-        with pytest.raises(bdp.InvalidInput, match="multiples of"):
+        with pytest.raises(bdp.errors.InvalidInput, match="multiples of"):
             mechanism.check_output(wrong)
 
 
@@ -177,15 +179,15 @@ def test_vectors_and_their_tables(kind):
     table = {k: np.asarray(v) for k, v in mechanism.encode(outputs).items()}
     assert mechanism.decode(table) == outputs
     for keep in (slice(1, None), [0, 0, *range(2, 12)], slice(3, None)):
-        with pytest.raises(bdp.InvalidInput, match="rows are missing or repeated"):
+        with pytest.raises(bdp.errors.InvalidInput, match="rows are missing or repeated"):
             mechanism.decode({k: v[keep] for k, v in table.items()})
     for wrong in (1, (1, 2), (1, 2, 3, 4), (1, 2, math.nan)):
-        with pytest.raises(bdp.InvalidInput, match="output is"):
+        with pytest.raises(bdp.errors.InvalidInput, match="output is"):
             mechanism.check_output(wrong)
     for wrong in (1.0, [1.0, 2.0], [[1.0], [2.0], [3.0]]):
-        with pytest.raises(bdp.InvalidInput, match="last axis"):
+        with pytest.raises(bdp.errors.InvalidInput, match="last axis"):
             mechanism.release(wrong)
-        with pytest.raises(bdp.InvalidInput, match="last axis"):
+        with pytest.raises(bdp.errors.InvalidInput, match="last axis"):
             mechanism.logp(wrong, [1, 2, 3])
 
 
@@ -235,7 +237,7 @@ def test_wrong_parameters_are_refused_by_name(kind, wrong):
     name = "bound" if "bounding" in wrong or "bounds" in wrong else next(
         k for k in wrong if k != "granularity"
     )  # fmt: skip
-    with pytest.raises(bdp.InvalidInput, match=name):
+    with pytest.raises(bdp.errors.InvalidInput, match=name):
         kind(**{"scale": 1.0, "sensitivity": 1.0, **wrong})
 
 
@@ -244,16 +246,16 @@ def test_wrong_parameters_are_refused_by_name(kind, wrong):
     "granularity", [0.3, 0, -0.5, math.nan, math.inf, True, "1", 3, 2.0**-1000]
 )
 def test_granularity_must_be_a_power_of_two(kind, granularity):
-    with pytest.raises(bdp.InvalidInput, match="granularity is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="granularity is"):
         kind(1.0, 1.0, granularity=granularity)
 
 
 @whole
 def test_integers_move_by_whole_numbers(kind):
     for sensitivity in (0.5, 1.5):
-        with pytest.raises(bdp.InvalidInput, match="whole numbers"):
+        with pytest.raises(bdp.errors.InvalidInput, match="whole numbers"):
             kind(1.0, sensitivity)
-    with pytest.raises(bdp.InvalidInput, match="two whole numbers"):
+    with pytest.raises(bdp.errors.InvalidInput, match="two whole numbers"):
         kind(1.0, 1, bounds=(0, 1.5), bounding="inflated")
 
 
@@ -262,7 +264,7 @@ def test_integers_move_by_whole_numbers(kind):
 def test_statistics_are_refused_without_being_shown(kind, statistic):
     mechanism = kind(1.0, 1.0, bounds=(0, 10), bounding="truncated")
     for call in (mechanism.release, lambda x: mechanism.logp(1, x)):
-        with pytest.raises(bdp.InvalidInput) as error:
+        with pytest.raises(bdp.errors.InvalidInput) as error:
             call(statistic)
         assert "8765" not in str(error.value)
         assert "the statistic" in str(error.value)
@@ -270,7 +272,7 @@ def test_statistics_are_refused_without_being_shown(kind, statistic):
 
 @whole
 def test_integer_mechanisms_refuse_fractions(kind):
-    with pytest.raises(bdp.InvalidInput, match="not whole") as error:
+    with pytest.raises(bdp.errors.InvalidInput, match="not whole") as error:
         kind(1.0, 1).release(0.123)
     assert "0.123" not in str(error.value)
 
@@ -279,21 +281,23 @@ def test_integer_mechanisms_refuse_fractions(kind):
 def test_wrong_promises_are_refused(kind):
     mechanism = kind(1.0, 1.0)
     for copies in (0, 1.5, True):
-        with pytest.raises(bdp.InvalidInput, match="copies"):
+        with pytest.raises(bdp.errors.InvalidInput, match="copies"):
             mechanism.guarantee(copies=copies, delta=0.1)
-        with pytest.raises(bdp.InvalidInput, match="copies"):
+        with pytest.raises(bdp.errors.InvalidInput, match="copies"):
             mechanism.release(0, copies=copies)
-    with pytest.raises(bdp.InvalidInput, match="delta"):
+    with pytest.raises(bdp.errors.InvalidInput, match="delta"):
         mechanism.epsilon(1.0)
-    with pytest.raises(bdp.InvalidInput, match="epsilon"):
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon"):
         mechanism.delta(math.nan)
-    with pytest.raises(bdp.InvalidInput, match="sensitivity"):
+    with pytest.raises(bdp.errors.InvalidInput, match="sensitivity"):
         kind.calibrate(epsilon=1.0, delta=1e-6, sensitivity=-1.0)
-    with pytest.raises(bdp.InvalidInput, match="epsilon"):
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon"):
         kind.calibrate(epsilon=0.0, delta=1e-6, sensitivity=1.0)
 
 
-@pytest.mark.parametrize("kind", [bdp.LaplaceMechanism, bdp.GaussianMechanism])
+@pytest.mark.parametrize(
+    "kind", [bdp.mechanisms.LaplaceMechanism, bdp.mechanisms.GaussianMechanism]
+)
 def test_a_lattice_as_coarse_as_the_sensitivity_is_warned_of(kind):
     with pytest.warns(UserWarning, match="granularity is 1.0, no finer than the sensitivity, 1.0"):
         made = kind(3.0, 1.0, granularity=1.0)

@@ -202,7 +202,7 @@ def test_gaussian_vectors_cost_at_most_their_bound(scale, moves):
 @pytest.mark.parametrize("shift", [0.001, 0.1, 1.0, 4.0])
 @pytest.mark.parametrize("dimension", [None, 3])
 def test_a_fine_lattice_has_the_continuous_profile(shift, dimension):
-    mechanism = bdp.GaussianMechanism(1 / shift, 1.0, dimension=dimension)
+    mechanism = bdp.mechanisms.GaussianMechanism(1 / shift, 1.0, dimension=dimension)
     for epsilon in (0.01, shift, 3 * shift, 1.0):
         continuous = gaussian_divergence(shift, epsilon)
         if continuous > 1e-200:
@@ -215,7 +215,7 @@ def test_a_fine_lattice_has_the_continuous_profile(shift, dimension):
 @pytest.mark.parametrize("scale", [Fraction(3, 2), Fraction(3)])
 @pytest.mark.parametrize("width", [2, 7, 30])
 def test_truncated_gaussians_keep_their_delta_for_all_pairs(scale, width):
-    mechanism = bdp.DiscreteGaussianMechanism(
+    mechanism = bdp.mechanisms.DiscreteGaussianMechanism(
         float(scale), 2, bounds=(0, width), bounding="truncated"
     )
     law = truncated_law(GaussianNoise(scale), width)
@@ -228,21 +228,21 @@ def test_truncated_gaussians_keep_their_delta_for_all_pairs(scale, width):
 
 
 def test_a_wide_truncated_gaussian_costs_far_less_than_its_pure_epsilon():
-    mechanism = bdp.GaussianMechanism(3.0, 1.0, bounds=(-30, 30), bounding="truncated")
+    mechanism = bdp.mechanisms.GaussianMechanism(3.0, 1.0, bounds=(-30, 30), bounding="truncated")
     assert mechanism.epsilon() == pytest.approx(6.379, abs=1e-3)
     assert mechanism.epsilon(1e-6) < 1.75
-    assert bdp.GaussianMechanism(3.0, 1.0).epsilon(1e-6) < 1.45
-    half_open = bdp.GaussianMechanism(3.0, 1.0, bounds=(0, None), bounding="truncated")
+    assert bdp.mechanisms.GaussianMechanism(3.0, 1.0).epsilon(1e-6) < 1.45
+    half_open = bdp.mechanisms.GaussianMechanism(3.0, 1.0, bounds=(0, None), bounding="truncated")
     assert math.isinf(half_open.epsilon())
     assert half_open.epsilon(1e-6) < 1.75
 
 
 def test_known_values():
-    assert bdp.DiscreteLaplaceMechanism(1.0).epsilon() == 1.0
-    assert bdp.DiscreteLaplaceMechanism(2.0, 3).epsilon(copies=4) == 6.0
-    assert bdp.PerturbedHistogram(2.0, 7).epsilon() == 0.5
-    assert bdp.PerturbedHistogram(2.0, 7, "replace_one").epsilon() == 1.0
-    assert bdp.LaplaceMechanism(0.5, 0.25).epsilon() == 0.5
-    gaussian = bdp.GaussianMechanism.calibrate(epsilon=1, delta=1e-5, sensitivity=1.0)
+    assert bdp.mechanisms.DiscreteLaplaceMechanism(1.0).epsilon() == 1.0
+    assert bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 3).epsilon(copies=4) == 6.0
+    assert bdp.mechanisms.PerturbedHistogramMechanism(2.0, 7).epsilon() == 0.5
+    assert bdp.mechanisms.PerturbedHistogramMechanism(2.0, 7, "replace_one").epsilon() == 1.0
+    assert bdp.mechanisms.LaplaceMechanism(0.5, 0.25).epsilon() == 0.5
+    gaussian = bdp.mechanisms.GaussianMechanism.calibrate(epsilon=1, delta=1e-5, sensitivity=1.0)
     assert gaussian.scale == pytest.approx(3.730631634815942, rel=1e-5)  # Balle and Wang (2018)
     assert gaussian.rho() == pytest.approx(1 / (2 * gaussian.scale**2), rel=1e-5)

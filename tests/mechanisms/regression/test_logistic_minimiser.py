@@ -106,7 +106,9 @@ def test_what_is_released_is_the_certified_coefficients():
     x = rng.uniform(-1, 1, (300, 2))
     ill = (rng.random(300) < special.expit(1 + x[:, 0])).astype(float)
     table = np.column_stack([1 + x[:, 0], ill, 20 + 10 * x[:, 1]])
-    declared = bdp.PerturbedCoefficients(BOUNDS, "ill", 30.0, epsilon=2.0, loss="logistic")
+    declared = bdp.synthesizers.PerturbedCoefficientsSynthesizer(
+        BOUNDS, "ill", 30.0, epsilon=2.0, loss="logistic"
+    )
     made = declared.release(table).mechanism
     assert made.numbers == ("intercept", "a", "b")
     assert made.sensitivity == logistic.sensitivity(2, 30.0)
@@ -117,20 +119,26 @@ def test_what_is_released_is_the_certified_coefficients():
     assert promise.strength is bdp.Strength.PROVED
     assert promise.epsilon <= 2.0
     assert promise.source == "bayesdp.mechanisms.regression.logistic_minimiser"
-    linear = bdp.PerturbedCoefficients(BOUNDS, "ill", 30.0).release(table).mechanism
-    with pytest.raises(bdp.InvalidInput, match="is of others"):
+    linear = (
+        bdp.synthesizers.PerturbedCoefficientsSynthesizer(BOUNDS, "ill", 30.0)
+        .release(table)
+        .mechanism
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="is of others"):
         linear.statistic(found)
 
 
 def test_what_is_refused_is_so_without_the_data_or_record_by_record():
-    declared = bdp.PerturbedCoefficients(BOUNDS, "ill", 30.0, loss="logistic")
-    with pytest.raises(bdp.InvalidInput, match="isn't at one of its bounds"):
+    declared = bdp.synthesizers.PerturbedCoefficientsSynthesizer(
+        BOUNDS, "ill", 30.0, loss="logistic"
+    )
+    with pytest.raises(bdp.errors.InvalidInput, match="isn't at one of its bounds"):
         declared.release(np.array([[1.0, 0.5, 20.0]]))
-    with pytest.raises(bdp.InvalidInput, match="empty"):
+    with pytest.raises(bdp.errors.InvalidInput, match="empty"):
         declared.release(np.zeros((0, 3)))
-    with pytest.raises(bdp.InvalidInput, match="loss is 'hinge'"):
-        bdp.PerturbedCoefficients(BOUNDS, "ill", 30.0, loss="hinge")
-    with pytest.raises(bdp.InvalidInput, match="rounding errors might hide"):
+    with pytest.raises(bdp.errors.InvalidInput, match="loss is 'hinge'"):
+        bdp.synthesizers.PerturbedCoefficientsSynthesizer(BOUNDS, "ill", 30.0, loss="hinge")
+    with pytest.raises(bdp.errors.InvalidInput, match="rounding errors might hide"):
         logistic.check_reachable(10**6, 2, 1e-3)
     for n in (1, 10**3, 10**7):
         for share in (0.1, 1.0, 1e6):

@@ -76,7 +76,7 @@ def test_no_replacement_is_longer(d):
 def test_no_pair_of_records_is_found_further_apart(both):
     z, other = np.split(np.array(both), 2)
     d = z.size
-    family = bdp.NoisyMomentsMechanism(columns(d), 1.0, 9).family
+    family = bdp.mechanisms.NoisyMomentsMechanism(columns(d), 1.0, 9).family
     moved = moments(z) - moments(other)
     assert np.sum(moved**2) <= longest_replacement(d) * (1 + 1e-12)
     rates = [Fraction(1, 1 + i % 3) for i in range(moved.size)]
@@ -90,7 +90,7 @@ def test_no_pair_of_records_is_found_further_apart(both):
 @pytest.mark.parametrize("p", [1, 2, 5, 10])
 def test_laplace_noise_pays_for_what_one_replacement_moves(p):
     """Less than the p^2 + 4 p + 3 in general use."""
-    made = bdp.NoisyMomentsMechanism.calibrate(epsilon=1.0, bounds=columns(p + 1), n=100)
+    made = bdp.mechanisms.NoisyMomentsMechanism.calibrate(epsilon=1.0, bounds=columns(p + 1), n=100)
     exact = (p + 1) * (p + 3) ** 2 / (2 * (p + 2))
     assert made.scale == pytest.approx(exact, rel=1e-3)  # and the lattice
     assert made.scale < 0.67 * (p * p + 4 * p + 3) * 1.001
@@ -107,7 +107,7 @@ def test_laplace_noise_pays_for_what_one_replacement_moves(p):
 @pytest.mark.parametrize("p", [1, 2, 10])
 def test_gaussian_noise_pays_for_the_longest_move(p):
     d = p + 1
-    made = bdp.NoisyMomentsMechanism.calibrate(
+    made = bdp.mechanisms.NoisyMomentsMechanism.calibrate(
         epsilon=1.0, delta=1e-6, bounds=columns(d), n=100, noise="gaussian"
     )
     shift = math.sqrt(longest_replacement(d)) / made.scale
@@ -122,7 +122,7 @@ def test_gaussian_noise_pays_for_the_longest_move(p):
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_where_n_is_confidential_a_corner_moves_all(noise):
     delta = 0.0 if noise == "laplace" else 1e-6
-    made = bdp.NoisyMomentsMechanism.calibrate(
+    made = bdp.mechanisms.NoisyMomentsMechanism.calibrate(
         epsilon=1.0, delta=delta, bounds=columns(3), noise=noise
     )
     assert made.neighbours is bdp.Neighbours.ADD_REMOVE
@@ -142,7 +142,9 @@ def test_where_n_is_confidential_a_corner_moves_all(noise):
 def test_the_joint_length_helps_modips_too():
     family = bdp.families.LinearRegression(columns(4), "x3")
     known: dict[str, Any] = {"family": family, "size": 5, "n": 50, "noise": "gaussian"}
-    made = bdp.ModipsSBS.calibrate(epsilon=1.0, delta=1e-6, allocation="communal", **known)
+    made = bdp.mechanisms.ModipsSBSMechanism.calibrate(
+        epsilon=1.0, delta=1e-6, allocation="communal", **known
+    )
     assert gaussian_divergence(math.sqrt(24) / made.scales[0], 1.0) <= 1e-6
     apart = math.sqrt(sum(number.sensitivity**2 for number in made.numbers))
     assert gaussian_divergence(apart / made.scales[0], 1.0) > 1e-6
@@ -150,7 +152,7 @@ def test_the_joint_length_helps_modips_too():
 
 def test_an_audit_convicts_too_little_noise():
     """Of a mechanism that took half of what a replacement moves."""
-    made = bdp.NoisyMomentsMechanism.calibrate(epsilon=4.0, bounds=columns(2), n=9)
+    made = bdp.mechanisms.NoisyMomentsMechanism.calibrate(epsilon=4.0, bounds=columns(2), n=9)
     half = dataclasses.replace(made, scale=made.scale / 2)
     with bdp.reproducible(1):
         assert bdp.audit(half, trials=20_000).epsilon_lower > 4.0
@@ -169,7 +171,9 @@ def table(n: int = 200) -> pd.DataFrame:
 def test_the_numbers_are_the_rescaled_moments():
     data = table()
     with bdp.reproducible(1):
-        release = bdp.NoisyMoments(BOUNDS, epsilon=1e6, neighbours="add_remove").release(data)
+        release = bdp.synthesizers.NoisyMomentsSynthesizer(
+            BOUNDS, epsilon=1e6, neighbours="add_remove"
+        ).release(data)
     z = np.column_stack([data["x"] - 1, data["k"], (data["y"] - 15) / 5])
     expected = np.append(200, moments(z).sum(axis=0))
     assert np.array(release.outputs[0]) == pytest.approx(expected, abs=0.01)
@@ -177,13 +181,16 @@ def test_the_numbers_are_the_rescaled_moments():
     assert frame["number"].tolist()[:3] == ["n", "sum[x]", "sum[k]"]
     assert frame["number"].tolist()[-1] == "sum[k*y]"
     with bdp.reproducible(1):
-        public = bdp.NoisyMoments(BOUNDS, epsilon=1e6).release(data)
+        public = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1e6).release(data)
     assert public.mechanism.n == 200
     assert np.array(public.outputs[0]) == pytest.approx(expected[1:], abs=0.01)
 
 
 def test_batches_and_arrays_give_the_same_release():
-    data, declared = table(), bdp.NoisyMoments(BOUNDS, epsilon=1.0, copies=2)
+    data, declared = (
+        table(),
+        bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0, copies=2),
+    )
     made = []
     for given_as in (
         data,
@@ -199,12 +206,12 @@ def test_batches_and_arrays_give_the_same_release():
 def test_it_is_paid_for_before_it_is_drawn(tmp_path):
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     account = ledger.create("survey", epsilon=1.5, neighbours="replace_one")
-    declared = bdp.NoisyMoments(BOUNDS, epsilon=1.0)
+    declared = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0)
     release = declared.release(table(), ledger=account)
     assert account.spent().epsilon == pytest.approx(release.guarantee.epsilon)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release(table(), ledger=account)
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="seeded"):
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="seeded"):
         declared.release(table(), ledger=account)
 
 
@@ -212,12 +219,14 @@ def test_records_that_miss_a_value_are_dropped_only_where_n_is_confidential():
     data = table()
     data.loc[::10, "k"] = np.nan
     data.loc[5, "other"] = None  # isn't one of the columns
-    with pytest.raises(bdp.InvalidInput, match="column 'k'"):
-        bdp.NoisyMoments(BOUNDS, epsilon=1.0, neighbours="add_remove").release(data)
-    with pytest.raises(bdp.InvalidInput, match="complete records changes"):
-        bdp.NoisyMoments(BOUNDS, epsilon=1.0, missing="drop")
+    with pytest.raises(bdp.errors.InvalidInput, match="column 'k'"):
+        bdp.synthesizers.NoisyMomentsSynthesizer(
+            BOUNDS, epsilon=1.0, neighbours="add_remove"
+        ).release(data)
+    with pytest.raises(bdp.errors.InvalidInput, match="complete records changes"):
+        bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0, missing="drop")
     known: dict[str, Any] = {"neighbours": "add_remove", "missing": "drop"}
-    declared = bdp.NoisyMoments(BOUNDS, epsilon=1.0, **known)
+    declared = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0, **known)
     with bdp.reproducible(3):
         dropped = declared.release(data)
     with bdp.reproducible(3):
@@ -235,8 +244,8 @@ def test_records_that_miss_a_value_are_dropped_only_where_n_is_confidential():
 def test_values_out_of_bounds_are_refused_or_clipped_and_the_release_says_so():
     data = table()
     data.loc[3, "y"] = 27.5
-    declared = bdp.NoisyMoments(BOUNDS, epsilon=1.0)
-    with pytest.raises(bdp.InvalidInput, match="column 'y'") as caught:
+    declared = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="column 'y'") as caught:
         declared.release(data)
     assert "27.5" not in str(caught.value)
     with bdp.reproducible(1):
@@ -265,8 +274,8 @@ def test_values_out_of_bounds_are_refused_or_clipped_and_the_release_says_so():
     ],
 )
 def test_bad_declarations_are_refused(known, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.NoisyMoments(**({"bounds": BOUNDS, "epsilon": 1.0} | known))
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.synthesizers.NoisyMomentsSynthesizer(**({"bounds": BOUNDS, "epsilon": 1.0} | known))
 
 
 @pytest.mark.parametrize(
@@ -281,26 +290,26 @@ def test_bad_declarations_are_refused(known, message):
     ],
 )
 def test_bad_mechanisms_are_refused(known, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
-        bdp.NoisyMomentsMechanism(**({"bounds": BOUNDS, "scale": 1.0} | known))
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
+        bdp.mechanisms.NoisyMomentsMechanism(**({"bounds": BOUNDS, "scale": 1.0} | known))
 
 
 def test_bad_data_and_outputs_are_refused():
-    declared = bdp.NoisyMoments(BOUNDS, epsilon=1.0)
+    declared = bdp.synthesizers.NoisyMomentsSynthesizer(BOUNDS, epsilon=1.0)
     for data, message in (
         (table().drop(columns="k"), "no columns"),
         (table(0), "empty"),
         (np.zeros((4, 2)), "shape"),
     ):
-        with pytest.raises(bdp.InvalidInput, match=message):
+        with pytest.raises(bdp.errors.InvalidInput, match=message):
             declared.release(data)
-    with pytest.raises(bdp.InvalidInput, match="n is None"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is None"):
         declared.guarantee()
-    made = bdp.NoisyMomentsMechanism(BOUNDS, 1.0, 9)
+    made = bdp.mechanisms.NoisyMomentsMechanism(BOUNDS, 1.0, 9)
     for output in ((1.0,) * 8, (math.nan,) * 9, (math.inf,) * 9, (1 / 3,) * 9, 4.0):
-        with pytest.raises(bdp.InvalidInput, match="output"):
+        with pytest.raises(bdp.errors.InvalidInput, match="output"):
             bdp.Release.of(made, [output])
-    with pytest.raises(bdp.InvalidInput, match="can't be those"):
+    with pytest.raises(bdp.errors.InvalidInput, match="can't be those"):
         made.check_statistic((10.0,) * 9)
-    with pytest.raises(bdp.InvalidInput, match="neighbours is 'add_remove'"):
+    with pytest.raises(bdp.errors.InvalidInput, match="neighbours is 'add_remove'"):
         made.guarantee(neighbours="add_remove")

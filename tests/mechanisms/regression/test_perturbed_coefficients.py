@@ -16,9 +16,9 @@ from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathere
 BOUNDS = {"a": (0.0, 2.0), "y": (-5.0, 5.0), "b": (10.0, 30.0)}
 
 
-def made(penalty=3.0, n=40, **given) -> bdp.PerturbedCoefficientsMechanism:
+def made(penalty=3.0, n=40, **given) -> bdp.mechanisms.PerturbedCoefficientsMechanism:
     given = {"bounds": BOUNDS, "response": "y", "scale": 0.5, **given}
-    return bdp.PerturbedCoefficientsMechanism(penalty=penalty, n=n, **given)
+    return bdp.mechanisms.PerturbedCoefficientsMechanism(penalty=penalty, n=n, **given)
 
 
 def of(mechanism, records):
@@ -106,7 +106,7 @@ def test_one_record_attains_the_bound():
 
 
 def test_the_promise_is_that_of_gaussian_noise():
-    mechanism = bdp.PerturbedCoefficientsMechanism.calibrate(
+    mechanism = bdp.mechanisms.PerturbedCoefficientsMechanism.calibrate(
         epsilon=1.0, delta=1e-6, bounds=BOUNDS, response="y", penalty=100.0, n=1000, copies=2
     )
     promise = mechanism.guarantee(copies=2, delta=1e-6)
@@ -119,9 +119,9 @@ def test_the_promise_is_that_of_gaussian_noise():
     assert math.isclose(promise.rho, continuous**2 / 2, rel_tol=1e-5)
     assert mechanism.delta(0.5) == mechanism.part.delta(0.5)
     assert mechanism.epsilon(1e-6) == mechanism.guarantee(delta=1e-6).epsilon
-    with pytest.raises(bdp.InvalidInput, match="'replace_one' alone"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'replace_one' alone"):
         mechanism.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="'replace_one' alone"):
+    with pytest.raises(bdp.errors.InvalidInput, match="'replace_one' alone"):
         mechanism.removal_guarantee()
 
 
@@ -137,13 +137,15 @@ def test_releasing(tmp_path):
     rng = np.random.default_rng(3)
     table = pd.DataFrame({"a": rng.uniform(0, 2, 500), "b": rng.uniform(10, 30, 500)})
     table["y"] = 2 * table["a"] - 1 + rng.normal(0, 0.2, 500)
-    declared = bdp.PerturbedCoefficients(BOUNDS, "y", 50.0, epsilon=2.0, copies=3)
+    declared = bdp.synthesizers.PerturbedCoefficientsSynthesizer(
+        BOUNDS, "y", 50.0, epsilon=2.0, copies=3
+    )
     ledger = bdp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db")
     account = ledger.create("survey", epsilon=2.2, delta=4e-6, neighbours="replace_one")
     release = declared.release(table, ledger=account)
-    with pytest.raises(bdp.BudgetExceeded):
+    with pytest.raises(bdp.errors.BudgetExceeded):
         declared.release(table, ledger=account)
-    with bdp.reproducible(1), pytest.raises(bdp.InvalidInput, match="seeded"):
+    with bdp.reproducible(1), pytest.raises(bdp.errors.InvalidInput, match="seeded"):
         declared.release(table, ledger=account)
     assert release.copies == 3
     assert release.mechanism.n == 500
@@ -179,21 +181,21 @@ def test_releasing(tmp_path):
     ],
 )
 def test_bad_parameters(given, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made(**given)
 
 
 def test_bad_data():
-    declared = bdp.PerturbedCoefficients(BOUNDS, "y", 50.0)
-    with pytest.raises(bdp.InvalidInput, match="epsilon"):
-        bdp.PerturbedCoefficients(BOUNDS, "y", 50.0, delta=0.0)
-    with pytest.raises(bdp.InvalidInput, match="empty"):
+    declared = bdp.synthesizers.PerturbedCoefficientsSynthesizer(BOUNDS, "y", 50.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="epsilon"):
+        bdp.synthesizers.PerturbedCoefficientsSynthesizer(BOUNDS, "y", 50.0, delta=0.0)
+    with pytest.raises(bdp.errors.InvalidInput, match="empty"):
         declared.release(np.zeros((0, 3)))
-    with pytest.raises(bdp.InvalidInput, match="bounds"):
+    with pytest.raises(bdp.errors.InvalidInput, match="bounds"):
         declared.release(np.array([[3.0, 0.0, 12.0]]))
     assert declared.release(np.array([[3.0, 0.0, 12.0]]), clip=True).mechanism.clip
     mechanism = made()
-    with pytest.raises(bdp.InvalidInput, match="is of others"):
+    with pytest.raises(bdp.errors.InvalidInput, match="is of others"):
         mechanism.statistic(of(mechanism, np.array([[1.0, 0.0, 12.0]])))
-    with pytest.raises(bdp.InvalidInput, match="shape"):
+    with pytest.raises(bdp.errors.InvalidInput, match="shape"):
         mechanism.check_statistic((1.0, 2.0))

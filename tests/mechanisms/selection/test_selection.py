@@ -15,7 +15,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.selection import exponential, permute_and_flip
 from bayesdp.mechanisms.selection.utilities import exact_exponent, exponents
 
-FAMILIES = [bdp.ExponentialMechanism, bdp.PermuteAndFlip]
+FAMILIES = [bdp.mechanisms.ExponentialMechanism, bdp.mechanisms.PermuteAndFlipMechanism]
 family = pytest.mark.parametrize("made", FAMILIES)
 utilities = st.lists(st.floats(-30, 30), min_size=2, max_size=7)
 
@@ -24,7 +24,7 @@ def true_law(mechanism, u) -> list[mp.mpf]:
     """By definition: weights; or all orders of visit, by the sets that come before a candidate."""
     rate = mp.mpf(mechanism.rate.numerator) / mechanism.rate.denominator
     p = [mp.exp(rate * (mp.mpf(v) - mp.mpf(max(u)))) for v in u]
-    if isinstance(mechanism, bdp.ExponentialMechanism):
+    if isinstance(mechanism, bdp.mechanisms.ExponentialMechanism):
         return [v / mp.fsum(p) for v in p]
     k, law = len(p), []
     for i in range(k):
@@ -54,7 +54,7 @@ def test_the_law_is_that_of_the_definition(made, u, epsilon, monotone):
 def test_permute_and_flip_is_right_for_thousands_of_candidates(k: int, spread: float):
     """Against the product's own coefficients where all are alike, and mpmath's quadrature."""
     u = -spread * np.random.default_rng(k).random(k)
-    mechanism = bdp.PermuteAndFlip(2.0, 1, k)
+    mechanism = bdp.mechanisms.PermuteAndFlipMechanism(2.0, 1, k)
     found = mechanism.logp(np.arange(k), u)
     assert math.fsum(np.exp(found)) == pytest.approx(1, abs=1e-12)
     if spread == 0:
@@ -256,7 +256,7 @@ def test_an_audit_proposes_true_neighbours(made):
     ],
 )
 def test_wrong_parameters_are_named(made, change, message):
-    with pytest.raises(bdp.InvalidInput, match=message):
+    with pytest.raises(bdp.errors.InvalidInput, match=message):
         made(**{"epsilon": 1.0, "sensitivity": 1.0, "candidates": 3, **change})
 
 
@@ -264,16 +264,18 @@ def test_wrong_parameters_are_named(made, change, message):
 def test_wrong_statistics_and_outputs_are_named(made):
     mechanism = made(1.0, 1, 3)
     for wrong in ([1, 2], 5, ["a", "b", "c"], [True, False, True], [1j, 2, 3]):
-        with pytest.raises(bdp.InvalidInput, match="one number, a utility, for each of the 3"):
+        with pytest.raises(
+            bdp.errors.InvalidInput, match="one number, a utility, for each of the 3"
+        ):
             mechanism.release(wrong)
     for wrong in ([0, 1, math.inf], [0.0, math.nan, 1]):
-        with pytest.raises(bdp.InvalidInput, match="not finite"):
+        with pytest.raises(bdp.errors.InvalidInput, match="not finite"):
             mechanism.logp(0, wrong)
     for wrong in (-1, 3, 1.0, "0", [1], True):
-        with pytest.raises(bdp.InvalidInput, match="an integer from 0 to 2"):
+        with pytest.raises(bdp.errors.InvalidInput, match="an integer from 0 to 2"):
             mechanism.check_output(wrong)
     replaced = made(1.0, 1, 3, neighbours="replace_one")
-    with pytest.raises(bdp.InvalidInput, match="says nothing of it"):
+    with pytest.raises(bdp.errors.InvalidInput, match="says nothing of it"):
         replaced.guarantee(neighbours=bdp.Neighbours.ADD_REMOVE)
-    with pytest.raises(bdp.InvalidInput, match="copies is 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="copies is 0"):
         mechanism.guarantee(copies=0)

@@ -149,5 +149,5 @@ def test_bad_inputs(changes, match):
     }
     if "real" in changes:
         arguments["simulated"] = changes["real"]
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         attack(**arguments)

@@ -182,7 +182,7 @@ def test_laws_of_pymc_are_those_of_scipy():
     stable = D.stable_function(majority, coins, 9)
     assert stable.changed == pytest.approx(D.stable_function(majority, FAMILY, 9).changed)
     wide = [pm.Uniform.dist(0, 1), pm.Triangular.dist(-1, 2, 0.5)]
-    with pytest.raises(bdp.InvalidInput, match="in common"):
+    with pytest.raises(bdp.errors.InvalidInput, match="in common"):
         D.MAPEstimator(wide)
     tails = [pm.Laplace.dist(0, 1), pm.Laplace.dist(0.5, 1)]
     scipy_tails = [stats.laplace(0, 1), stats.laplace(0.5, 1)]
@@ -193,7 +193,7 @@ def test_laws_of_pymc_are_those_of_scipy():
         ([pm.Beta.dist(1, 2), pm.Normal.dist(0, 1)], "quantiles|in common"),
         ([pm.Normal.dist(0, 1, shape=2)] * 2, "2|1 dimensions"),
     ):
-        with pytest.raises(bdp.InvalidInput, match=match):
+        with pytest.raises(bdp.errors.InvalidInput, match=match):
             D.MAPEstimator(laws)
 
 
@@ -336,7 +336,7 @@ def test_a_truncated_histogram_is_released_and_read():
     promise = histogram.guarantee(1.0, known_records=0)
     k = histogram.threshold
     counts = (k + 5, k - 1, k + 30)
-    mechanism = D.ExactStatistic(promise, dimension=3, whole=True, threshold=k)
+    mechanism = D.ExactStatisticMechanism(promise, dimension=3, whole=True, threshold=k)
     release = bdp.publish(mechanism, counts)
     assert release.outputs == ((k + 5, 0, k + 30),)
     assert histogram.counts(np.array(counts)).tolist() == [k + 5, 0, k + 30]
@@ -387,5 +387,5 @@ DISCARDED = D.FixedMinusLaplace(9, 1.0, 0.1)
     ],
 )  # fmt: skip
 def test_bad_inputs(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call()

@@ -80,7 +80,7 @@ def test_theorem_5_2_as_printed_is_false_for_the_simulator_it_is_given():
 
 
 def test_what_is_said_of_posteriors_of_an_epsilon_of_0_needs_one():
-    with pytest.raises(bdp.InvalidInput, match="above 0"):
+    with pytest.raises(bdp.errors.InvalidInput, match="above 0"):
         D.to_inference(promise(0.0, 1e-6), 10)
     said = D.to_inference(promise(0.0, 1e-6), 10, epsilon=0.1)
     assert 0 < said.delta < 0.02
@@ -91,7 +91,7 @@ def test_what_is_said_of_posteriors_of_an_epsilon_of_0_needs_one():
 def test_semantic_privacy_of_randomized_response(p):
     """Theorem 3.1 without O(.): every prior of two bits on a grid, and every output."""
     epsilon = math.log(p / (1 - p))
-    guarantee = bdp.RandomizedResponse.binary(epsilon).guarantee()
+    guarantee = bdp.mechanisms.RandomizedResponseMechanism.binary(epsilon).guarantee()
     said = D.semantic_privacy(guarantee)
     assert said.delta == 0
     assert said.distance == pytest.approx(math.tanh(epsilon / 2))
@@ -120,9 +120,9 @@ def test_semantic_privacy_with_a_delta(seed):
         real = prior[:, None] * law
         distance = np.abs(real / real.sum(axis=0) - prior[:, None]).sum(axis=0) / 2
         assert real.sum(axis=0)[distance > said.distance].sum() <= allowed
-    with pytest.raises(bdp.InvalidInput, match="distributional"):
+    with pytest.raises(bdp.errors.InvalidInput, match="distributional"):
         D.semantic_privacy(promise(1.0, 0.0))
-    with pytest.raises(bdp.InvalidInput, match="add_remove"):
+    with pytest.raises(bdp.errors.InvalidInput, match="add_remove"):
         D.semantic_privacy(dataclasses.replace(plain, neighbours=bdp.Neighbours.EDGE))
 
 
@@ -168,7 +168,7 @@ def test_less_known_keeps_the_promise(seed):
         assert found.delta <= best.delta + 1e-12
     kept = D.less_known(promise(0.2, 0.01, known_records=2), 1)
     assert kept.known_records == 1
-    with pytest.raises(bdp.InvalidInput, match="at most 2"):
+    with pytest.raises(bdp.errors.InvalidInput, match="at most 2"):
         D.less_known(promise(0.2, 0.01, known_records=2), 3)
 
 
@@ -183,7 +183,7 @@ def test_two_exact_sums_show_a_record():
     both = D.smallest_delta(lambda x: (sum(x), sum(x[1:])), law, secrets, 1.0).delta
     assert both >= 0.4
     one = promise(1.0, whole)
-    with pytest.raises(bdp.InvalidInput, match=r"add up only if.*knowing"):
+    with pytest.raises(bdp.errors.InvalidInput, match=r"add up only if.*knowing"):
         D.compose_guarantees(one, promise(1.0, rest), base=LAWS)
 
 
@@ -278,7 +278,7 @@ def test_split_samples_cost_as_much_as_one():
     ],
 )  # fmt: skip
 def test_bad_inputs(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call(promise(0.5, 0.01))
 
 

@@ -15,7 +15,7 @@ from bayesdp.privacy.relations import convert
 D = bdp.distributional
 LAW = D.LawClass.of("uniform", low=0, high=1.5, n=100, columns=["a", "b"])
 PROMISE = D.DistributionalGuarantee(0.63, 6.83e-4, "uniform records", LAW, known_records=50)
-MECHANISM = D.ExactStatistic(PROMISE, n=100)
+MECHANISM = D.ExactStatisticMechanism(PROMISE, n=100)
 PLAIN = bdp.Guarantee(1.0, 0.0, bdp.Neighbours.ADD_REMOVE, bdp.Strength.PROVED, (), "a test")
 
 
@@ -66,7 +66,7 @@ def test_its_class_is_data():
     ],
 )
 def test_bad_fields(changes, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         dataclasses.replace(PROMISE, **changes)
 
 
@@ -81,7 +81,7 @@ def test_bad_fields(changes, match):
     ],
 )
 def test_bad_classes(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call()
 
 
@@ -100,7 +100,7 @@ def ledger(tmp_path):
         lambda: bdp.compose([MECHANISM]),
         lambda: bdp.compose([PLAIN, (MECHANISM, 2)], delta=1e-3),
         lambda: convert(PROMISE, bdp.Neighbours.REPLACE_ONE),
-        lambda: bdp.subsampled(PROMISE, rate=0.1),
+        lambda: bdp.privacy.subsampled(PROMISE, rate=0.1),
         lambda: bdp.audit(MECHANISM, trials=100, pairs=[(0.0, 1.0)]),
         lambda: joint_guarantee([MECHANISM], 1),
         lambda: joint_guarantee([MECHANISM, MECHANISM], 1),
@@ -108,7 +108,9 @@ def ledger(tmp_path):
     ],
 )
 def test_no_accountant_takes_it(call):
-    with pytest.raises(bdp.InvalidInput, match=r"the promise is distributional.*another release"):
+    with pytest.raises(
+        bdp.errors.InvalidInput, match=r"the promise is distributional.*another release"
+    ):
         call()
 
 
@@ -119,7 +121,7 @@ def test_no_ledger_takes_it(ledger):
         lambda: ledger.spend(PROMISE, accept_unproved=True),
         lambda: bdp.publish(MECHANISM, 51.0, ledger=ledger),
     ):
-        with pytest.raises(bdp.InvalidInput, match=r"the promise is distributional.*ledger"):
+        with pytest.raises(bdp.errors.InvalidInput, match=r"the promise is distributional.*ledger"):
             call()
     assert ledger.remaining() == before
     assert ledger.history() == []
@@ -151,46 +153,52 @@ def test_a_promise_that_was_changed_on_disk_is_refused(tmp_path, key, value):
     other = {"name": "any", "parameters": []}
     manifest["guarantee"][key] = other if value is None else value
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(bdp.InvalidRelease, match="doesn't match its own hash"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="doesn't match its own hash"):
         bdp.Release.load(folder)
     (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
-    with pytest.raises(bdp.InvalidRelease, match="the manifest promises"):
+    with pytest.raises(bdp.errors.InvalidRelease, match="the manifest promises"):
         bdp.Release.load(folder)
 
 
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: D.ExactStatistic(PLAIN), "no differential privacy"),
-        (lambda: D.ExactStatistic({"epsilon": 1.0}), "promise has the fields"),
-        (lambda: D.ExactStatistic(PROMISE, n=0), "n is 0"),
-        (lambda: D.ExactStatistic(PROMISE, dimension=0), "dimension is 0"),
-        (lambda: D.ExactStatistic(PROMISE, whole=1), "whole is 1"),
-        (lambda: D.ExactStatistic(PROMISE, threshold=3), "whole=True"),
+        (lambda: D.ExactStatisticMechanism(PLAIN), "no differential privacy"),
+        (lambda: D.ExactStatisticMechanism({"epsilon": 1.0}), "promise has the fields"),
+        (lambda: D.ExactStatisticMechanism(PROMISE, n=0), "n is 0"),
+        (lambda: D.ExactStatisticMechanism(PROMISE, dimension=0), "dimension is 0"),
+        (lambda: D.ExactStatisticMechanism(PROMISE, whole=1), "whole is 1"),
+        (lambda: D.ExactStatisticMechanism(PROMISE, threshold=3), "whole=True"),
         (lambda: bdp.publish(MECHANISM, math.nan), "finite"),
         (lambda: bdp.publish(MECHANISM, "much"), "finite numbers"),
         (lambda: bdp.publish(MECHANISM, [1.0, 2.0]), "shape"),
-        (lambda: bdp.publish(D.ExactStatistic(PROMISE, whole=True), 0.5), "whole"),
-        (lambda: bdp.publish(D.ExactStatistic(PROMISE, 9, whole=True), bdp.Count(1, 8)), "other"),
-        (lambda: bdp.publish(D.ExactStatistic(PROMISE, None, 3), [1.0, 2.0]), "dimension"),
-        (lambda: bdp.publish(D.ExactStatistic(PROMISE, None, 2, True, 3), (-1, 5)), "below 0"),
+        (lambda: bdp.publish(D.ExactStatisticMechanism(PROMISE, whole=True), 0.5), "whole"),
         (
-            lambda: bdp.Release.of(D.ExactStatistic(PROMISE, None, 2, True, 3), [(1, 5)]),
+            lambda: bdp.publish(D.ExactStatisticMechanism(PROMISE, 9, whole=True), bdp.Count(1, 8)),
+            "other",
+        ),
+        (lambda: bdp.publish(D.ExactStatisticMechanism(PROMISE, None, 3), [1.0, 2.0]), "dimension"),
+        (
+            lambda: bdp.publish(D.ExactStatisticMechanism(PROMISE, None, 2, True, 3), (-1, 5)),
+            "below 0",
+        ),
+        (
+            lambda: bdp.Release.of(D.ExactStatisticMechanism(PROMISE, None, 2, True, 3), [(1, 5)]),
             "threshold",
         ),
         (lambda: bdp.Release.of(MECHANISM, ["x"]), "finite numbers"),
-        (lambda: bdp.Release.of(D.ExactStatistic(PROMISE, None, 2), [1.0]), "2 numbers"),
+        (lambda: bdp.Release.of(D.ExactStatisticMechanism(PROMISE, None, 2), [1.0]), "2 numbers"),
     ],
 )
 def test_bad_statistics(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call()
 
 
 @pytest.mark.parametrize("secret", [51.7731, [51.7731], (51.7731, math.nan)])
 def test_errors_dont_show_the_statistic(secret):
-    with pytest.raises(bdp.InvalidInput) as caught:
-        bdp.publish(D.ExactStatistic(PROMISE, whole=True), secret)
+    with pytest.raises(bdp.errors.InvalidInput) as caught:
+        bdp.publish(D.ExactStatisticMechanism(PROMISE, whole=True), secret)
     assert "7731" not in str(caught.value)
 
 

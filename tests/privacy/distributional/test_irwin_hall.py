@@ -119,10 +119,10 @@ def test_ratio_decreases_as_the_law_is_log_concave():
 
 @pytest.mark.parametrize("n", [0, -3, 2.5, True, "ten", 10**10])
 def test_numbers_of_summands_that_are_refused(n):
-    with pytest.raises(bdp.InvalidInput, match="n is"):
+    with pytest.raises(bdp.errors.InvalidInput, match="n is"):
         ih.density(0.5, n)
 
 
 def test_nan_is_refused():
-    with pytest.raises(bdp.InvalidInput, match="NaN"):
+    with pytest.raises(bdp.errors.InvalidInput, match="NaN"):
         ih.distribution([0.5, math.nan], 3)

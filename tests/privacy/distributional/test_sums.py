@@ -295,7 +295,7 @@ def test_least_squares_with_two_predictors_is_not_the_printed_formula():
     ],
 )
 def test_choices_that_are_refused(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call(SPIKY.parts()[0])
 
 

@@ -172,7 +172,7 @@ def test_the_class_of_all_point_laws_is_differential_privacy():
     ],
 )  # fmt: skip
 def test_bad_inputs(call, match):
-    with pytest.raises(bdp.InvalidInput, match=match):
+    with pytest.raises(bdp.errors.InvalidInput, match=match):
         call()
 
 
