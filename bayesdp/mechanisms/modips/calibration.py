@@ -28,10 +28,10 @@ def calibrated(
     weights: Sequence[float] | None,
     **parameters: Any,
 ) -> M:
-    """Find the smallest noise, so allocated, that keeps a promise; see
-    `ModipsSBSMechanism.calibrate`.
+    """Find the smallest noise, so allocated, that keeps a promise.
 
-    `made` takes `scales` and the parameters, among which are `family`, `n`, `noise`, `bounding`.
+    See `ModipsSBSMechanism.calibrate`. `made` takes `scales` and the parameters,
+    among which are `family`, `n`, `noise` and `bounding`.
     """
     epsilon, delta = check_epsilon(epsilon), check_delta(delta)
     copies = check_at_least_one("copies", copies)

@@ -53,8 +53,6 @@ from bayesdp.core.views import TableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
-from bayesdp.mechanisms.families.bernoulli import Bernoulli
-from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
 from bayesdp.mechanisms.modips import grid_promise as promise
@@ -278,10 +276,11 @@ class ModipsGridMechanism(SymmetricPromise):
     @property
     def views(self) -> tuple[View, ...]:
         """The law given a count of ones, or counts of categories, by the family."""
-        if isinstance(self.family, Bernoulli):
+        family: Any = self.family
+        if family.kind == "bernoulli":
             return (count_view(self),)
-        if self.method == "sdd" and isinstance(self.family, Categorical):
-            return (TableView(self.family.k, 0),)
+        if self.method == "sdd" and family.kind == "categorical":
+            return (TableView(family.k, 0),)
         return ()
 
     def pairs(self) -> list[tuple[Any, Any]]:

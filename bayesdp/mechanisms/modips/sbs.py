@@ -51,9 +51,6 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
-from bayesdp.mechanisms.families.bernoulli import Bernoulli
-from bayesdp.mechanisms.families.categorical import Categorical
-from bayesdp.mechanisms.families.count_laws import mixture_tables
 from bayesdp.mechanisms.modips import calibration as modips_calibration
 from bayesdp.mechanisms.modips import promise as modips_promise
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -268,16 +265,19 @@ class ModipsSBSMechanism(ProfilePoints, SymmetricPromise):
     @property
     def views(self) -> tuple[View, ...]:
         """The law given a count of ones, or counts of categories, by the family."""
-        if isinstance(self.family, Bernoulli):
+        family: Any = self.family
+        if family.kind == "bernoulli":
             return (count_view(self),)
-        if not isinstance(self.family, Categorical):
+        if family.kind != "categorical":
             return ()
-        prior, size = self.family.prior, self.size
+        from bayesdp.mechanisms.families.count_laws import mixture_tables
+
+        prior, size = family.prior, self.size
 
         def tables(z: Any, n: int, rare: int) -> tuple[list[Floats], float]:
             return mixture_tables(z, prior, size, self.parts, n, rare)
 
-        return (MixtureTable(self.family.k, 0, tables, prior, size),)
+        return (MixtureTable(family.k, 0, tables, prior, size),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""

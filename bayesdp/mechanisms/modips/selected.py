@@ -46,7 +46,6 @@ from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
-from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
@@ -250,7 +249,7 @@ class SelectedModipsMechanism(SymmetricPromise):
     @property
     def views(self) -> tuple[View, ...]:
         """The law given a count of ones; of categories there is none."""
-        return (count_view(self),) if isinstance(self.families[0], Bernoulli) else ()
+        return (count_view(self),) if self.families[0].kind == "bernoulli" else ()
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""
