@@ -30,9 +30,7 @@ def noises_of(model: Any, release: Releases) -> list[Noise]:
 
 
 def noises_of_table(problem: Any, noisy: Any) -> list[Noise]:
-    """Compute the least noise of cells or marginals, as log-linear and logistic models read
-    them.
-    """
+    """Compute the least noise of cells or marginals that log-linear and logistic models read."""
     if noisy is None or noisy.released.kind != NUMBERS or not noisy.released.observed.size:
         return []
     told, sizes = noisy.released, problem.sizes

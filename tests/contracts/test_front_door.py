@@ -173,7 +173,7 @@ def renamed(old: str) -> str | None:
     return RENAMED[f"bayesdp.{namespace}".rstrip(".")].get(name)
 
 
-@pytest.mark.parametrize("old", [*OLD, *OLD_ELSEWHERE])
+@pytest.mark.parametrize("old", [*OLD, *sorted(OLD_ELSEWHERE)])
 def test_an_old_name_works_and_says_the_new_one(old: str):
     new = renamed(old)
     if new is None:
