@@ -37,7 +37,7 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
 
 def instead(mechanism: Any) -> str:
     """End an error's sentence: which models read the release, or what to do."""
-    found = [f"bdp.{name}" for name in models_of(mechanism)]
+    found = [f"bdp.models.{name}" for name in models_of(mechanism)]
     if not found:
         return (
             "no model here has its law; analyse each copy as data and combine the results with "

@@ -33,7 +33,7 @@ def test_what_fits_is_named_and_what_is_not_named_refuses(name):
             with pytest.raises(bdp.errors.InvalidInput) as refused:
                 model.fit(release if group is None else release[group], draws=10)
             for right in named:
-                assert f"bdp.{right}" in str(refused.value) or "groups" in str(refused.value)
+                assert f"bdp.models.{right}" in str(refused.value) or "groups" in str(refused.value)
 
 
 def test_where_no_model_has_the_law():

@@ -267,7 +267,8 @@ def test_bad_releases_and_priors(charest_release):
         model.fit(bdp.Release.of_groups({"a": (hidden, [1]), "b": (hidden, [2])}))
     table = bdp.mechanisms.PerturbedHistogramMechanism(1.0, 2, "replace_one", n=9)
     with pytest.raises(
-        bdp.errors.InvalidInput, match=r"such releases are for bdp\.MultinomialModel"
+        bdp.errors.InvalidInput,
+        match=r"such releases are for bdp\.models\.LogLinearModel, .*\.MultinomialModel",
     ):
         model.fit(bdp.Release.of_groups({"a": (table, [(1, 8)]), "b": (table, [(3, 6)])}))
     for wrong in (0.0, -1.0, math.inf, "ten"):
