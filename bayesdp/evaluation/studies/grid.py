@@ -97,7 +97,8 @@ def check_analysis(name: str, analysis: Any) -> None:
     """Raise InvalidInput if an analysis is a model's class, where a model is wanted."""
     if isinstance(analysis, type) and hasattr(analysis, "fit"):
         raise InvalidInput(
-            f"analysis {quoted(name)} is a class; give a model of it, as bdp.models.{analysis.__name__}()"
+            f"analysis {quoted(name)} is a class; give a model of it, as "
+            f"bdp.models.{analysis.__name__}()"
         )
 
 

@@ -223,7 +223,10 @@ def refusal(**others):
         (refusal(data=None), "data is a NoneType; give records"),
         (refusal(data="survey.csv"), "data is a str; .*read files with pandas first"),
         (refusal(public="no"), "public is 'no'; it must be True or False"),
-        (refusal(analyses=[bdp.BinomialModel]), r"is a class; give .* bdp\.BinomialModel\(\)"),
+        (
+            refusal(analyses=[bdp.BinomialModel]),
+            r"is a class; give .* bdp\.models\.BinomialModel\(\)",
+        ),
         (refusal(grid={}), "grid is empty"),
         (refusal(grid=None), "grid is a NoneType"),
         (refusal(grid={"epsilon": [], "n": [9]}), r"grid\['epsilon'\] is empty"),
