@@ -19,8 +19,8 @@ DECLARED = {
 def test_all_that_are_told_their_copies_at_the_release_are_here():
     found = {
         name
-        for name in bdp.__all__
-        if {"mechanism_like", "release"} <= set(dir(getattr(bdp, name)))
+        for name in bdp.synthesizers.__all__
+        if {"mechanism_like", "release"} <= set(dir(getattr(bdp.synthesizers, name)))
     }
     assert found == set(DECLARED)
 
@@ -29,7 +29,7 @@ def test_all_that_are_told_their_copies_at_the_release_are_here():
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
 @pytest.mark.parametrize("name", DECLARED)
 def test_copies_share_it(name, epsilon, copies):
-    declared = getattr(bdp, name)(epsilon=epsilon, **DECLARED[name])
+    declared = getattr(bdp.synthesizers, name)(epsilon=epsilon, **DECLARED[name])
     release = declared.release(nx.path_graph(6), copies=copies)
     assert release.copies == copies
     assert epsilon * (1 - 1e-9) <= release.guarantee.epsilon <= epsilon
