@@ -28,7 +28,7 @@ AnyView = TypeVar("AnyView", bound=View)
 
 def view_of(mechanism: Any, kind: type[AnyView]) -> AnyView | None:
     """The view of this kind that the mechanism offers, or None."""
-    return next((view for view in mechanism.views if isinstance(view, kind)), None)
+    return next((view for view in getattr(mechanism, "views", ()) if isinstance(view, kind)), None)
 
 
 @dataclass(frozen=True)

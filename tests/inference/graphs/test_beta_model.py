@@ -11,6 +11,7 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
+from bayesdp.core.views import DyadsView
 from bayesdp.mechanisms.graphs.network_columns import encode_networks
 from bayesdp.networks import Network
 from bayesdp.networks.evidence import Evidence, SeenDegrees
@@ -33,6 +34,10 @@ class Flip:
 
     name: ClassVar[str] = "flip"
     n: ClassVar[None] = None
+
+    @property
+    def views(self) -> tuple[DyadsView]:
+        return (DyadsView(self.evidence),)
 
     def evidence(self, output: Network) -> Evidence:
         if self.law == "degrees":
