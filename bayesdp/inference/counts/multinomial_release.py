@@ -48,6 +48,8 @@ TAKES = (
     "RandomizedResponseMechanism"
 )
 _MOST_CELLS = 20_000_000
+_MOST_PRODUCTS = 10**12  # of the sums' laws: minutes
+_MANY_PRODUCTS = 10**11  # seconds, after which chains are faster
 _MOST_LISTED = 100_000
 _BLOCK = 1 << 20  # numbers in a temporary array
 
@@ -126,8 +128,11 @@ def factored(
         return None
     n, times = sizes[-1][0], 1.0
     widest = [(0, n)] * len(alpha) if whole else _windows(parts, len(alpha), n, math.inf)
+    wide_laws = all(isinstance(table_of(part.mechanism), IntegersView) for part in parts)
     while True:
         windows = widest if whole else _windows(parts, len(alpha), n, times)
+        if wide_laws and not whole:  # as wide as their windows; others' are much narrower
+            _check_products(windows)
         firsts, tables, each, log_sizes = _tables(parts, alpha, sizes, windows)
         if windows == widest or holds(firsts, tables, each, log_sizes, widest):
             return Factored(firsts, tables, each, log_sizes)
@@ -164,11 +169,16 @@ def _is_product(mechanism: Any) -> bool:
 
 
 def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
-    """Return True if every cell is noisy and has more counts than can be looked at one by one."""
-    if any(view_of(part.mechanism, NoiseView) is None for part in parts):
+    """Return True if all cells of one release are noisy and chains faster than sums over them."""
+    if len(parts) > 1 or view_of(parts[0].mechanism, NoiseView) is None:
         return False
-    windows = _windows(parts, k, sizes[-1][0])
-    return sum(last - first + 1 for first, last in windows) > _MOST_CELLS
+    return _products(_windows(parts, k, sizes[-1][0])) > _MANY_PRODUCTS
+
+
+def _products(windows: Sequence[tuple[int, int]]) -> int:
+    """Count the products that the laws of the counts' partial sums take, by convolution."""
+    widths = [last - first + 1 for first, last in windows]
+    return (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
 
 
 def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
@@ -252,6 +262,16 @@ def _check_cells(cells: int) -> None:
         raise InvalidInput(
             f"the latent counts have {cells:,} values to look at, more than {_MOST_CELLS:,}; "
             "narrow the prior on n, merge categories, or combine the copies with bdp.combine"
+        )
+
+
+def _check_products(windows: Sequence[tuple[int, int]]) -> None:
+    if _products(windows) > _MOST_PRODUCTS:
+        widest = max(last - first + 1 for first, last in windows)
+        raise InvalidInput(
+            f"the latent counts have up to {widest:,} values to look at in each of {len(windows)} "
+            "categories, too many to add up; merge categories, combine the copies with "
+            "bdp.combine or, with one release, take engine='augmentation'"
         )
 
 
