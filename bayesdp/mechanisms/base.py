@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+from bayesdp.checks import check_at_least_one
+from bayesdp.core.fields import check_declared
+from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import View
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.public_n import PUBLIC_N
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.accounting import least_sure, merged
-from bayesdp.privacy.composition import one_record_moves, parallel
+from bayesdp.privacy.composition import one_record_moves, parallel, repeated
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, refuse_distributional
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,78 +28,221 @@ if TYPE_CHECKING:
 AnyGuarantee = Guarantee | DistributionalGuarantee
 
 
-@runtime_checkable
-class Mechanism(Protocol):
-    """Protocol of a mechanism, which randomises a release: its sampler, guarantee and law.
+class Mechanism:
+    """Base of mechanisms, which randomise a release: their sampler, guarantee and law.
 
-    A mechanism is a frozen dataclass whose fields are its public parameters. One that has a
-    whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
-    as `bayesdp.mechanisms.conjugate.release.ConjugateMechanism`. One whose worst neighbours an
-    audit may search for has `nearby(pair, generator)`, a random pair near another
-    (`privacy.audit_search`).
+    A mechanism is a frozen dataclass whose fields are its public parameters, with their checks
+    declared beside them (`core.fields.declared`). It writes its law and its proof,
+
+    - `name`, `neighbours`, `n` where the number of records isn't a field, and `source`;
+    - `pure_epsilon`, or its whole `profile`; `assumptions` beyond the usual ones;
+    - `check_statistic`, `draw` and `logp`;
+    - `space`, `views` and `pairs`,
+
+    and inherits the rest. One with no `space` of `core.outputs` writes `check_output`, `encode`,
+    `decode`, `records` and `outputs`. One whose worst neighbours an audit may search for has
+    `nearby(pair, generator)`, a random pair near another (`privacy.audit_search`).
     """
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        @property
+        def n(self) -> int | None:
+            """The number of confidential records where it is public, else None."""
+
+        @property
+        def neighbours(self) -> Any:
+            """The relation that its promise is stated under where none is asked for.
+
+            None of an `ExactStatisticMechanism`.
+            """
 
     name: ClassVar[str]
     """Its name in a manifest."""
-    log_concave: ClassVar[bool]
-    """Whether its law is log-concave in an integer statistic, for every output."""
+    source: ClassVar[str]
+    """Where its promise is proved."""
 
-    @property
-    def n(self) -> int | None:
-        """The number of confidential records where it is public, else None."""
+    def __post_init__(self) -> None:
+        check_declared(self)
 
-    @property
-    def neighbours(self) -> Neighbours | None:
-        """The relation that its promise is stated under where none is asked for.
+    # What is promised.
 
-        None of an `ExactStatisticMechanism`.
+    def pure_epsilon(self) -> float:
+        """Epsilon of one output under `neighbours`, without a delta, rounded up."""
+        raise NotImplementedError
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies: here what `pure_epsilon` implies.
+
+        Under replace-one, where the mechanism promises under add/remove-one, a replacement is a
+        removal and an addition: two moves.
         """
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        moves = self.neighbours is Neighbours.ADD_REMOVE and relation is Neighbours.REPLACE_ONE
+        times = 2 if moves else 1
+        one = repeated(self.pure_epsilon(), times)
+        return pure_profile(one, copies, repeated(one, copies))
+
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, `neighbours` if None.
+
+        Raises
+        ------
+        InvalidInput
+            If it is neither the mechanism's own nor replace-one, which costs two moves.
+        """
+        own: Neighbours = self.neighbours
+        if neighbours is None:
+            return own
+        asked = check_neighbours(neighbours)
+        moves = own is Neighbours.ADD_REMOVE and asked is Neighbours.REPLACE_ONE
+        if asked is not own and not moves:
+            raise InvalidInput(
+                f"neighbours is {quoted(asked.value)}; this release promises under "
+                f"{quoted(own.value)}"
+                + (", as n is public: keep it confidential (n=None)" if self.n is not None else "")
+            )
+        return asked
+
+    def delta(
+        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
+        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
+
+    def epsilon(
+        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
+        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
+        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
+
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies, where more is known than what epsilon implies."""
+        copies = check_at_least_one("copies", copies)
+        return None
+
+    @property
+    def strength(self) -> Strength:
+        """How sure the promise is."""
+        return Strength.PROVED
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """What must hold for the promise to hold, in words for the reader of a report."""
+        chosen = "The mechanism's parameters were chosen without the data."
+        return (chosen,) if self.n is None else (chosen, PUBLIC_N)
 
     def guarantee(
-        self, *, copies: int = ..., neighbours: Any = ..., delta: float = ...
-    ) -> AnyGuarantee:
-        """Promise of `copies` independent copies: the smallest epsilon known at `delta`.
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
+    ) -> Guarantee:
+        """The promise of `copies` independent copies at `delta`: one point of their `profile`.
 
         Its epsilon is inf where `delta` is too small for any promise, and its delta 0 where
         none is needed. Of an `ExactStatisticMechanism` it is a `DistributionalGuarantee`.
-        """
 
-    def removal_guarantee(self, *, copies: int = ..., delta: float = ...) -> AnyGuarantee:
-        """Guarantee for the removal of a record, if that costs less than an addition."""
+        Raises
+        ------
+        InvalidInput
+            If nothing is promised under that relation, or an argument is out of its range.
+        """
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        profile = self.profile(copies=copies, neighbours=relation)
+        epsilon = profile.epsilon(delta)
+        why = (profile.why,) if math.isinf(epsilon) and profile.why else ()
+        return Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=relation,
+            strength=self.strength,
+            assumptions=(*self.assumptions(relation), *why, COMPUTATIONAL),
+            source=self.source,
+            rho=self.rho(copies=copies, neighbours=relation),
+        )
+
+    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
+        """Guarantee for the removal of a record: here the same as for its addition."""
+        moved = _REMOVED.get(self.neighbours, self.neighbours)
+        return self.guarantee(copies=copies, neighbours=moved, delta=delta)
+
+    # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Any:
         """The statistic as `release` takes it, or InvalidInput that doesn't show its values."""
+        raise NotImplementedError
 
-    def release(self, statistic: Any, copies: int = ...) -> Any:
-        """Draw copies from the secure generator."""
+    def draw(self, statistic: Any, copies: int) -> Any:
+        """Draw copies, exactly, of a checked statistic, from the secure generator."""
+        raise NotImplementedError
+
+    def release(self, statistic: Any, copies: int = 1) -> Any:
+        """Draw copies, exactly, from the secure generator.
+
+        Parameters
+        ----------
+        statistic : as `check_statistic` takes it
+            Confidential.
+        copies : int
+            Independent copies.
+
+        Returns
+        -------
+        ndarray
+            Copies along the first axis.
+        """
+        copies = check_at_least_one("copies", copies)
+        return self.draw(self.check_statistic(statistic), copies)
+
+    @property
+    def log_concave(self) -> bool:
+        """True if the law is log-concave in an integer statistic, for every output."""
+        return False
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
+        raise NotImplementedError
 
     @property
     def views(self) -> tuple[View, ...]:
         """The laws of outputs that models read, by kind of statistic; see `core.views`."""
+        return ()
+
+    # What is written down, and what an audit tries.
+
+    @property
+    def space(self) -> OutputSpace:
+        """What the mechanism may release."""
+        return OutputSpace()
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""
+        raise NotImplementedError
 
     def outputs(self) -> NDArray[Any] | None:
         """All outputs, where they can be listed."""
+        return self.space.every()
 
     def check_output(self, output: Any) -> Any:
         """The output as a Python number or a tuple of them, or InvalidInput if it can't be one."""
+        return self.space.check(output)
 
     def records(self, output: Any) -> NDArray[Any]:
         """A column that shows a copy: its synthetic records, or else the released numbers.
 
         A structured array where a record has several columns.
         """
+        return self.space.records(output)
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Columns of equal length that hold the copies, one row or more each; `copy` from 0."""
+        return self.space.encode(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """The copies that `encode` wrote."""
+        """The copies that `encode` wrote; InvalidInput if one is missing or there twice."""
+        return [self.check_output(output) for output in self.space.decode(columns)]
+
+
+_REMOVED = {Neighbours.REPLACE_ONE: Neighbours.ADD_REMOVE}
+"""The relation that a removal is asked under, where it isn't the mechanism's own."""
 
 
 @runtime_checkable

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import as_float, check_delta, is_number
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.privacy.composition import repeated
 
 SMALLEST = math.nextafter(0.0, 1.0)
 """What a positive delta too small for a float is rounded up to."""
@@ -299,3 +300,50 @@ def check_profile_epsilon(epsilon: Any) -> float:
             "(at 0, delta is the total variation between the worst neighbours)"
         )
     return checked
+
+
+def repeated_profile(one: Profile, copies: int) -> Profile:
+    """Bound the profile of `copies` independent copies by basic composition.
+
+    Each keeps (epsilon / copies, delta / copies), and these add up (Dwork and Roth 2014, Theorem
+    3.16): delta(epsilon) = copies * one.delta(epsilon / copies).
+    """
+    if copies == 1:
+        return one
+    return Profile(
+        lambda epsilon: min(1.0, copies * one.delta(epsilon / copies)),
+        repeated(one.pure_epsilon, copies),
+        min(1.0, copies * one.limit),
+        one.why,
+    )
+
+
+def pure_profile(epsilon: float, copies: int, total: float) -> Profile:
+    """Privacy profile of `copies` independent copies of any epsilon-DP mechanism.
+
+    Every epsilon-DP pair of laws is a randomisation of Bernoulli(p) and Bernoulli(1 - p) with
+    p = exp(epsilon) / (1 + exp(epsilon)), so its copies have at most the profile of the copies of
+    those, which depends on a binomial count alone (Kairouz, Oh and Viswanath 2015, Theorem 3.3).
+
+    Parameters
+    ----------
+    epsilon : float
+        Of one copy, rounded up.
+    copies : int
+    total : float
+        copies * epsilon, rounded up: the pure epsilon of all.
+    """
+    return Profile(lambda at: composed_pure(epsilon, copies, at), total)
+
+
+def composed_pure(epsilon: float, copies: int, at: float) -> float:
+    """The profile of `pure_profile` at `at`; 1 where epsilon is inf.
+
+    With k of the copies at 1, whose number is binomial, the log ratio is (2 k - copies) epsilon.
+    """
+    if math.isinf(epsilon):
+        return 1.0
+    k = np.arange(copies + 1)
+    probability = scipy.stats.binom.pmf(k, copies, scipy.special.expit(epsilon))
+    over = at * (1 - 2.0**-50) - (2 * k - copies) * epsilon
+    return float(np.sum(probability * -np.expm1(np.minimum(over, 0.0))))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput
@@ -16,17 +12,13 @@ from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count import Count
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.release import Release
-from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
+from bayesdp.synthesis.base import Synthesizer
+from bayesdp.synthesis.groups import complete_groups
 from bayesdp.synthesis.parameters import check_cost, check_size
-from bayesdp.synthesis.publish import publish_groups
-from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 
 @dataclass(frozen=True)
-class BetaBinomialSynthesizer:
+class BetaBinomialSynthesizer(Synthesizer):
     """Synthesize confidential 0/1 records as independent beta-binomial copies.
 
     Parameters
@@ -78,141 +70,57 @@ class BetaBinomialSynthesizer:
         keep(self, copies=check_at_least_one("copies", self.copies))
         keep(self, size=check_size(self.size, self.public_n))
 
-    def release(
-        self,
-        data: Any,
-        *,
-        by: Any = None,
-        variable: str | None = None,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+    def tally(self, records: Any) -> Count:
+        """Count records of 0 and 1, or take their Count."""
+        if hasattr(records, "columns") and len(records.columns) == 1:  # of a scan, or a table
+            records = records[records.columns[0]]
+        return Count.of(records, empty=not self.public_n)
 
-        Parameters
-        ----------
-        data : array_like of 0 and 1, bool Series, Scan, Count, or mapping of label to Count
-            The confidential records, in memory or in files (`bdp.scan`), or their counts.
-        by : array_like, optional
-            Each record's group, as long as `data`.
-        variable : str, optional
-            Name of what is counted. Default: the Series' name, or "value".
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
-            checked first, then the guarantee is spent, then the copies are drawn. What is
-            spent stays spent, even if this process is killed before the release is saved.
+    def add(self, one: Count, other: Count) -> Count:
+        """The counts of two disjoint sets of records together."""
+        return Count(one.successes + other.successes, one.n + other.n)
 
-        Returns
-        -------
-        Release
+    def count(self, tally: Count) -> int:
+        """How many records were counted."""
+        return int(tally.n)
 
-        Raises
-        ------
-        InvalidInput
-            If the data are empty where n is public, missing somewhere or not 0/1, or the groups
-            don't fit; or if the given prior costs more than epsilon; or if there is a ledger and
-            the draws would be seeded. Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+    def tallies(self, data: Any, by: Any = None) -> dict[Label, Count]:
+        """The count of each group's records, or of all under None.
+
+        `data` may also be a mapping of labels to a `Count` each.
         """
-        counts = self._counts(data, by)
-        mechanisms = self._mechanisms({label: count.n for label, count in counts.items()})
-        grouped = None not in counts
-        return publish_groups(
-            {label: (mechanism, counts[label]) for label, mechanism in mechanisms.items()},
-            by=groups_name(data, by) if grouped else None,
-            copies=self.copies,
-            variable=variable or name_of(data, "value"),
-            ledger=ledger,
+        if not isinstance(data, Mapping):
+            return super().tallies(data, by)
+        if by is not None:
+            raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
+        counts = {check_label(label): _whole(count) for label, count in data.items()}
+        return complete_groups(
+            counts, Count(0, 0), self.groups, public_n=self.public_n, size=self.count
         )
 
-    def guarantee(self, n: Any = None) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched.
+    def mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Label, BetaBinomialMechanism]:
+        """One mechanism a group; InvalidInput if the given prior costs more than epsilon."""
+        if self.prior is None:
+            return super().mechanisms(sizes)
+        public = {label: n if self.public_n else None for label, n in sizes.items()}
+        made = {label: self.mechanism(n, None) for label, n in public.items()}
+        cost = joint_guarantee(list(made.values()), self.copies).epsilon
+        if self.epsilon is not None and cost > self.epsilon:
+            raise InvalidInput(
+                f"prior is {self.prior} and costs epsilon = {cost:.6g}, more than the "
+                f"epsilon = {self.epsilon} asked for; enlarge it, or leave it out"
+            )
+        return made
 
-        Parameters
-        ----------
-        n : int or mapping of label to int, optional
-            The public number of records (of each group); not needed where n is
-            confidential.
-        """
-        if n is None and self.public_n:
-            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
-        if n is None:
-            n = dict.fromkeys(self.groups or (None,))
-        sizes = n if isinstance(n, Mapping) else {None: n}
-        return joint_guarantee(list(self._mechanisms(sizes).values()), self.copies)
-
-    def _mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Any, BetaBinomialMechanism]:
-        """Make one mechanism a group, from public numbers alone."""
-        moving = not self.public_n and len(sizes) > 1
-        share = 0.0 if self.epsilon is None else float(self.epsilon)
-        if moving and self.prior is None:
-            share = _share_of_a_move(share, self.copies)
-        while True:
-            made = {label: self._mechanism(n, share) for label, n in sizes.items()}
-            cost = joint_guarantee(list(made.values()), self.copies).epsilon
-            if self.epsilon is None or cost <= self.epsilon:
-                return made
-            if self.prior is not None:
-                raise InvalidInput(
-                    f"prior is {self.prior} and costs epsilon = {cost:.6g}, more than the "
-                    f"epsilon = {self.epsilon} asked for; enlarge it, or leave it out"
-                )
-            share *= 1 - 2.0**-50
-
-    def _mechanism(self, n: int | None, share: float) -> BetaBinomialMechanism:
-        public = n if self.public_n else None
+    def mechanism(self, n: int | None, epsilon: float | None) -> BetaBinomialMechanism:
+        """The mechanism of a group: with the given prior, or the smallest that keeps `epsilon`."""
         size = n if self.size is None else self.size
         if size is None:
             raise InvalidInput("n is missing; without a size, it is the size of a copy")
         if self.prior is not None:
-            return BetaBinomialMechanism(public, size, self.prior)
-        return BetaBinomialMechanism.calibrate(
-            n=public, size=size, epsilon=share, copies=self.copies
-        )
-
-    def _counts(self, data: Any, by: Any) -> dict[Label, Count]:
-        if isinstance(data, Mapping):
-            if by is not None:
-                raise InvalidInput("by is given, but data is a mapping, whose keys are the groups")
-            counts = {check_label(label): _whole(count) for label, count in data.items()}
-        else:
-            count = partial(_count_by, empty=not self.public_n)
-            data = typed(data, groups=self.groups)
-            counts = tallied(data, count, _plus, by, None if self.public_n else Count(0, 0))
-            if None in counts and self.groups is not None:
-                raise InvalidInput("groups is given, but by is not: say each record's group")
-            if None in counts:
-                return counts
-        return complete_groups(
-            counts, Count(0, 0), self.groups, public_n=self.public_n, size=lambda count: count.n
-        )
-
-
-def _share_of_a_move(epsilon: float, copies: int) -> float:
-    """Epsilon to calibrate each group to, where a record may move between two.
-
-    A move costs, per copy, log(1 + t / 2) + log(1 + t) with t = size / a: the removal from
-    one group and the addition to another (`BetaBinomialMechanism`). It equals epsilon /
-    copies at the positive root of t^2 + 3 t = 2 (exp(epsilon / copies) - 1).
-    """
-    excess = math.expm1(min(epsilon / copies, 600.0))
-    t = 4 * excess / (3 + math.sqrt(9 + 8 * excess))
-    return copies * math.log1p(t)
-
-
-def _count_by(data: Any, by: Any, *, empty: bool) -> dict[Label, Count]:
-    if hasattr(data, "columns"):  # a batch, or a table of one column
-        data = data[data.columns[0]] if len(data.columns) == 1 else data
-    if by is None:
-        return {None: Count.of(data, empty=empty)}
-    rows = rows_by_group(by, np.shape(data)[0], data)
-    Count.of(data, empty=empty)  # every record is checked before any is counted
-    values = np.asarray(data)
-    return {label: Count.of(values[places]) for label, places in rows.items()}
-
-
-def _plus(first: Count, second: Count) -> Count:
-    return Count(first.successes + second.successes, first.n + second.n)
+            return BetaBinomialMechanism(n, size, self.prior)
+        known: dict[str, Any] = {"n": n, "size": size, "epsilon": epsilon}
+        return BetaBinomialMechanism.calibrate(copies=self.copies, **known)
 
 
 def _whole(count: Any) -> Count:

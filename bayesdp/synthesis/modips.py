@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, plain
 from bayesdp.errors import InvalidInput
 from bayesdp.manifest import Label
-from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import priors_of
-from bayesdp.privacy.guarantee import Guarantee, check_epsilon
-from bayesdp.privacy.ledger import DatasetLedger
-from bayesdp.release import Release
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
-from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.modips_methods import METHODS
-from bayesdp.synthesis.parameters import check_known, check_size
-from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.parameters import check_size
 from bayesdp.synthesis.scan import Scan
-from bayesdp.synthesis.tally import groups_name, tallied, typed
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
 
 
 @dataclass(frozen=True)
-class ModipsSynthesizer:
+class ModipsSynthesizer(Synthesizer):
     """Synthesize confidential records from a Bayesian model, privately.
 
     Parameters
@@ -138,116 +131,39 @@ class ModipsSynthesizer:
         keep(self, copies=check_at_least_one("copies", self.copies))
         keep(self, draws=check_at_least_one("draws", self.draws))
         keep(self, size=check_size(self.size, self.public_n))
-        self._mechanism(_ANY_N if self.public_n else None)  # whose own checks raise
+        self.mechanism(_ANY_N if self.public_n else None, self.epsilon)  # whose own checks raise
 
-    def release(
-        self,
-        data: Any,
-        *,
-        by: Any = None,
-        variable: str | None = None,
-        ledger: DatasetLedger | None = None,
-    ) -> Release:
-        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+    def tally(self, records: Any) -> Sums:
+        """Sum a family's records, in memory or a batch of them."""
+        if hasattr(records, "columns") and len(records.columns) == 1:
+            records = records[records.columns[0]]
+        return self.first.sums(records, clip=self.clip)
 
-        Groups of records are disjoint, and each has copies of its own: all together cost what the
-        dearest does.
+    def count(self, tally: Sums) -> int:
+        """How many records were summed."""
+        return tally.n
 
-        Parameters
-        ----------
-        data : array_like, Series, Scan, or iterator of arrays
-            The confidential records, in memory or in files (`bdp.scan`). An iterator yields batches
-            of them and is read once.
-        by : array_like, optional
-            Each record's group, as long as `data`, which is in memory then. `size` is of each.
-        variable : str, optional
-            Name of what was measured. Default: the Series' name, or "value".
-        ledger : DatasetLedger, optional
-            The budget of these records, ``ledger.dataset("survey-2026")``. The data are checked
-            first, then the guarantee is spent, then the copies are drawn. What is spent stays
-            spent, even if this process is killed before the release is saved.
+    def statistic(self, tally: Sums) -> Any:
+        """The family's sufficient statistic, from its sums."""
+        return self.first.statistic(tally, public_n=self.public_n)
 
-        Returns
-        -------
-        Release
-
-        Raises
-        ------
-        InvalidInput
-            If the data are empty where n is public, missing somewhere or outside the bounds (unless
-            `clip`), or the groups don't fit; or if there is a ledger and the draws would be seeded.
-            Nothing is spent or drawn then.
-        BudgetExceeded
-            If it costs more than is left in the ledger. Nothing is spent or drawn then.
-        """
-        found = self._sums(data, by)
-        parts = {
-            label: (
-                self._mechanism(sums.n if self.public_n else None),
-                self.first.statistic(sums, public_n=self.public_n),
-            )
-            for label, sums in found.items()
-        }
-        return publish_groups(
-            parts,
-            by=None if None in found else groups_name(data, by),
-            copies=self._outputs,
-            delta=self.delta,
-            variable=variable or name_of(data, "value"),
-            ledger=ledger,
-        )
-
-    def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
-        """Return the guarantee of a release, before any data are touched.
-
-        Parameters
-        ----------
-        n : int, or mapping of label to int, optional
-            The public number of records (of each group); not where it is confidential.
-        """
-        check_known(n, self.public_n)
-        sizes = list(n.values()) if isinstance(n, Mapping) else [n] * len(self.groups or (n,))
-        made = [self._mechanism(each) for each in sizes]
-        return joint_guarantee(made, self._outputs, self.delta)
-
-    def _sums(self, data: Any, by: Any) -> dict[Label, Sums]:
-        """Sum each group's records, or all under None."""
-        nothing = self.first.sums(np.empty(0))
-        if isinstance(data, Scan):
-            known = typed(data, groups=self.groups)
-            found = tallied(
-                known, self._tally, operator.add, by, None if self.public_n else nothing
-            )
-        elif by is None:
-            found = {None: sums_of(self.first, data, clip=self.clip, empty=not self.public_n)}
-        elif isinstance(data, Iterator) or not hasattr(data, "__len__"):
+    def tallies(self, data: Any, by: Any = None) -> dict[Label, Any]:
+        """The sums of each group's records; `data` may be an iterator of batches."""
+        if by is not None and (isinstance(data, Iterator) or not hasattr(data, "__len__")):
             raise InvalidInput(
                 "by is given with batches; give all records at once, bdp.scan(..., by='region'), "
                 "or no groups"
             )
-        else:
-            found = self._tally(data, by)
-        if None in found:
-            if self.groups is not None:
-                raise InvalidInput("groups is given, but by is not: say each record's group")
-            return found
-        return complete_groups(
-            found, nothing, self.groups, public_n=self.public_n, size=lambda sums: sums.n
-        )
+        if isinstance(data, Scan) or by is not None:
+            return super().tallies(data, by)
+        if self.groups is not None:
+            raise InvalidInput("groups is given, but by is not: say each record's group")
+        return {None: sums_of(self.first, data, clip=self.clip, empty=not self.public_n)}
 
-    def _tally(self, data: Any, by: Any) -> dict[Label, Sums]:
-        """Sum records in memory, or a batch of them, by group."""
-        if hasattr(data, "columns") and len(data.columns) == 1:
-            data = data[data.columns[0]]
-        if by is None:
-            return {None: self.first.sums(data, clip=self.clip)}
-        records = data if hasattr(data, "iloc") else np.asarray(data)
-        return {
-            label: self.first.sums(
-                records.iloc[rows] if hasattr(records, "iloc") else records[rows], clip=self.clip
-            )
-            for label, rows in rows_by_group(by, len(records), records).items()
-        }
+    def mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Label, Mechanism]:
+        """One mechanism a group: `epsilon` is of each, and what `selection` costs comes on top."""
+        public = {label: n if self.public_n else None for label, n in sizes.items()}
+        return {label: self.mechanism(n, self.epsilon) for label, n in public.items()}
 
     @property
     def first(self) -> Family:
@@ -255,11 +171,12 @@ class ModipsSynthesizer:
         return self.family[0] if isinstance(self.family, Sequence) else self.family
 
     @property
-    def _outputs(self) -> int:
+    def outputs(self) -> int:
         """Number of independent outputs: all copies of one choice are one."""
         return self.copies if self.selection is None else self.selection.times(self.copies)
 
-    def _mechanism(self, n: int | None) -> Mechanism:
+    def mechanism(self, n: int | None, epsilon: float | None) -> Mechanism:
+        """The mechanism of a group, from the method and what is to be selected."""
         made = METHODS[self.method](self, n)
         if self.selection is None or not isinstance(self.family, Sequence):
             return made

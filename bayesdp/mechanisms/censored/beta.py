@@ -55,6 +55,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored.inputs import (
@@ -88,7 +89,7 @@ _TIMES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}  # widths that a 
 
 
 @dataclass(frozen=True, slots=True)
-class CensoredBetaMechanism:
+class CensoredBetaMechanism(Mechanism):
     """Release `size` records of Beta(lambda phi, lambda (1 - phi)), (phi, lambda) one draw.
 
     Parameters
@@ -203,12 +204,15 @@ class CensoredBetaMechanism:
             return 2.0**-40 * (self.largest + 2)
         return 1 / unit_scale(*self.interval)
 
-    def epsilon(self, *, copies: int = 1, neighbours: str | None = None) -> float:
+    def epsilon(
+        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
+    ) -> float:
         """Epsilon of `copies` copies; under add/remove-one, a copy's is the interval's width.
 
-        Twice that under replace-one; rounding is included. InvalidInput is raised under
-        add/remove-one if n is public.
+        Twice that under replace-one; rounding is included. It is pure, and the same for any
+        `delta`. InvalidInput is raised under add/remove-one if n is public.
         """
+        check_delta(delta)
         relation = of_records(self.neighbours if neighbours is None else neighbours)
         if relation == Neighbours.ADD_REMOVE and self.n is not None:
             raise InvalidInput(
@@ -238,10 +242,6 @@ class CensoredBetaMechanism:
             ),
             source="bayesdp.mechanisms.censored.beta; Hu, Williams and Savitsky (2025)",
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a record, the same as for its addition."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def posterior(self, statistic: Any) -> ClippedPosterior:
         """The law of (phi, lambda) given the confidential records; for the curator alone."""
@@ -280,9 +280,6 @@ class CensoredBetaMechanism:
         if self.weights == ATTACHED:
             return [tuple((y, np.ones(y.size)) for y in pair) for pair in pairs]
         return pairs
-
-    def outputs(self) -> None:
-        """Return None: the outputs can't be listed."""
 
     def check_output(self, output: Any) -> tuple[float, ...]:
         """Return `output` as a sorted tuple if this mechanism can release it, else raise."""

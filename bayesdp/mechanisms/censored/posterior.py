@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep, plain
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy import composition
@@ -78,7 +79,7 @@ MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class CensoredPosteriorMechanism:
+class CensoredPosteriorMechanism(Mechanism):
     """Tables of synthetic records, each from its own draw of a censored posterior.
 
     Parameters
@@ -146,6 +147,11 @@ class CensoredPosteriorMechanism:
         """Replace-one where n is public, else add/remove-one."""
         return Neighbours.ADD_REMOVE if self.n is None else Neighbours.REPLACE_ONE
 
+    def pure_epsilon(self) -> float:
+        """Epsilon of a copy: the width of the interval, twice that under replace-one."""
+        times = 1 if self.neighbours is Neighbours.ADD_REMOVE else 2
+        return composition.total([self.upper, -self.lower] * times)
+
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
@@ -159,13 +165,7 @@ class CensoredPosteriorMechanism:
         """
         copies = check_at_least_one("copies", copies)
         delta = check_delta(delta)
-        relation = self.neighbours if neighbours is None else neighbours
-        allowed = {self.neighbours, Neighbours.REPLACE_ONE}
-        if relation not in allowed:
-            raise InvalidInput(
-                f"neighbours is {quoted(relation)}; this release promises under "
-                f"{sorted(each.value for each in allowed)}"
-            )
+        relation = self.relation(neighbours)
         times = 1 if relation is Neighbours.ADD_REMOVE else 2
         each = [self.upper, -self.lower] * (times * copies)
         notes = (PUBLIC_N,) if self.n else (_SOME,)
@@ -184,10 +184,6 @@ class CensoredPosteriorMechanism:
             if self.grid is None
             else "bayesdp.synthesis.posterior_grid",
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a record, as for its addition: the bound is symmetric."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def check_statistic(self, statistic: Any) -> NoReturn:
         """Raise InvalidInput: there is no statistic, as the records are in the model."""
@@ -214,10 +210,6 @@ class CensoredPosteriorMechanism:
             "conditional on exact draws, unless these are from a grid, and its proof is in "
             "bayesdp.synthesis.censor"
         )
-
-    def outputs(self) -> None:
-        """Return None: the outputs are too many to list."""
-        return
 
     def check_output(self, output: Any) -> tuple[Row, ...]:
         """Return a table as its rows, sorted, so that their order says nothing."""

@@ -95,7 +95,7 @@ def outputs(release: ConjugateMechanism) -> NDArray[np.int64] | None:
 def check_output(release: ConjugateMechanism, output: Any) -> int | float:
     """Return the output as a Python number, or raise InvalidInput."""
     if release.size:
-        return _beta_binomial(release).check_output(output)
+        return int(_beta_binomial(release).check_output(output))
     value = output.item() if isinstance(output, np.generic) else output
     if not is_number(value) or not 0 <= value <= 1:
         raise InvalidInput(

@@ -24,7 +24,7 @@ from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, repeated_profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
@@ -42,7 +42,7 @@ def promise(
     if profile is not None:
         epsilon, limit = profile.epsilon(delta), profile.delta(math.inf)
     else:
-        profile = release.profile()
+        profile = release.profile_of_one()
         share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
         epsilon = profile.epsilon(share) * copies * _SAFE
         limit = min(1.0, copies * profile.delta(math.inf) * _SAFE)
@@ -71,14 +71,20 @@ def promise(
 def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None:
     """The tight profile of `copies` copies together; None where only a bound is known."""
     if copies == 1:
-        return release.profile()
+        return release.profile_of_one()
     if release.method in ("synthetic_map", "synthetic_many"):
         together = release.synthetic_size * copies
-        return dataclasses.replace(release, size=together).profile()
+        return dataclasses.replace(release, size=together).profile_of_one()
     if release.R is not None and not release.bounded and release.method != "parameter_map":
         scaled = math.nextafter(release.R * math.sqrt(copies), math.inf)
-        return dataclasses.replace(release, R=scaled).profile()
+        return dataclasses.replace(release, R=scaled).profile_of_one()
     return None
+
+
+def profile_of_copies(release: ConjugateMechanism, copies: int) -> Profile:
+    """The profile of `copies` copies: tight where that is known, else by basic composition."""
+    together = composed_profile(release, copies)
+    return repeated_profile(release.profile_of_one(), copies) if together is None else together
 
 
 def draws_floats(release: ConjugateMechanism) -> bool:

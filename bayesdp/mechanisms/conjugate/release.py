@@ -9,7 +9,6 @@ Their privacy comes from the prior alone. For each family, `conjugate_FAMILY` ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar
@@ -20,17 +19,17 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.calibration import calibrated
 from bayesdp.mechanisms.conjugate.families import FAMILIES, OUTPUTS, named
-from bayesdp.mechanisms.conjugate.promise import promise
+from bayesdp.mechanisms.conjugate.promise import check_replace_one, profile_of_copies, promise
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class ConjugateMechanism:
+class ConjugateMechanism(Mechanism):
     """One release from a conjugate posterior of n records, with its tight privacy profile.
 
     Parameters
@@ -171,21 +170,15 @@ class ConjugateMechanism:
         """Number of synthetic records in a copy; 0 where a parameter is released."""
         return self.size or 0
 
-    def profile(self) -> Profile:
-        """The tight privacy profile under replace-one."""
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies under replace-one; tight of one, and of some."""
+        check_replace_one(neighbours)
+        return profile_of_copies(self, check_at_least_one("copies", copies))
+
+    def profile_of_one(self) -> Profile:
+        """The tight privacy profile of one copy under replace-one."""
         made: Profile = FAMILIES[self.family].METHODS[self.method](self)
         return made
-
-    def delta(self, epsilon: float) -> float:
-        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
-        return self.profile().delta(epsilon)
-
-    def epsilon(self, delta: float) -> float:
-        """The smallest epsilon with which `delta` in [0, 1) is promised, rounded up.
-
-        inf where there is none, as for every delta = 0 without a pure guarantee.
-        """
-        return self.profile().epsilon(delta)
 
     def pld(self) -> Any:
         """Privacy loss distribution of the release, for `bdp.compose`; see `Profile.pld`."""
@@ -206,10 +199,6 @@ class ConjugateMechanism:
             If `neighbours` is not replace-one: n is public.
         """
         return promise(self, copies, neighbours, delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Raise InvalidInput: n is public, so no record can be removed."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def statistic(self, data: Any) -> Any:
         """Compute the statistic that the release depends on, from raw records.
@@ -289,14 +278,6 @@ class ConjugateMechanism:
         """The synthetic records of a copy, or the released parameter."""
         shown: NDArray[Any] = self._outputs.records(self, self.check_output(output))
         return shown
-
-    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """Encode copies as columns `copy`, `component` where there are several, and `value`."""
-        return encode_numbers([self.check_output(output) for output in outputs])
-
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Read the copies that `encode` wrote, in their order."""
-        return [self.check_output(output) for output in decode_numbers(columns)]
 
     def _checked(self, statistics: Any) -> Any:
         return self._outputs.check_statistic(self, statistics)

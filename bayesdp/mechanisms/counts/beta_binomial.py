@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -48,8 +48,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.core.outputs import WholeNumbers
 from bayesdp.core.views import CountView
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import Count, check_count, count_view
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
@@ -62,7 +64,7 @@ _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the produ
 
 
 @dataclass(frozen=True, slots=True)
-class BetaBinomialMechanism:
+class BetaBinomialMechanism(Mechanism):
     """Release z ~ BetaBinomial(size, a + x, b + n - x) given x ones among n records.
 
     Parameters
@@ -132,8 +134,8 @@ class BetaBinomialMechanism:
             a *= _SAFE
         return mechanism
 
-    def epsilon(self, *, copies: int = 1, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> float:
-        """Exact epsilon of `copies` copies, rounded up by about one part in 10^15.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, replace-one if None.
 
         Raises
         ------
@@ -141,21 +143,25 @@ class BetaBinomialMechanism:
             If n is public and `neighbours` is add/remove: n differs between them and is
             released as it is. Or if the relation is not one of records.
         """
-        copies, relation = check_at_least_one("copies", copies), check_neighbours(neighbours)
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
             raise InvalidInput(
                 f"neighbours is {quoted(relation.value)}; a count of records has 'replace_one' "
                 "and 'add_remove'"
             )
         check_unshown(relation, self.n)
-        return copies * math.log1p(self.size / min(self.prior)) * _SAFE
+        return relation
+
+    def pure_epsilon(self) -> float:
+        """Exact epsilon of a copy under either relation, rounded up by one part in 10^15."""
+        return math.log1p(self.size / min(self.prior)) * _SAFE
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> Guarantee:
         """The pure promise of `copies` independent copies; it needs no delta. See `epsilon`."""
         delta = check_delta(delta)
-        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        relation = self.relation(neighbours)
         return Guarantee(
             epsilon=self.epsilon(copies=copies, neighbours=relation),
             delta=0.0,
@@ -224,32 +230,14 @@ class BetaBinomialMechanism:
         ends = {0, n - 1}
         return [(Count(x, n), Count(x + 1, n)) for x in sorted(ends)]
 
-    def outputs(self) -> NDArray[np.int64] | None:
-        """List all outputs, 0..size, where they are at most a million."""
-        return np.arange(self.size + 1) if self.size <= 1_000_000 else None
-
-    def check_output(self, output: Any) -> int:
-        """Return `output` as an int if this mechanism can release it, else raise."""
-        value = np.asarray(output)
-        if value.ndim or value.dtype.kind not in "iu" or not 0 <= value <= self.size:
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases integers from 0 to "
-                f"size = {self.size}"
-            )
-        return int(value)
+    @property
+    def space(self) -> WholeNumbers:
+        """Numbers of ones."""
+        return WholeNumbers(0, self.size, "ones", limit="size")
 
     def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
         """Encode copies as columns, one row a copy: its number of ones and of records."""
-        return {
-            "copy": np.arange(len(outputs)),
-            "ones": np.asarray(outputs, dtype=np.int64),
-            "records": np.full(len(outputs), self.size),
-        }
-
-    def decode(self, columns: Mapping[str, Any]) -> list[int]:
-        """Decode the numbers of ones, in the order of their copies."""
-        order = np.argsort(columns["copy"], kind="stable")
-        return [self.check_output(z) for z in np.asarray(columns["ones"])[order]]
+        return {**self.space.encode(outputs), "records": np.full(len(outputs), self.size)}
 
     def records(self, output: int) -> NDArray[np.int8]:
         """The synthetic records that `output` stands for, ones first; shape (size,)."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.core.views import ProductTable
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.columns import NumberColumns
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.category_products import one_draw
@@ -36,6 +36,7 @@ from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, table
 from bayesdp.mechanisms.counts.dirichlet_multinomial_calibration import calibrated_table
 from bayesdp.mechanisms.counts.dirichlet_multinomial_promise import (
     LARGEST_PROFILE,
+    check_relation,
     collapsed,
     promised,
     pure_epsilon,
@@ -48,13 +49,14 @@ from bayesdp.mechanisms.counts.table_fields import (
     check_zeros,
 )
 from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_draws
+from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 
 @dataclass(frozen=True, slots=True)
-class DirichletMultinomialMechanism(NumberColumns):
+class DirichletMultinomialMechanism(Mechanism):
     """Release counts z ~ DirichletMultinomial(size, prior + x) given the counts x of n records.
 
     Parameters
@@ -155,28 +157,36 @@ class DirichletMultinomialMechanism(NumberColumns):
             return np.full(self.cells - len(self.zeros), self.prior)
         return np.array(self.prior)[self.support]
 
-    def profile(self) -> Profile:
-        """Tight privacy profile of a copy under replace-one.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, one of records; else raise."""
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        check_relation(relation, self.n)
+        return relation
+
+    def pure_epsilon(self) -> float:
+        """Exact epsilon of a copy under either relation, rounded up."""
+        return pure_epsilon(self.size, float(self.alpha.min()))
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies: tight of one copy under replace-one.
+
+        Under add/remove-one it is what the pure epsilon implies.
 
         Raises
         ------
         InvalidInput
-            If a copy has more than a million records, over which delta is summed.
+            If a copy has more than a million records, over which delta is summed; or as
+            `guarantee`.
         """
+        copies = check_at_least_one("copies", copies)
+        if self.relation(neighbours) is Neighbours.ADD_REMOVE:
+            return pure_profile(self.pure_epsilon(), copies)
         if self.size > LARGEST_PROFILE:
             raise InvalidInput(
                 f"size is {self.size}; the profile of one copy is known up to {LARGEST_PROFILE:,} "
                 "records, beyond which there is its pure epsilon alone, guarantee()"
             )
-        return collapsed(self.n, self.size, self.alpha).profile()
-
-    def delta(self, epsilon: float) -> float:
-        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
-        return self.profile().delta(epsilon)
-
-    def epsilon(self, delta: float = 0.0) -> float:
-        """The smallest epsilon of a copy at `delta` in [0, 1), rounded up."""
-        return self.guarantee(delta=delta).epsilon
+        return collapsed(self.n, self.size, self.alpha).profile(copies=copies)
 
     def pld(self) -> Any:
         """Privacy loss distribution of a copy, for `bdp.compose`; see `Profile.pld`."""

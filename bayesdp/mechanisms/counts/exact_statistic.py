@@ -32,14 +32,16 @@ from bayesdp.checks import (
 )
 from bayesdp.core.views import Ends, ExactView, Floats, Integer, Integers, IntegersView, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import Count, count_view
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee
+from bayesdp.privacy.neighbours import Neighbours
 
 _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class ExactStatisticMechanism:
+class ExactStatisticMechanism(Mechanism):
     """Release a statistic as it is, under a distributional promise.
 
     Parameters
@@ -105,8 +107,8 @@ class ExactStatisticMechanism:
 
     # What is promised.
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: None = None, delta: float = 0.0
+    def guarantee(  # type: ignore[override]  # the one promise of another kind
+        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
     ) -> DistributionalGuarantee:
         """The distributional promise, the same for any number of copies and at any `delta`.
 
@@ -124,6 +126,10 @@ class ExactStatisticMechanism:
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Never:
         """Raise InvalidInput: there is no promise about a record removed."""
         self._no_relation("a record removed is a neighbour")
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Never:
+        """Raise InvalidInput: there is no epsilon, at any delta."""
+        self._no_relation("a privacy profile is asked for")
 
     @staticmethod
     def _no_relation(what: str) -> Never:
@@ -195,10 +201,6 @@ class ExactStatisticMechanism:
         whole = IntegersView(shape, partial(_integers, hidden))
         return (exact, whole) if shape else (exact, whole, count_view(self))
 
-    def outputs(self) -> None:
-        """Return None: the outputs can't be listed."""
-        return
-
     def check_output(self, output: Any) -> Any:
         """Return the output as a Python number, or a tuple of them, or raise InvalidInput."""
         if self.dimension is None:
@@ -223,10 +225,6 @@ class ExactStatisticMechanism:
                 "as 0"
             )
         return int(value) if self.whole else float(value)
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The released numbers; shape (dimension,), or (1,) for a scalar."""
-        return np.atleast_1d(output)
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Encode outputs as columns copy, component and value, one row a component."""

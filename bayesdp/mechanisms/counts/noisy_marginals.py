@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import NumberColumns
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.counts.marginals import check_marginals, shown_counts, sums_over
 from bayesdp.mechanisms.counts.table_fields import check_zeros
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
-from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.public_n import PUBLIC_N, check_public_n, check_unshown
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -44,7 +43,7 @@ _LAWS: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMarginalsMechanism(NumberColumns, SymmetricPromise):
+class NoisyMarginalsMechanism(Mechanism):
     """Release every count of some marginals of a table plus discrete noise of one scale.
 
     Parameters
@@ -211,10 +210,6 @@ class NoisyMarginalsMechanism(NumberColumns, SymmetricPromise):
         one = np.zeros(shape_of(self.axes), dtype=np.int64)
         one[tuple(cell)] = 1
         return tuple(sums_over(one, self.places).tolist())
-
-    def outputs(self) -> NDArray[Any] | None:
-        """Return None: the noise is unbounded."""
-        return None
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return the output as a tuple of ints, or raise InvalidInput if it can't be one."""

@@ -18,7 +18,6 @@ other areas.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.core.views import FixedTotalView, Integer, IntegersView, View
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.columns import NumberColumns
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts import poisson_gamma_promise
 from bayesdp.mechanisms.counts.cells import Axis, table
@@ -48,15 +47,16 @@ from bayesdp.mechanisms.draws.negative_binomial import (
     log_negative_binomial,
     negative_binomial_draws,
 )
+from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, pure_profile, repeated_profile
 
 _NEGLIGIBLE = 100.0  # below the log of the largest, of an area's events
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonGammaMechanism(NumberColumns):
+class PoissonGammaMechanism(Mechanism):
     """Release z_i ~ NB(prior_i + x_i, e_i / (prior_i + 2 e_i)), or these given their sum.
 
     Parameters
@@ -142,15 +142,23 @@ class PoissonGammaMechanism(NumberColumns):
         expected = np.array(self.expected)[self.possible]
         return np.asarray(expected / (self.shape + 2 * expected))
 
-    def profile(self, neighbours: Neighbours | None = None) -> Profile:
-        """The privacy profile of a copy; tight under add/remove-one where the total is random."""
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, one of records; else raise."""
         relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
         check_relation(relation, self.n)
+        return relation
+
+    def profile(self, neighbours: Neighbours | None = None, *, copies: int = 1) -> Profile:
+        """The privacy profile of `copies` copies.
+
+        Tight of one under add/remove-one where the total is random; with a fixed total, what the
+        pure epsilon implies.
+        """
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
         if self.total is None:
-            return poisson_gamma_promise.free_profile(self, relation)
-        epsilon = poisson_gamma_promise.fixed_total_epsilon(self, relation)
-        # No more is known than what a pure epsilon implies, for which randomized response is worst.
-        return Profile(lambda e: -math.expm1(e - epsilon) / (1 + math.exp(-epsilon)), epsilon)
+            return repeated_profile(poisson_gamma_promise.free_profile(self, relation), copies)
+        one = poisson_gamma_promise.fixed_total_epsilon(self, relation)
+        return pure_profile(one, copies, repeated(one, copies))
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

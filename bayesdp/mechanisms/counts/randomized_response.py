@@ -38,20 +38,21 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
 from bayesdp.core.views import AnswersView
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts import response_matrix
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, repeated_profile
 
 Pair = tuple[Any, Any]
 _LISTED = 1 << 17  # numbers in a list of all outputs
 
 
 @dataclass(frozen=True, slots=True)
-class RandomizedResponseMechanism:
+class RandomizedResponseMechanism(Mechanism):
     """Release each of n records as category j, with probability in proportion to `weights[i][j]`.
 
     The statistic is the records themselves, integers from 0 to k - 1, shape (..., n); an output
@@ -148,17 +149,20 @@ class RandomizedResponseMechanism:
         """Probabilities Pr[j | i] as floats; shape (k, k)."""
         return response_matrix.probabilities_of(self.weights)
 
-    def profile(self) -> Profile:
-        """The tight privacy profile of one release under replace-one, for any n."""
-        return response_matrix.profile(self.weights)
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return replace-one, the relation that a promise is under; raise if another is asked."""
+        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
+            raise InvalidInput(
+                f"neighbours is {quoted(neighbours)}, but every record's answer is released, so "
+                "their number shows; randomized response promises under 'replace_one' alone"
+            )
+        return Neighbours.REPLACE_ONE
 
-    def delta(self, epsilon: float) -> float:
-        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
-        return self.profile().delta(epsilon)
-
-    def epsilon(self, delta: float = 0.0) -> float:
-        """The smallest epsilon with which `delta` in [0, 1) is promised, rounded up."""
-        return self.profile().epsilon(delta)
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` copies: tight of one, else by basic composition."""
+        self.relation(neighbours)
+        one = response_matrix.profile(self.weights)
+        return repeated_profile(one, check_at_least_one("copies", copies))
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
@@ -173,11 +177,7 @@ class RandomizedResponseMechanism:
         InvalidInput
             If `neighbours` isn't replace-one.
         """
-        if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
-            raise InvalidInput(
-                f"neighbours is {quoted(neighbours)}, but every record's answer is released, so "
-                "their number shows; randomized response promises under 'replace_one' alone"
-            )
+        self.relation(neighbours)
         times, delta = check_at_least_one("copies", copies), check_delta(delta)
         profile = self.profile()
         # Rounded down, so that the shares add up to delta at most.
@@ -199,10 +199,6 @@ class RandomizedResponseMechanism:
             assumptions=assumptions,
             source="bayesdp.mechanisms.counts.randomized_response; Warner (1965)",
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Raise InvalidInput: the number of answers shows, so that there is no such promise."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
 
     def check_statistic(self, statistic: Any) -> NDArray[Any]:
         """Return the n records as an array if they are categories, else raise."""

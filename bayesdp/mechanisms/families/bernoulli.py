@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.count import Count, check_count, column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums

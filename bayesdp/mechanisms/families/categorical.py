@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least, is_number, keep, plain
+from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.count import column_of
 from bayesdp.mechanisms.families.base import Floats, Number, Sums

@@ -23,7 +23,7 @@ NODE. The corrected SPHC needs no such factor: its bound is for any two data set
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs.dp_ergm_faults import faults
 from bayesdp.mechanisms.graphs.dp_ergm_fields import check_fields
 from bayesdp.mechanisms.graphs.network_columns import (
@@ -56,7 +57,7 @@ _PUBLIC = (
 
 
 @dataclass(frozen=True, slots=True)
-class DPERGMMechanism:
+class DPERGMMechanism(Mechanism):
     """Networks drawn from a model at coefficients drawn privately from its posterior.
 
     `bdp.synthesizers.DPERGMSynthesizer` makes one from a formula and the nodes. Statistic and
@@ -108,7 +109,7 @@ class DPERGMMechanism:
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE
 
     formula: str
-    epsilon: float
+    epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     nodes: int
     directed: bool
     sensitivities: Any
@@ -201,10 +202,6 @@ class DPERGMMechanism:
             else "bayesdp.mechanisms.graphs.dp_ergm_grid",
         )
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a tie, as for its addition: the bounds are symmetric."""
-        return self.guarantee(copies=copies, delta=delta)
-
     def check_statistic(self, statistic: Any) -> Network:
         """Return the network with its public attributes alone, if it is on such nodes, else raise.
 
@@ -268,10 +265,6 @@ class DPERGMMechanism:
     def pairs(self) -> NoReturn:
         """Raise InvalidInput: without a tractable law, an audit has nothing to compare."""
         raise InvalidInput(_INTRACTABLE)
-
-    def outputs(self) -> None:
-        """Return None: the outputs are too many to list."""
-        return
 
     def check_output(self, output: Any) -> Network:
         """Return the network with its public attributes if it is on such nodes, else raise."""

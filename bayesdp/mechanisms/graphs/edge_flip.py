@@ -15,6 +15,7 @@ fractions, and the draws have exactly these. How long a draw takes isn't protect
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.core.views import DyadsView
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs import edge_flip_promise as promise
 from bayesdp.mechanisms.graphs.edge_flip_draws import released_ties
 from bayesdp.mechanisms.graphs.edge_flip_law import evidence_of, log_law
@@ -47,7 +49,7 @@ from bayesdp.privacy.accounting import compose
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, repeated_profile
 
 Integers = NDArray[np.int64]
 
@@ -55,7 +57,7 @@ _LARGEST = 1 << 30  # nodes: the dyads' numbers then fit in 61 bits
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeFlipMechanism:
+class EdgeFlipMechanism(Mechanism):
     """Release a graph whose dyads are answered independently, truly or not.
 
     The statistic and an output are a `Network` of that many nodes; networkx graphs are taken too.
@@ -108,17 +110,27 @@ class EdgeFlipMechanism:
         """Number of pairs that may be tied; ordered pairs if directed."""
         return self.nodes * (self.nodes - 1) // (1 if self.directed else 2)
 
-    def profile(self) -> Profile:
-        """The tight privacy profile of one release under edge neighbours."""
-        return promise.profile(*self._probabilities())
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, edge or node; else raise."""
+        relation = check_neighbours(neighbours or self.neighbours)
+        if relation not in (Neighbours.EDGE, Neighbours.NODE):
+            raise InvalidInput(
+                f"neighbours is {quoted(relation.value)}; a released graph's nodes are public, "
+                "and it promises under 'edge' or 'node'"
+            )
+        return relation
 
-    def delta(self, epsilon: float) -> float:
-        """The smallest delta with which `epsilon` in [0, inf] is promised, rounded up."""
-        return self.profile().delta(epsilon)
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` releases.
 
-    def epsilon(self, delta: float = 0.0) -> float:
-        """The smallest epsilon with which `delta` in [0, 1) is promised, rounded up."""
-        return self.profile().epsilon(delta)
+        Tight of one under edge neighbours; else every dyad is charged as the dearest, and costs
+        add up.
+        """
+        copies, one = check_at_least_one("copies", copies), promise.profile(*self._probabilities())
+        if self.relation(neighbours) is Neighbours.EDGE:
+            return repeated_profile(one, copies)
+        bound = repeated_profile(one, copies * self._dyads_of_a_node)
+        return dataclasses.replace(bound, pure_epsilon=repeated(self._node_epsilon(), copies))
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
@@ -134,12 +146,7 @@ class EdgeFlipMechanism:
         InvalidInput
             If `neighbours` is neither of the two.
         """
-        relation = check_neighbours(neighbours or self.neighbours)
-        if relation not in (Neighbours.EDGE, Neighbours.NODE):
-            raise InvalidInput(
-                f"neighbours is {quoted(relation.value)}; a released graph's nodes are public, "
-                "and it promises under 'edge' or 'node'"
-            )
+        relation = self.relation(neighbours)
         times, delta = check_at_least_one("copies", copies), check_delta(delta)
         by_node = relation is Neighbours.NODE
         epsilon = repeated(self._node_epsilon() if by_node else self.epsilon(), times)
@@ -160,10 +167,6 @@ class EdgeFlipMechanism:
             ),
             source="bayesdp.mechanisms.graphs.edge_flip; Karwa, Krivitsky and Slavkovic (2017)",
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a tie, the same as for its addition."""
-        return self.guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Network:
         """Return the network, without attributes that aren't public, if it fits, else raise."""

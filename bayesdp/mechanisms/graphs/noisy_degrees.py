@@ -41,14 +41,13 @@ from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
-from bayesdp.mechanisms.noise.pure import pure_profile, up
+from bayesdp.mechanisms.noise.pure import up
 from bayesdp.networks.degree_sequences import degrees
 from bayesdp.networks.evidence import Evidence, SeenDegrees
 from bayesdp.networks.network import Network, as_network
 from bayesdp.networks.network_checks import checked_nodes
-from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, pure_profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
 
         Exact under edge; under node, what follows from the pure epsilon, which is exact.
         """
-        copies, relation = check_at_least_one("copies", copies), self._relation(neighbours)
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
         moved, scale = int(self.moved(relation)), Fraction(self.scale)
         total = up(copies * moved / scale)
         if relation is Neighbours.EDGE:
@@ -125,14 +124,10 @@ class NoisyDegreesMechanism(AdditiveNoise):
         """The zCDP parameter: copies / (2 scale^2) times the sum of the moves' squares."""
         copies, nodes = check_at_least_one("copies", copies), len(self.labels)
         squares = 2
-        if self._relation(neighbours) is Neighbours.NODE:
+        if self.relation(neighbours) is Neighbours.NODE:
             squares = nodes * (nodes - 1) * (2 if self.directed else 1)
         found = up(copies * squares / (2 * Fraction(self.scale) ** 2))
         return found if math.isfinite(found) else None
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a tie, the same as for its addition."""
-        return self.guarantee(copies=copies, delta=delta)
 
     def _spanned(self, relation: Neighbours) -> Fraction:
         if relation is Neighbours.EDGE:
@@ -183,9 +178,6 @@ class NoisyDegreesMechanism(AdditiveNoise):
 
     def _network(self, edges: Any) -> Network:
         return Network(self.labels, edges, self.directed)
-
-    def outputs(self) -> None:
-        """Return None: there are infinitely many outputs."""
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return `output` as a tuple of ints, else raise.

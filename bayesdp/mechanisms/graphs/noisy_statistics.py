@@ -33,23 +33,22 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.core.views import GraphView
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs import statistics_outputs
 from bayesdp.mechanisms.graphs import statistics_promise as promise
 from bayesdp.mechanisms.graphs.statistics_fields import check_fields
 from bayesdp.mechanisms.graphs.statistics_frame import Frame, frame
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise, Noise
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.network import Network, as_network
-from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.guarantee import Strength
 from bayesdp.privacy.neighbours import Neighbours
 
 _LAWS: dict[str, Callable[[Fraction], Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
-_SOURCE = "bayesdp.mechanisms.graphs.noisy_statistics; Dwork, McSherry, Nissim and Smith (2006)"
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyStatisticsMechanism:
+class NoisyStatisticsMechanism(Mechanism):
     """Release a graph's statistics, each plus noise.
 
     `bdp.synthesizers.NoisyStatisticsSynthesizer` chooses the scales. The statistic is a `Network`;
@@ -98,6 +97,9 @@ class NoisyStatisticsMechanism:
     neighbours: Neighbours = Neighbours.EDGE
 
     name: ClassVar[str] = "noisy_statistics"
+    source: ClassVar[str] = (
+        "bayesdp.mechanisms.graphs.noisy_statistics; Dwork, McSherry, Nissim and Smith (2006)"
+    )
     log_concave: ClassVar[bool] = False
     n: ClassVar[None] = None
 
@@ -127,46 +129,30 @@ class NoisyStatisticsMechanism:
     rho = promise.rho
     profile = promise.profile
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` copies at `delta`, under `edge` or `node` neighbours.
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under, edge or node; else raise."""
+        return promise.relation_of(self, neighbours)
 
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is another relation.
-        """
-        relation = promise.relation_of(self, neighbours)
-        profile = self.profile(copies=copies, neighbours=relation)
-        epsilon = profile.epsilon(delta)
+    @property
+    def strength(self) -> Strength:
+        """Conditional where degrees are bounded by assumption."""
+        return Strength.PROVED if self.max_degree is None else Strength.CONDITIONAL
+
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """What must hold for the promise to hold, in words for the reader of a report."""
         what = "one dyad's tie" if relation is Neighbours.EDGE else "all ties of one node"
-        assumptions = [
+        notes = [
             "The nodes, and their labels and attributes in the release, are public and not "
             f"protected: the promise is about {what}.",
             "The mechanism's parameters were chosen without the ties.",
         ]
         if self.max_degree is not None:
             ties = "ties to others" if self.directed else "ties"
-            assumptions.append(
+            notes.append(
                 f"No node can have more than max_degree = {self.max_degree} {ties}, whatever the "
                 "data: a graph where one has is refused."
             )
-        if math.isinf(epsilon):
-            assumptions.append(profile.why)
-        return Guarantee(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=relation,
-            strength=Strength.PROVED if self.max_degree is None else Strength.CONDITIONAL,
-            assumptions=(*assumptions, COMPUTATIONAL),
-            source=_SOURCE,
-            rho=self.rho(copies=copies, neighbours=relation),
-        )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a tie, the same as for its addition."""
-        return self.guarantee(copies=copies, delta=delta)
+        return tuple(notes)
 
     # What is drawn, and with what probability.
 
@@ -239,9 +225,6 @@ class NoisyStatisticsMechanism:
         return Evidence.of_statistics(self.frame.network, seen, max_degree=self.max_degree)
 
     # What is written down, and what an audit tries.
-
-    def outputs(self) -> None:
-        """Return None: there is no end to the outputs."""
 
     pairs = statistics_outputs.worst_pairs
     check_output = statistics_outputs.check_output

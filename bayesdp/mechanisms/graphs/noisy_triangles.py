@@ -24,19 +24,19 @@ rarely of use.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one
+from bayesdp.core.outputs import WholeNumbers
 from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import order_of_copies
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs.network_columns import known_nodes
 from bayesdp.mechanisms.graphs.triangle_sensitivity import triangles
 from bayesdp.mechanisms.noise.cauchy import (
@@ -46,13 +46,13 @@ from bayesdp.mechanisms.noise.cauchy import (
     largest_alpha,
     suitable_beta,
 )
-from bayesdp.mechanisms.noise.pure import pure_profile
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.evidence import Evidence, SeenTriangles
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import pure_profile
 
 Pair = tuple[Network, Network]
 FURTHEST = 2**52
@@ -63,7 +63,7 @@ _MARGIN = 1e-9  # from beta to 0 and to epsilon
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyTrianglesMechanism:
+class NoisyTrianglesMechanism(Mechanism):
     """Release the number of triangles plus Cauchy noise scaled to the smooth sensitivity.
 
     The statistic is an undirected Network of at least 3 nodes, an output an integer.
@@ -91,7 +91,7 @@ class NoisyTrianglesMechanism:
     The module's docstring has the law and the proof.
     """
 
-    epsilon: float
+    epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     beta: float = None  # type: ignore[assignment]
     nodes: int | None = None
 
@@ -176,10 +176,6 @@ class NoisyTrianglesMechanism:
             "Nissim, Raskhodnikova and Smith (2007)",
         )
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a tie, its addition seen from the other side."""
-        return self.guarantee(copies=copies, delta=delta)
-
     def check_statistic(self, statistic: Any) -> Network:
         """Return the graph as a Network, undirected and of as many nodes as there should be."""
         network = as_network(statistic)
@@ -257,6 +253,11 @@ class NoisyTrianglesMechanism:
             (Network(n, full[1:]), Network(n, full)),
         ]
 
+    @property
+    def space(self) -> WholeNumbers:
+        """Integers up to 2^52 in size."""
+        return WholeNumbers(-FURTHEST, FURTHEST, "triangles")
+
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
         """Draw other neighbours for an audit's search: one dyad changed in both or between them."""
         matrix = np.triu(pair[0].to_adjacency())
@@ -266,34 +267,6 @@ class NoisyTrianglesMechanism:
         other = matrix.copy()
         other[k, m] ^= 1
         return pair[0].with_edges(np.argwhere(matrix)), pair[0].with_edges(np.argwhere(other))
-
-    def outputs(self) -> None:
-        """Return None: the outputs can't be listed."""
-
-    def check_output(self, output: Any) -> int:
-        """Return the output as an int, or raise InvalidInput if it can't be one."""
-        whole = isinstance(output, Integral) and not isinstance(output, bool)
-        if not whole or abs(int(output)) > FURTHEST:
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases integers from -2**52 to 2**52"
-            )
-        return int(output)
-
-    def records(self, output: Any) -> NDArray[np.int64]:
-        """The released number; shape (1,)."""
-        return np.array([output], dtype=np.int64)
-
-    def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """Encode copies as columns copy and triangles, one row a copy."""
-        return {
-            "copy": np.arange(len(outputs)),
-            "triangles": np.asarray(outputs, dtype=np.int64),
-        }
-
-    def decode(self, columns: Mapping[str, Any]) -> list[int]:
-        """Decode the copies, in their order; InvalidInput if one is missing or there twice."""
-        order = order_of_copies(columns)
-        return [self.check_output(z) for z in np.asarray(columns["triangles"])[order].tolist()]
 
 
 def _check_nodes(nodes: Any) -> int:

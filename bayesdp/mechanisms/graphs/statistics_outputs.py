@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.outputs import check_multiples, with_names
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.columns import check_multiples, with_names
 from bayesdp.networks.network import Network
 from bayesdp.privacy.neighbours import Neighbours
 

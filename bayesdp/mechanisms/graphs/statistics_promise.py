@@ -34,9 +34,9 @@ from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.gaussian_profiles import gaussian_profile
 from bayesdp.mechanisms.noise.laws import GaussianNoise
-from bayesdp.mechanisms.noise.pure import pure_profile, up
+from bayesdp.mechanisms.noise.pure import up
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism

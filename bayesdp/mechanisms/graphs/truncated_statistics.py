@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, is_number
+from bayesdp.core.outputs import order_of_copies
 from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import order_of_copies
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.graphs.degree_truncation import (
     DegreeSum,
     degree_sums,
@@ -39,13 +40,14 @@ from bayesdp.mechanisms.graphs.degree_truncation import (
 from bayesdp.mechanisms.graphs.network_columns import known_nodes
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from bayesdp.mechanisms.noise.lattice import FURTHEST
-from bayesdp.mechanisms.noise.pure import pure_profile, up
+from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.evidence import Evidence, SeenTruncated
 from bayesdp.networks.network import Network, as_network
 from bayesdp.privacy.composition import left, total
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import pure_profile
 
 Pair = tuple[Network, Network]
 Noise = DiscreteLaplaceMechanism | LaplaceMechanism
@@ -53,7 +55,7 @@ _MOST_DEGREE = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class TruncatedStatisticsMechanism:
+class TruncatedStatisticsMechanism(Mechanism):
     """Release statistics of the graph cut to `max_degree` ties a node, each with Laplace noise.
 
     The statistic is an undirected Network, an output one number a statistic.
@@ -81,7 +83,7 @@ class TruncatedStatisticsMechanism:
     """
 
     formula: str
-    epsilon: float
+    epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     max_degree: int
     weights: tuple[float, ...] | None = None
     nodes: int | None = None
@@ -148,10 +150,6 @@ class TruncatedStatisticsMechanism:
             ),
             source="bayesdp.mechanisms.graphs.degree_truncation; Day, Li and Lyu (2016)",
         )
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for removal, as for addition: neighbours by node are so in both directions."""
-        return self.guarantee(copies=copies, delta=delta)
 
     def check_statistic(self, statistic: Any) -> Network:
         """Return the graph as a Network if undirected, in a public order and not too large."""
@@ -241,9 +239,6 @@ class TruncatedStatisticsMechanism:
             (Network(nodes, []), Network(nodes, star)),
             (Network(nodes, full[full[:, 1] < nodes - 1]), Network(nodes, full)),
         ]
-
-    def outputs(self) -> None:
-        """Return None: the outputs can't be listed."""
 
     def check_output(self, output: Any) -> tuple[int | float, ...]:
         """Return the output as a tuple of numbers, ints for counts, or raise InvalidInput."""

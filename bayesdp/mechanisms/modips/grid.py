@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -51,6 +51,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.core.views import TableView, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
@@ -58,7 +59,6 @@ from bayesdp.mechanisms.families.grids import GridModel, grid_model
 from bayesdp.mechanisms.modips import grid_promise as promise
 from bayesdp.mechanisms.modips.grid_published import extremes, published_cells
 from bayesdp.mechanisms.noise.pure import up
-from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells
 from bayesdp.privacy.guarantee import Guarantee
@@ -68,7 +68,7 @@ _FINEST, _LEAST, _BITS = 40, 10, 60
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsGridMechanism(SymmetricPromise):
+class ModipsGridMechanism(Mechanism):
     """Synthetic records given a parameter chosen privately from cells of its posterior.
 
     Parameters
@@ -109,7 +109,7 @@ class ModipsGridMechanism(SymmetricPromise):
 
     family: Family
     size: int
-    epsilon: float
+    epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     grid: tuple[float, float]
     method: str = "sdd"
     calibration: str = "corrected"

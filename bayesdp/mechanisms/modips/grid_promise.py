@@ -14,7 +14,6 @@ from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grids import check_grid, grid_model
-from bayesdp.mechanisms.modips.promise import relation_of
 from bayesdp.mechanisms.noise.fields import BOUNDING
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -116,7 +115,7 @@ def guarantee(
     """Return the guarantee of `copies` copies; see `ModipsGridMechanism.guarantee`."""
     copies = check_at_least_one("copies", copies)
     delta = check_delta(delta)
-    relation = relation_of(made, neighbours)
+    relation = made.relation(neighbours)
     published = made.calibration == "published"
     cost = made.cost
     if made.method == "sdd" and relation is not made.neighbours:

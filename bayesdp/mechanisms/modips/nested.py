@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
 from bayesdp.mechanisms.families.count_laws import smoothed
@@ -33,12 +34,13 @@ from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile
 
 _MOST_OUTPUTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class NestedModipsMechanism:
+class NestedModipsMechanism(Mechanism):
     """Several copies from each noisy sufficient statistic, for the cost of one.
 
     Parameters
@@ -80,6 +82,10 @@ class NestedModipsMechanism:
     def neighbours(self) -> Neighbours:
         """Replace-one where n is public, else add/remove-one."""
         return self.sbs.neighbours
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` sanitised statistics; the draws from each are free."""
+        return self.sbs.profile(copies=copies, neighbours=neighbours)
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

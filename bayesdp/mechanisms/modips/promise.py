@@ -38,29 +38,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bayesdp.checks import check_at_least_one, check_delta, check_one_of, is_number
+from bayesdp.checks import check_at_least_one, check_one_of, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import JointMoves
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.gaussian_profiles import divergence
 from bayesdp.mechanisms.noise.laws import GaussianNoise
-from bayesdp.mechanisms.noise.pure import pure_profile, up
-from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.mechanisms.noise.pure import up
 from bayesdp.privacy.composition import total
-from bayesdp.privacy.guarantee import Guarantee, Strength
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.base import Family
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 
-class Promising(Protocol):
-    """Protocol of a mechanism that a modips promise is computed of."""
+class Noisy(Protocol):
+    """Protocol of a statistic whose numbers have noise of their own."""
 
     @property
     def n(self) -> int | None:
@@ -70,9 +66,8 @@ class Promising(Protocol):
     def neighbours(self) -> Neighbours:
         """The relation that is promised under where none is asked for."""
 
-
-class Noisy(Promising, Protocol):
-    """Protocol of a statistic whose numbers have noise of their own."""
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """The relation that a promise is asked under."""
 
     @property
     def family(self) -> Family:
@@ -98,7 +93,7 @@ _SUM_TO_ONE = 1e-9  # how far from 1 weights may be, as their sum rounds
 def profile_of(made: Noisy, copies: int, neighbours: Neighbours | None) -> Profile:
     """Privacy profile of `copies` independent copies; the module's docstring has the proofs."""
     copies = check_at_least_one("copies", copies)
-    relation = relation_of(made, neighbours)
+    relation = made.relation(neighbours)
     times = 1 if relation is made.neighbours else 2
     parts = made.parts
     moving = min(made.family.together(made.n), len(parts))
@@ -196,68 +191,6 @@ def rho_of(made: Noisy, copies: int, relation: Neighbours) -> float | None:
         together = copies * _length(made, relation) ** 2 / 2 * (1 + 2.0**-48)
     found = min(copies * times * math.fsum(each) * (1 + 2.0**-50), together)
     return found if math.isfinite(found) else None
-
-
-def guarantee(
-    made: ModipsSBSMechanism, copies: int, neighbours: Neighbours | None, delta: float
-) -> Guarantee:
-    """Return the guarantee of `copies` copies at `delta`; see `ModipsSBSMechanism.guarantee`."""
-    relation = relation_of(made, neighbours)
-    within = "All records are within the family's bounds: others are refused."
-    return point_of(
-        made,
-        profile_of(made, copies, relation),
-        relation,
-        delta,
-        chosen="The model, its priors and bounds, and all scales were chosen without the data.",
-        records=() if made.clip else (within,),
-        source="bayesdp.mechanisms.modips.sbs; Liu (2016), Proposition 2",
-        rho=rho_of(made, copies, relation),
-    )
-
-
-def point_of(
-    made: Promising,
-    profile: Profile,
-    relation: Neighbours,
-    delta: float,
-    *,
-    chosen: str,
-    records: Sequence[str],
-    source: str,
-    rho: float | None,
-) -> Guarantee:
-    """Make the promise of a profile's point at `delta`; `chosen` and `records` are assumptions."""
-    delta = check_delta(delta)
-    epsilon = profile.epsilon(delta)
-    notes = [chosen]
-    if math.isinf(epsilon) and profile.why:
-        notes.append(profile.why)
-    if made.n is not None:
-        notes.append(PUBLIC_N)
-    return Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        neighbours=relation,
-        strength=Strength.PROVED,
-        assumptions=(*notes, *records, COMPUTATIONAL),
-        source=source,
-        rho=rho,
-    )
-
-
-def relation_of(made: Promising, neighbours: Neighbours | None) -> Neighbours:
-    """Return the relation that a promise is asked under, or InvalidInput where there is none."""
-    if neighbours is None:
-        return made.neighbours
-    relation = check_neighbours(neighbours)
-    if relation not in {made.neighbours, Neighbours.REPLACE_ONE}:
-        raise InvalidInput(
-            f"neighbours is {quoted(relation.value)}; this release promises under "
-            f"{quoted(made.neighbours.value)}"
-            + (", as n is public: keep it confidential (n=None)" if made.n is not None else "")
-        )
-    return relation
 
 
 def check_weights(

@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
 from bayesdp.core.views import Floats, MixtureTable, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
@@ -57,8 +58,7 @@ from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import BOUNDING, check_each_positive
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
-from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
-from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
@@ -70,7 +70,7 @@ NOISE: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ModipsSBSMechanism(ProfilePoints, SymmetricPromise):
+class ModipsSBSMechanism(Mechanism):
     """Synthetic records from a posterior given a noisy sufficient statistic.
 
     Parameters
@@ -107,6 +107,7 @@ class ModipsSBSMechanism(ProfilePoints, SymmetricPromise):
     clip: bool = False
 
     name: ClassVar[str] = "modips_sbs"
+    source: ClassVar[str] = "bayesdp.mechanisms.modips.sbs; Liu (2016), Proposition 2"
     log_concave: ClassVar[bool] = False
     """Not in general: what piles up at a bound isn't."""
 
@@ -208,18 +209,17 @@ class ModipsSBSMechanism(ProfilePoints, SymmetricPromise):
         """The privacy profile of `copies` independent copies, as good as is proved above."""
         return modips_promise.profile_of(self, copies, neighbours)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: a point of their profile.
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
+        copies = check_at_least_one("copies", copies)
+        return modips_promise.rho_of(self, copies, self.relation(neighbours))
 
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is a relation under which nothing is promised: any but replace-one,
-            and where n is confidential, add/remove-one.
-        """
-        return modips_promise.guarantee(self, copies, neighbours, delta)
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """What must hold for the promise to hold, in words for the reader of a report."""
+        chosen = "The model, its priors and bounds, and all scales were chosen without the data."
+        within = "All records are within the family's bounds: others are refused."
+        shown = () if self.n is None else (PUBLIC_N,)
+        return (chosen, *shown, *(() if self.clip else (within,)))
 
     # What is drawn, and with what probability.
 

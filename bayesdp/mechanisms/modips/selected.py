@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.checking import check_families
@@ -58,7 +59,6 @@ from bayesdp.mechanisms.modips import selected_outputs as form
 from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
-from bayesdp.mechanisms.profile_points import SymmetricPromise
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
 from bayesdp.privacy.accounting import compose
@@ -69,7 +69,7 @@ Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedModipsMechanism(SymmetricPromise):
+class SelectedModipsMechanism(Mechanism):
     """Copies from a family that is chosen privately, with the choice.
 
     Parameters
@@ -98,7 +98,7 @@ class SelectedModipsMechanism(SymmetricPromise):
 
     modips: Copying
     families: tuple[Family, ...]
-    epsilon: float
+    epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     each: int = 1
     criterion: str = "log_marginal"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
 from bayesdp.mechanisms.modips import sequential_outputs, sequential_promise
@@ -41,14 +42,13 @@ from bayesdp.mechanisms.modips.sequential_layout import Layout, check_steps, lay
 from bayesdp.mechanisms.modips.sequential_steps import Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
-from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
-from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
+class SequentialModipsMechanism(Mechanism):
     """Synthetic tables from noisy statistics of a sequence of conditionals.
 
     Parameters
@@ -82,6 +82,9 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     clip: bool = False
 
     name: ClassVar[str] = "modips_sequential"
+    source: ClassVar[str] = (
+        "bayesdp.mechanisms.modips.sequential_promise; Liu (2016), Proposition 2"
+    )
     views: ClassVar[tuple[()]] = ()
     """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
@@ -169,18 +172,18 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
         """The privacy profile of `copies` independent copies."""
         return sequential_promise.profile_of(self, copies, neighbours)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: a point of their profile.
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
+        copies = check_at_least_one("copies", copies)
+        return sequential_promise.rho_of(self, copies, self.relation(neighbours))
 
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is a relation under which nothing is promised: any but replace-one,
-            and where n is confidential, add/remove-one.
-        """
-        return sequential_promise.guarantee(self, copies, neighbours, delta)
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """What must hold for the promise to hold, in words for the reader of a report."""
+        chosen = "The model, its priors and bounds, and all scales were chosen without the data."
+        within = "All numbers are within their bounds: others are refused."
+        listed = "All labels are among the listed ones: others are refused."
+        shown = () if self.n is None else (PUBLIC_N,)
+        return (chosen, *shown, *(() if self.clip else (within,)), listed)
 
     # What is drawn, and with what probability.
 
@@ -243,9 +246,6 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
         )
 
     # What is written down, and what an audit tries.
-
-    def outputs(self) -> None:
-        """Return None: there are too many outputs."""
 
     pairs = sequential_outputs.pairs
     check_output = sequential_outputs.check_output

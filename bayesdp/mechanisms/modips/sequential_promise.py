@@ -44,17 +44,15 @@ from bayesdp.mechanisms.modips.calibration import FURTHEST, gaussian_scale
 from bayesdp.mechanisms.modips.promise import (
     check_weights,
     gaussian_profile,
-    point_of,
-    relation_of,
 )
 from bayesdp.mechanisms.modips.sequential_counts import public_of
 from bayesdp.mechanisms.modips.sequential_layout import check_steps
 from bayesdp.mechanisms.noise.lattice import moved_steps
-from bayesdp.mechanisms.noise.pure import pure_profile, up
+from bayesdp.mechanisms.noise.pure import up
 from bayesdp.privacy.composition import total
-from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile, smallest_satisfying
+from bayesdp.privacy.profile import Profile, pure_profile, smallest_satisfying
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
@@ -97,7 +95,7 @@ def profile_of(
     made: SequentialModipsMechanism, copies: int, neighbours: Neighbours | None
 ) -> Profile:
     """Privacy profile of `copies` independent copies; the module's docstring has the proofs."""
-    copies, relation = check_at_least_one("copies", copies), relation_of(made, neighbours)
+    copies, relation = check_at_least_one("copies", copies), made.relation(neighbours)
     steps = range(len(made.steps))
     if made.noise == "laplace":
         one = total([cost(made, j, relation) for j in steps])
@@ -112,25 +110,6 @@ def rho_of(made: SequentialModipsMechanism, copies: int, relation: Neighbours) -
         return None
     ratios = [r for j in range(len(made.steps)) for r in moves(made, j, relation)]
     return copies * math.fsum(r * r for r in ratios) / 2 * (1 + 2.0**-48)
-
-
-def guarantee(
-    made: SequentialModipsMechanism, copies: int, neighbours: Neighbours | None, delta: float
-) -> Guarantee:
-    """Return the guarantee of `copies` copies; see `SequentialModipsMechanism.guarantee`."""
-    relation = relation_of(made, neighbours)
-    within = "All numbers are within their bounds: others are refused."
-    listed = "All labels are among the listed ones: others are refused."
-    return point_of(
-        made,
-        profile_of(made, copies, relation),
-        relation,
-        delta,
-        chosen="The model, its priors and bounds, and all scales were chosen without the data.",
-        records=(listed,) if made.clip else (within, listed),
-        source="bayesdp.mechanisms.modips.sequential_promise; Liu (2016), Proposition 2",
-        rho=rho_of(made, copies, relation),
-    )
 
 
 def calibrated(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_one_statistic
 from bayesdp.core.views import CountView, IntegersView, NoiseView, View
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.calibration import calibrated
 from bayesdp.mechanisms.noise.fields import check_fields
@@ -26,15 +27,13 @@ from bayesdp.mechanisms.noise.lattice import FURTHEST, lattice_ends, moved_steps
 from bayesdp.mechanisms.noise.laws import Noise
 from bayesdp.mechanisms.noise.reach import integers
 from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.mechanisms.randomness import COMPUTATIONAL
-from bayesdp.privacy.guarantee import Guarantee, Strength
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
 
 _OPEN = 2**62  # steps to a bound that isn't there
 
 
-class AdditiveNoise:
+class AdditiveNoise(Mechanism):
     """Base of the additive-noise mechanisms; a subclass declares its fields and its noise's law."""
 
     __slots__ = ()
@@ -119,12 +118,8 @@ class AdditiveNoise:
 
     # What is promised.
 
-    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
-        """The zCDP parameter of `copies` copies, where more is known than what epsilon implies."""
-        copies = check_at_least_one("copies", copies)
-        return None
-
-    def _relation(self, neighbours: Neighbours | None) -> Neighbours:
+    def relation(self, neighbours: Any = None) -> Neighbours:
+        """Return the relation that a promise is asked under; `moved` says of which there is one."""
         return self.neighbours if neighbours is None else check_neighbours(neighbours)
 
     def _spanned(self, relation: Neighbours) -> Fraction:
@@ -142,50 +137,11 @@ class AdditiveNoise:
             f"neighbours={quoted(relation.value)} and the sensitivity under it"
         )
 
-    def delta(
-        self, epsilon: float, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """A delta with which `epsilon` in [0, inf] is promised: the smallest known, rounded up."""
-        return self.profile(copies=copies, neighbours=neighbours).delta(epsilon)
-
-    def epsilon(
-        self, delta: float = 0.0, *, copies: int = 1, neighbours: Neighbours | None = None
-    ) -> float:
-        """The smallest epsilon known at `delta` in [0, 1), rounded up; inf where there is none."""
-        return self.profile(copies=copies, neighbours=neighbours).epsilon(delta)
-
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a record, the same as for its addition."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
-
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: one point of `profile`.
-
-        Under replace-one, a mechanism whose sensitivity is stated under add/remove-one has twice
-        that sensitivity: a replacement is a removal and an addition.
-        """
-        copies = check_at_least_one("copies", copies)
-        relation = self._relation(neighbours)
-        profile = self.profile(copies=copies, neighbours=relation)
-        epsilon = profile.epsilon(delta)
-        why = (profile.why,) if math.isinf(epsilon) and profile.why else ()
-        return Guarantee(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=relation,
-            strength=Strength.PROVED,
-            assumptions=(*self._assumptions(), *why, COMPUTATIONAL),
-            source=self.source,
-            rho=self.rho(copies=copies, neighbours=relation),
-        )
-
     def moved(self, neighbours: Neighbours | None = None) -> float:
         """Sensitivity in steps of the lattice, of the rounded statistic."""
         return moved_steps(
             self.norm,
-            Fraction(self.sensitivity) * self._spanned(self._relation(neighbours)),
+            Fraction(self.sensitivity) * self._spanned(self.relation(neighbours)),
             self.step,
             dimension=self.dimension,
             whole=self.whole,
@@ -203,7 +159,8 @@ class AdditiveNoise:
             "another is refused."
         )
 
-    def _assumptions(self) -> tuple[str, ...]:
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """What must hold for the promise to hold: the sensitivity that the caller states, first."""
         found = [self._stated(), "The mechanism's parameters were chosen without the data."]
         if self.bounding == "truncated":
             found.append("The statistic is always within the bounds: one outside is refused.")
@@ -319,7 +276,3 @@ class AdditiveNoise:
     check_output = noise_outputs.check_output
     encode = noise_outputs.encode
     decode = noise_outputs.decode
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """The released numbers; shape (dimension,), or (1,) for a scalar."""
-        return np.atleast_1d(output)

@@ -55,14 +55,9 @@ import math
 import numpy as np
 
 from bayesdp.mechanisms.noise.laws import GaussianNoise
-from bayesdp.mechanisms.noise.pure import (
-    composed_pure,
-    l1_budget,
-    spread,
-    truncated_gaussian,
-)
+from bayesdp.mechanisms.noise.pure import l1_budget, spread, truncated_gaussian
 from bayesdp.privacy.conversions import zcdp_to_delta
-from bayesdp.privacy.profile import Profile, gaussian_divergence
+from bayesdp.privacy.profile import Profile, composed_pure, gaussian_divergence
 
 _EXACT = 4096  # largest scale whose scalar profile is summed term by term
 _SMOOTHING = (1.0, 1.25, 1.5, 2.0)  # a; a larger one costs scale, a smaller one epsilon

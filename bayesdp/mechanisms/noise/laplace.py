@@ -20,9 +20,9 @@ from typing import ClassVar
 from bayesdp.checks import check_at_least_one
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
-from bayesdp.mechanisms.noise.pure import laplace_divergence, pure_profile, truncated_laplace, up
+from bayesdp.mechanisms.noise.pure import laplace_divergence, truncated_laplace, up
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, pure_profile
 
 
 def laplace_profile(

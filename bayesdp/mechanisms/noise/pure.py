@@ -42,11 +42,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-import numpy as np
-import scipy
-
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise
-from bayesdp.privacy.profile import Profile
 
 _SAFE = 1 + 1e-12  # above the errors of the logarithms below
 _BELOW = 1 - 2.0**-50  # of epsilon, where what is left of a ratio above it is the difference
@@ -99,37 +95,6 @@ def truncated_gaussian(noise: GaussianNoise, length: float, dimension: int, widt
 def l1_budget(length: float, dimension: int) -> int:
     """Number of whole steps in L1 norm that a vector of L2 norm at most `length` can take."""
     return math.floor(min(math.sqrt(dimension) * length, length * length) * _SAFE)
-
-
-def pure_profile(epsilon: float, copies: int, total: float) -> Profile:
-    """Privacy profile of `copies` independent copies of any epsilon-DP mechanism.
-
-    Every epsilon-DP pair of laws is a randomisation of Bernoulli(p) and Bernoulli(1 - p) with
-    p = exp(epsilon) / (1 + exp(epsilon)), so its copies have at most the profile of the copies of
-    those, which depends on a binomial count alone (Kairouz, Oh and Viswanath 2015, Theorem 3.3).
-
-    Parameters
-    ----------
-    epsilon : float
-        Of one copy, rounded up.
-    copies : int
-    total : float
-        copies * epsilon, rounded up: the pure epsilon of all.
-    """
-    return Profile(lambda at: composed_pure(epsilon, copies, at), total)
-
-
-def composed_pure(epsilon: float, copies: int, at: float) -> float:
-    """The profile of `pure_profile` at `at`; 1 where epsilon is inf.
-
-    With k of the copies at 1, whose number is binomial, the log ratio is (2 k - copies) epsilon.
-    """
-    if math.isinf(epsilon):
-        return 1.0
-    k = np.arange(copies + 1)
-    probability = scipy.stats.binom.pmf(k, copies, scipy.special.expit(epsilon))
-    over = at * _BELOW - (2 * k - copies) * epsilon
-    return float(np.sum(probability * -np.expm1(np.minimum(over, 0.0))))
 
 
 def laplace_divergence(noise: LaplaceNoise, shift: int, epsilon: float) -> float:

@@ -41,8 +41,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
+from bayesdp.core.outputs import NamedNumbers
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.columns import NumberColumns, check_multiples, with_names
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns
 from bayesdp.mechanisms.modips import promise as modips_promise
@@ -50,8 +51,7 @@ from bayesdp.mechanisms.modips.calibration import calibrated
 from bayesdp.mechanisms.modips.sbs import NOISE
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_granularity, check_positive
-from bayesdp.mechanisms.profile_points import ProfilePoints, SymmetricPromise
-from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile
 
@@ -65,7 +65,7 @@ def _family(bounds: tuple[tuple[str, tuple[float, float]], ...]) -> LinearRegres
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
+class NoisyMomentsMechanism(Mechanism):
     """Release the moments of bounded columns, each plus noise of one scale.
 
     The statistic and an output are numbers in the order of `numbers`.
@@ -104,6 +104,7 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
     granularity: float = None  # type: ignore[assignment]
 
     name: ClassVar[str] = "noisy_moments"
+    source: ClassVar[str] = "bayesdp.mechanisms.regression.noisy_moments"
     views: ClassVar[tuple[()]] = ()
     """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
@@ -182,34 +183,23 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
         """The privacy profile of `copies` independent copies."""
         return modips_promise.profile_of(self, copies, neighbours)
 
-    def guarantee(
-        self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
-    ) -> Guarantee:
-        """The promise of `copies` independent copies at `delta`: a point of their profile.
+    def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
+        """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
+        copies = check_at_least_one("copies", copies)
+        return modips_promise.rho_of(self, copies, self.relation(neighbours))
 
-        Raises
-        ------
-        InvalidInput
-            If `neighbours` is a relation under which nothing is promised: any but replace-one,
-            and where n is confidential, add/remove-one.
-        """
-        relation = modips_promise.relation_of(self, neighbours)
+    def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
+        """What must hold for the promise to hold, in words for the reader of a report."""
+        notes = ["The columns, their bounds and the scale were chosen without the data."]
+        if self.n is not None:
+            notes.append(PUBLIC_N)
         if self.missing == "drop":
-            notes = ["Records with a missing value are left out, and protected as others are."]
+            notes.append("Records with a missing value are left out, and protected as others are.")
         else:
-            notes = ["No record has a missing value, whatever the data: such are refused."]
+            notes.append("No record has a missing value, whatever the data: such are refused.")
         if not self.clip:
             notes.append("All values are within their columns' bounds: others are refused.")
-        return modips_promise.point_of(
-            self,
-            self.profile(copies=copies, neighbours=relation),
-            relation,
-            delta,
-            chosen="The columns, their bounds and the scale were chosen without the data.",
-            records=notes,
-            source="bayesdp.mechanisms.regression.noisy_moments",
-            rho=modips_promise.rho_of(self, copies, relation),
-        )
+        return tuple(notes)
 
     # What is drawn, and with what probability.
 
@@ -253,17 +243,10 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
         """Neighbouring statistics as far apart as they can be."""
         return self.family.pairs(self.n)
 
-    def outputs(self) -> None:
-        """Return None: there is no end to the outputs."""
-
-    def check_output(self, output: Any) -> tuple[float, ...]:
-        """Return the output as a tuple of floats, or raise InvalidInput."""
-        steps = [part.step for part in self.parts]
-        return tuple(map(float, check_multiples(self.numbers, steps, output)))
-
-    def records(self, output: Any) -> NDArray[Any]:
-        """Released numbers with their names: a structured array."""
-        return with_names("number", self.numbers, output)
+    @property
+    def space(self) -> NamedNumbers:
+        """Multiples of the lattice's step, one for each number of the statistic."""
+        return NamedNumbers(self.numbers, tuple(part.step for part in self.parts))
 
 
 @functools.lru_cache(maxsize=64)

@@ -24,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
+from bayesdp.core.outputs import with_names
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.columns import NumberColumns, with_names
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families.base import Sums
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
 from bayesdp.mechanisms.families.regression_fields import check_columns, check_response
 from bayesdp.mechanisms.noise.fields import check_granularity, check_positive
 from bayesdp.mechanisms.noise.gaussian import GaussianMechanism
 from bayesdp.mechanisms.noise.lattice import FURTHEST
-from bayesdp.mechanisms.profile_points import ProfilePoints
 from bayesdp.mechanisms.regression import logistic_minimiser as logistic
 from bayesdp.mechanisms.regression import ridge
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import Signed, coefficients
@@ -49,7 +49,7 @@ LOSSES = tuple(PROOFS)
 
 
 @dataclass(frozen=True, slots=True)
-class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
+class PerturbedCoefficientsMechanism(Mechanism):
     """Release the coefficients of a penalised regression, each plus Gaussian noise of one scale.
 
     The statistic and an output are numbers in the order of `numbers`.
@@ -218,10 +218,6 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         kept = promised.assumptions[3:]  # the first are of the sensitivity, which is proved here
         return dataclasses.replace(promised, assumptions=(*notes, *kept), source=PROOFS[self.loss])
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Raise InvalidInput: n is public, so no record can be removed."""
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
-
     def _check_relation(self, neighbours: Neighbours | None) -> None:
         if neighbours is not None and check_neighbours(neighbours) is not Neighbours.REPLACE_ONE:
             raise InvalidInput(
@@ -248,9 +244,6 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of statistics as far apart as neighbours' may be."""
         return self.part.pairs()
-
-    def outputs(self) -> None:
-        """Return None: there is no end to the outputs."""
 
     def check_output(self, output: Any) -> tuple[float, ...]:
         """Return the output as a tuple of floats, or raise InvalidInput."""

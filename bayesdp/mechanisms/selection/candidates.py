@@ -31,8 +31,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, ClassVar
@@ -41,7 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_statistic
+from bayesdp.core.outputs import WholeNumbers
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -54,13 +55,13 @@ Pair = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Mechanism):
     """Base of mechanisms that choose a candidate; a subclass adds its law.
 
     The fields are described, and what they raise, with `ExponentialMechanism`.
     """
 
-    epsilon: float
+    epsilon: float = field()  # type: ignore[assignment]  # a parameter, not the profile's
     sensitivity: float
     candidates: Any
     monotone: bool = False
@@ -155,13 +156,6 @@ class Selection:
             source=self.source,
         )
 
-    def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
-        """Guarantee for the removal of a record, which costs no less than an addition.
-
-        The bound (*) of the module is symmetric, and so are the pairs that attain it.
-        """
-        return self.guarantee(copies=copies, neighbours=Neighbours.ADD_REMOVE, delta=delta)
-
     def nearby(self, pair: Pair, generator: np.random.Generator) -> Pair:
         """Draw utilities near the pair's first, and neighbours of them, for an audit's search."""
         s = self.sensitivity
@@ -222,33 +216,15 @@ class Selection:
         """Log-probability of each candidate, from gamma = rate * what it lacks to the best."""
         raise NotImplementedError
 
-    def outputs(self) -> NDArray[np.int64] | None:
-        """List all outputs: the candidates' positions."""
-        return np.arange(self.k)
-
-    def check_output(self, output: Any) -> int:
-        """Return `output` as an int if it is a candidate's position, else raise."""
-        value = np.asarray(output)
-        if value.ndim or value.dtype.kind not in "iu" or not 0 <= value < self.k:
-            raise InvalidInput(
-                f"output is {quoted(output)}; this mechanism releases the position of a candidate, "
-                f"an integer from 0 to {self.k - 1}"
-            )
-        return int(value)
+    @property
+    def space(self) -> WholeNumbers:
+        """Positions of the candidates."""
+        what = "the position of a candidate, an integer"
+        return WholeNumbers(0, self.k - 1, "chosen", what)
 
     def records(self, output: int) -> NDArray[Any]:
         """Label of the chosen candidate; shape (1,)."""
         return np.array([self.labels[output]])
-
-    def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
-        """Encode choices as columns, one row a copy: the chosen candidate's position."""
-        chosen = np.asarray(outputs, dtype=np.int64)
-        return {"copy": np.arange(len(outputs)), "chosen": chosen}
-
-    def decode(self, columns: Mapping[str, Any]) -> list[int]:
-        """Decode the positions, in the order of their copies."""
-        order = np.argsort(columns["copy"], kind="stable")
-        return [self.check_output(z) for z in np.asarray(columns["chosen"])[order]]
 
     def far_pair(self, gap: float) -> Pair:
         """Pair of utilities at which the first candidate trails by `gap`, and the worst change."""

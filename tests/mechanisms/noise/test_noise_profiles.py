@@ -14,14 +14,9 @@ import bayesdp as bdp
 from bayesdp.mechanisms.noise.gaussian_profiles import divergence, scalar_divergence
 from bayesdp.mechanisms.noise.lattice import moved_steps, to_steps
 from bayesdp.mechanisms.noise.laws import GaussianNoise, LaplaceNoise
-from bayesdp.mechanisms.noise.pure import (
-    composed_pure,
-    laplace_divergence,
-    truncated_gaussian,
-    truncated_laplace,
-)
+from bayesdp.mechanisms.noise.pure import laplace_divergence, truncated_gaussian, truncated_laplace
 from bayesdp.privacy.conversions import zcdp_to_delta
-from bayesdp.privacy.profile import gaussian_divergence, hockey_stick
+from bayesdp.privacy.profile import composed_pure, gaussian_divergence, hockey_stick
 
 SCALES = [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(4), Fraction(9)]
 scales = pytest.mark.parametrize("scale", SCALES, ids=str)

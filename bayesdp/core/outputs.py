@@ -1,9 +1,14 @@
-"""Outputs of one number or of several, as columns of a table."""
+"""Output spaces: what a mechanism may release, its checks, and its columns in a table.
+
+A mechanism whose outputs are of one of these kinds declares which in its property `space`, and
+inherits `check_output`, `encode`, `decode`, `records` and `outputs` from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +17,110 @@ from bayesdp.checks import as_float
 from bayesdp.errors import InvalidInput, quoted
 
 _FARTHEST = 2.0**53  # steps: floats are exact up to there
+_LISTED = 1_000_000
 
 
-class NumberColumns:
-    """Base of mechanisms whose outputs are numbers, or tuples of them."""
+class OutputSpace:
+    """Numbers, or tuples of them, that can't be listed; the base of all kinds.
+
+    A mechanism of this kind checks its outputs itself.
+    """
 
     __slots__ = ()
-    if TYPE_CHECKING:
 
-        def check_output(self, output: Any) -> Any: ...
+    def check(self, output: Any) -> Any:
+        """Return the output as a Python number or a tuple of them, or raise InvalidInput."""
+        raise NotImplementedError
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Encode copies as columns copy, component and value, one row a number."""
         return encode_numbers(outputs)
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
-        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
-        return [self.check_output(z) for z in decode_numbers(columns)]
+        """Decode the outputs, unchecked, in the order of their copies."""
+        return decode_numbers(columns)
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """A column that shows an output."""
+        return np.atleast_1d(output)
+
+    def every(self) -> NDArray[Any] | None:
+        """List all outputs, or None where they are too many."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNumbers(OutputSpace):
+    """Whole numbers from `least` to `most`.
+
+    Attributes
+    ----------
+    least, most : int
+    column : str
+        Name of their column in a table.
+    what : str
+        What they are, for a message.
+    limit : str
+        The parameter that `most` is, for a message; or empty.
+    """
+
+    least: int
+    most: int
+    column: str = "value"
+    what: str = "integers"
+    limit: str = ""
+
+    def check(self, output: Any) -> int:
+        """Return the output as an int, or raise InvalidInput."""
+        value = np.asarray(output)
+        if value.ndim or value.dtype.kind not in "iu" or not self.least <= value <= self.most:
+            raise InvalidInput(
+                f"output is {quoted(output)}; this mechanism releases {self.what} from "
+                f"{self.least} to {self.limit and self.limit + ' = '}{self.most}"
+            )
+        return int(value)
+
+    def encode(self, outputs: Sequence[int]) -> dict[str, Any]:
+        """Encode copies as columns, one row a copy."""
+        return {
+            "copy": np.arange(len(outputs)),
+            self.column: np.asarray(outputs, dtype=np.int64),
+        }
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """Decode the numbers, unchecked, in the order of their copies."""
+        return list(np.asarray(columns[self.column])[order_of_copies(columns)])
+
+    def every(self) -> NDArray[np.int64] | None:
+        """List all numbers, where they are at most a million."""
+        if self.most - self.least >= _LISTED:
+            return None
+        return np.arange(self.least, self.most + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNumbers(OutputSpace):
+    """One number for each name, a multiple of its step.
+
+    Attributes
+    ----------
+    names : tuple of str
+    steps : tuple of float
+    kind : str
+        What the names are of, as "coefficient".
+    """
+
+    names: tuple[str, ...]
+    steps: tuple[float, ...]
+    kind: str = "number"
+
+    def check(self, output: Any) -> tuple[float, ...]:
+        """Return the output as a tuple of floats, or raise InvalidInput."""
+        return tuple(map(float, check_multiples(self.names, self.steps, output)))
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """Numbers with their names: a structured array."""
+        return with_names(self.kind, self.names, output)
 
 
 def encode_numbers(outputs: Sequence[Any]) -> dict[str, Any]:

@@ -1,0 +1,202 @@
+"""The contract of synthesizers of records: tally, choose mechanisms, pay, and draw."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesdp.core.fields import check_declared
+from bayesdp.errors import InvalidInput
+from bayesdp.manifest import Label
+from bayesdp.mechanisms.base import Mechanism, joint_guarantee
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.privacy.ledger import DatasetLedger
+from bayesdp.release import Release
+from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
+from bayesdp.synthesis.publish import publish_groups
+from bayesdp.synthesis.tally import groups_name, tallied, typed
+
+_NEAR = 1e-12
+
+
+class Synthesizer:
+    """Base of synthesizers of records, which release disjoint groups of them.
+
+    A synthesizer is a frozen dataclass whose fields are public: `epsilon` and `copies`, and where
+    it has them `delta`, `public_n` and `groups`; their checks may be declared beside them
+    (`bayesdp.core.fields.declared`). It writes
+
+    - `tally`, sums over records in memory, which refuses those that it can't take;
+    - `add`, where two tallies don't add up by +, `count`, the records in one, and `statistic`,
+      where what is released is made of it;
+    - `mechanism`, by which a group is released, from public numbers alone,
+
+    and inherits `release` and `guarantee`, with groups, scans of files and a ledger.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def copies(self) -> int: ...
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+    def tally(self, records: Any) -> Any:
+        """Sums over confidential records, or InvalidInput that doesn't show them."""
+        raise NotImplementedError
+
+    def add(self, one: Any, other: Any) -> Any:
+        """The tally of two disjoint sets of records together."""
+        return operator.add(one, other)
+
+    def count(self, tally: Any) -> int:
+        """How many records a tally is of."""
+        raise NotImplementedError
+
+    def statistic(self, tally: Any) -> Any:
+        """The statistic that is released, from a tally: here the tally itself."""
+        return tally
+
+    def mechanism(self, n: int | None, epsilon: float | None) -> Mechanism:
+        """The mechanism of a group whose copies together cost `epsilon`.
+
+        Parameters
+        ----------
+        n : int or None
+            Its number of records where that is public.
+        epsilon : float or None
+            None where the cost follows from other fields.
+        """
+        raise NotImplementedError
+
+    def release(
+        self,
+        data: Any,
+        *,
+        by: Any = None,
+        variable: str | None = None,
+        ledger: DatasetLedger | None = None,
+    ) -> Release:
+        """Draw the copies; with a ledger, only once their cost is recorded there for good.
+
+        Groups of records are disjoint, and each has copies of its own: all together cost what the
+        dearest does, and a little more where a record may move between two.
+
+        Parameters
+        ----------
+        data : as `tally` takes it, or Scan
+            The confidential records, in memory or in files (`bdp.scan`).
+        by : array_like, optional
+            Each record's group, as long as `data`.
+        variable : str, optional
+            Name of what was measured. Default: the Series' name, or "value".
+        ledger : DatasetLedger, optional
+            The budget of these records, ``ledger.dataset("survey-2026")``. The data are
+            checked first, then the guarantee is spent, then the copies are drawn. What is
+            spent stays spent, even if this process is killed before the release is saved.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        InvalidInput
+            If the data are empty where n is public, or can't be taken, or the groups don't fit; or
+            if there is a ledger and the draws would be seeded. Nothing is spent or drawn then.
+        BudgetExceeded
+            If it costs more than is left in the ledger. Nothing is spent or drawn then.
+        """
+        found = self.tallies(data, by)
+        made = self.mechanisms({label: self.count(one) for label, one in found.items()})
+        return publish_groups(
+            {label: (made[label], self.statistic(one)) for label, one in found.items()},
+            by=None if None in found else groups_name(data, by),
+            copies=self.outputs,
+            delta=self._field("delta", 0.0),
+            variable=variable or name_of(data, "value"),
+            ledger=ledger,
+        )
+
+    def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
+        """Return the guarantee of a release, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, or mapping of label to int, optional
+            The public number of records (of each group); not needed where it is confidential.
+        """
+        if n is None and self._field("public_n", True):
+            raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
+        labels = self._field("groups", None) or (None,)
+        sizes = n if isinstance(n, Mapping) else dict.fromkeys(labels, n)
+        made = list(self.mechanisms(sizes).values())
+        return joint_guarantee(made, self.outputs, self._field("delta", 0.0))
+
+    @property
+    def outputs(self) -> int:
+        """Number of independent outputs of each group."""
+        return self.copies
+
+    def tallies(self, data: Any, by: Any = None) -> dict[Label, Any]:
+        """The tally of each group's records, or of all under None."""
+        public, groups = self._field("public_n", True), self._field("groups", None)
+
+        def tally(records: Any, by: Any) -> dict[Label, Any]:
+            whole = self.tally(records)  # every record is checked before any is counted by group
+            if by is None:
+                return {None: whole}
+            rows = rows_by_group(by, len(records), records)
+            return {label: self.tally(_taken(records, places)) for label, places in rows.items()}
+
+        nothing = None if public else self.tally(np.empty(0))
+        found = tallied(typed(data, groups=groups), tally, self.add, by, nothing)
+        if None in found:
+            if groups is not None:
+                raise InvalidInput("groups is given, but by is not: say each record's group")
+            if public and not self.count(found[None]):
+                raise InvalidInput("data is empty; there is nothing to release")
+            return found
+        return complete_groups(found, nothing, groups, public_n=public, size=self.count)
+
+    def mechanisms(self, sizes: Mapping[Any, Any]) -> dict[Label, Any]:
+        """One mechanism a group, from public numbers alone, which together keep to `epsilon`.
+
+        Where a record may change group, `joint_guarantee` charges its removal from one and its
+        addition to another, more than each group's part: the parts are then the largest that keep
+        to it, within one part in 10^12.
+        """
+        budget, public = self._field("epsilon", None), self._field("public_n", True)
+
+        def made(share: float | None) -> dict[Label, Mechanism]:
+            known = {label: n if public else None for label, n in sizes.items()}
+            each = {n: self.mechanism(n, share) for n in set(known.values())}
+            return {label: each[n] for label, n in known.items()}
+
+        def holds(found: Mapping[Label, Mechanism]) -> bool:
+            cost = joint_guarantee(list(found.values()), self.outputs, self._field("delta", 0.0))
+            return bool(cost.epsilon <= budget)
+
+        whole = made(budget)
+        if budget is None or holds(whole):
+            return whole
+        low, high = 0.0, budget
+        while high - low > _NEAR * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if holds(made(middle)) else (low, middle)
+        return made(low)
+
+    def _field(self, name: str, default: Any) -> Any:
+        return getattr(self, name, default)
+
+
+def _taken(records: Any, places: Any) -> Any:
+    if hasattr(records, "iloc"):
+        return records.iloc[places]
+    if isinstance(records, Sequence):
+        return [records[place] for place in places.tolist()]
+    return records[places]
