@@ -226,7 +226,13 @@ def test_levels_lie_where_statistics_vary_and_the_same_in_both_directions():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*graphs were empty or complete")  # on six nodes, some are
-@pytest.mark.parametrize("terms", [["edges", "triangle"], ["edges", "gwesp(0.5)"]])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        ["edges", "triangle"],
+        pytest.param(["edges", "gwesp(0.5)"], marks=pytest.mark.calibrate),
+    ],
+)
 def test_simulation_based_calibration_on_six_nodes(terms):
     """Prior draws, exact graphs, flips of them: ranks of coefficients and of ties are uniform.
 

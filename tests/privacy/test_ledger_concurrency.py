@@ -88,7 +88,7 @@ def test_threads_share_a_handle(url):
 
 # A thousand in all, each of some 0.1 s. A ledger takes a hundred of them: after each its whole
 # history is read again, which takes ever longer.
-KILLS_OF_ONE = 100
+KILLS_OF_ONE = 25
 KILLS = [
     pytest.param("sqlite", 100, id="sqlite-100"),
     pytest.param("postgresql", 100, id="postgresql-100"),

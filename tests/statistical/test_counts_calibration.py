@@ -70,9 +70,10 @@ def released_events(kind, groups):
     [
         ("noise", False),
         ("copies", False),
+        pytest.param("copies of a fixed total", True, marks=pytest.mark.slow),
         *(
-            pytest.param(kind, True, marks=pytest.mark.slow)
-            for kind in ("noise, n public", "copies, n public", "copies of a fixed total")
+            pytest.param(kind, True, marks=pytest.mark.calibrate)
+            for kind in ("noise, n public", "copies, n public")
         ),
     ],
 )

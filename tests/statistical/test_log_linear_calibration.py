@@ -36,10 +36,10 @@ def marginals(n):
     [
         (cells, None, "hmc", 0.7),
         (marginals, 25, "gibbs", None),
-        pytest.param(cells, 25, "gibbs", 0.7, marks=pytest.mark.slow),
-        pytest.param(cells, None, "gibbs", None, marks=pytest.mark.slow),
-        pytest.param(cells, None, "hmc", None, marks=pytest.mark.slow),
-        pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.slow),
+        pytest.param(cells, 25, "gibbs", 0.7, marks=pytest.mark.calibrate),
+        pytest.param(cells, None, "gibbs", None, marks=pytest.mark.calibrate),
+        pytest.param(cells, None, "hmc", None, marks=pytest.mark.calibrate),
+        pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.calibrate),
     ],
 )
 def test_effects(kind, n, engine, prior):

@@ -61,12 +61,12 @@ def coefficients(x):
     "kind",
     [
         poisson_cells,
-        cells,
-        answers,
-        "public",
-        pytest.param(marginals, marks=pytest.mark.slow),
         pytest.param(copies, marks=pytest.mark.slow),
         pytest.param(coefficients, marks=pytest.mark.slow),
+        *(
+            pytest.param(each, marks=pytest.mark.calibrate)
+            for each in (cells, answers, "public", marginals)
+        ),
     ],
 )
 def test_coefficients(kind):

@@ -23,11 +23,12 @@ CELLS = {
 }
 
 
-SLOW = ("epsilon 10", "gaussian", "n unknown, epsilon 0.1", "n unknown, gaussian")
+EVERY_RUN = ("epsilon 1", "n unknown, epsilon 1")
 
 
 @pytest.mark.parametrize(
-    "cell", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else ()) for c in CELLS]
+    "cell",
+    [pytest.param(c, marks=() if c in EVERY_RUN else pytest.mark.calibrate) for c in CELLS],
 )
 def test_truths_are_at_uniform_places(cell):
     n, scale, noise = CELLS[cell]

@@ -139,7 +139,7 @@ def test_an_unknown_sd_is_shared_by_the_groups():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["noise", "copies"])
+@pytest.mark.parametrize("kind", ["noise", pytest.param("copies", marks=pytest.mark.calibrate)])
 def test_it_is_calibrated(kind):
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks = np.random.default_rng(6), []
