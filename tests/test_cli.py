@@ -1,5 +1,6 @@
 """The command line, as a curator and an analyst type it."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -307,9 +308,12 @@ def test_reproduce_charest(bayesdp, place):
 
 
 def test_reproduce_hu(bayesdp, place, monkeypatch):
-    """With one figure's fit by Stan; test_hu.py has all."""
-    from bayesdp.evaluation.papers import hu_stan
+    """With few records, and one figure's fit by Stan; test_hu.py has all."""
+    from bayesdp.evaluation.papers import hu, hu_stan
+    from bayesdp.evaluation.papers.catalogue import PAPERS
 
+    few = functools.wraps(hu.reproduce)(functools.partial(hu.reproduce, records=100))
+    monkeypatch.setitem(PAPERS, "hu", few)
     monkeypatch.setattr(hu_stan, "PLANS", hu_stan.PLANS[:1])
     status, out, _ = bayesdp("reproduce hu --replicates 2 --out h")
     assert status == 0

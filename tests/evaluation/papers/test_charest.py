@@ -2,6 +2,7 @@
 claim that a note of the page makes."""
 
 import csv
+import functools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -53,6 +54,7 @@ def simulated() -> dict[tuple[Design, float | None], Outputs]:
     }
 
 
+@functools.cache
 def spread_table(replicates: int, seed: int) -> Table:
     return charest.spread_table([spread_row(*cell, replicates, seed) for cell in SPREAD_CELLS])
 
