@@ -67,6 +67,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_imports_point_one_way():
     wrong = {}
     for path in FILES:
@@ -95,6 +96,7 @@ def test_importing_loads_nothing_heavy():
     assert not heavy & set(json.loads(out.stdout))
 
 
+@pytest.mark.slow
 def test_files_stay_small_and_validate_without_assert():
     """One concept a file: one of more than 600 lines has several."""
     texts = {path: path.read_text() for path in FILES}

@@ -93,6 +93,7 @@ def same(loaded: Any, written: Any) -> bool:
     return type(loaded) is type(written) and loaded == written
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of numbers out of all range, on the way to the refusal
 @each(EXAMPLES)
 def test_mutants_are_read_as_they_are_or_refused(example: Example, tmp_path: Path):

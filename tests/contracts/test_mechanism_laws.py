@@ -36,6 +36,7 @@ def test_which_laws_are_computed():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @each(LISTED)
 def test_its_law_sums_to_one(example: Example):
     for statistic in example.statistics:
@@ -75,6 +76,7 @@ def test_its_sampler_follows_its_law(example: Example):
             assert stats.chi2.sf(distance, likely.sum()) > 1e-8
 
 
+@pytest.mark.slow
 @each(INTRACTABLE)
 def test_an_intractable_law_says_so_and_is_never_a_wrong_one(example: Example):
     mechanism = example.mechanism

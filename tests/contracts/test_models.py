@@ -269,6 +269,7 @@ def fitted() -> Callable[[Case, str], Any]:
     return fit
 
 
+@pytest.mark.slow
 @few
 @pytest.mark.parametrize("method", ["fit", "fit_naive"])
 def test_the_shape_of_a_fit(case, method, fitted):
@@ -303,6 +304,7 @@ def test_it_says_how_it_was_made(case, fitted):
     assert "naive" in fitted(case, "fit_naive").attrs["engine_reason"]
 
 
+@pytest.mark.slow
 @few
 def test_a_seed_fixes_the_draws(case):
     release = case.release()
@@ -313,6 +315,7 @@ def test_a_seed_fixes_the_draws(case):
         assert not np.array_equal(first, other)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:this log evidence")  # few draws
 def test_its_evidence_is_a_probability_or_refused_with_a_reason(case):
     release = case.release()
@@ -326,6 +329,7 @@ def test_its_evidence_is_a_probability_or_refused_with_a_reason(case):
     assert (found.standard_error == 0) == found.how.startswith("exact")
 
 
+@pytest.mark.slow
 @few
 def test_arviz_takes_it_as_it_is(case, tmp_path):
     release = case.release()

@@ -159,6 +159,7 @@ def test_a_hundred_thousand_nodes_are_fitted():
     np.testing.assert_allclose(fit.expected_degrees, d, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_draws_have_the_probabilities_of_the_model():
     beta = np.array([-2.0, -0.5, -0.5, 0.3, 1.5])
     fit, draws = model(beta), 20_000

@@ -101,6 +101,7 @@ def test_likelihoods_without_a_maximum_are_refused(network, formula, message):
         fit_mple(network, formula)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "message"),
     [

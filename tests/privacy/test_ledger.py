@@ -213,6 +213,7 @@ step = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40,
     deadline=None,

@@ -97,6 +97,7 @@ KILLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "kills"), KILLS)
 def test_killed_at_any_moment(kind, kills, new_url, processes, tmp_path):
     """After each kill the chain is sound, the budget kept, and every release has its entry.

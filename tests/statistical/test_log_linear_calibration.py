@@ -11,6 +11,8 @@ import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
 from tests.statistical.test_models_calibration import check
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1)))
 # 1 and -1 for the first and the second category, in the order of the cells.

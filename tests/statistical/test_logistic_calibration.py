@@ -12,6 +12,8 @@ from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
 from tests.statistical.test_models_calibration import check
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 LABELS = {"a": (1, 2, 6), "b": ("u", "v"), "y": (0, 1)}
 AXES = tuple(Axis(name, categories=labels) for name, labels in LABELS.items())

@@ -11,6 +11,8 @@ from bayesdp.inference.regression.chain import sample_moments
 from tests.inference.regression.test_linear_regression import mechanism, model, released, simulated
 from tests.statistical.test_models_calibration import check
 
+pytestmark = pytest.mark.slow
+
 # n, or the range that it is drawn from; and the noise, the L1 norm of a replacement over epsilon.
 CELLS = {
     "epsilon 0.1": (40, 53.0, "laplace"),

@@ -65,6 +65,7 @@ def study():
     return [replicate(SMALL["seed"], k, SMALL["records"]) for k in range(SMALL["replicates"])]
 
 
+@pytest.mark.slow
 def test_small_run_writes_everything(result, progress):
     assert sorted(path.name for path in result.folder.iterdir()) == FILES
     assert not list(result.folder.parent.glob("*.jsonl"))
@@ -73,6 +74,7 @@ def test_small_run_writes_everything(result, progress):
     assert progress[-1] == ("draw and write", 0.96)
 
 
+@pytest.mark.slow
 def test_processes_and_order_change_nothing(result, study):
     for plan in PLANS:
         with (result.folder / f"figure{plan.number}.csv").open() as file:
@@ -201,6 +203,7 @@ def test_a_stan_that_fails_is_named_on_the_page(monkeypatch):
     assert "no compiler" in hu_stan.stan_finding(table)
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues(tmp_path: Path, study):
     """Killed without warning, with a line half written, it goes on to the same bits."""
     out, journal = tmp_path / "hu", tmp_path / "hu.replicates.jsonl"
@@ -233,6 +236,7 @@ def test_a_killed_run_continues(tmp_path: Path, study):
     assert told == ["3 of 3 replicates"]
 
 
+@pytest.mark.slow
 def test_another_study_is_not_continued(tmp_path: Path):
     journal = tmp_path / "j"
     run_study(journal, replicates=1, seed=1, records=100, workers=1)

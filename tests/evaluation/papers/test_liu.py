@@ -85,6 +85,7 @@ def result(tmp_path_factory, progress, printed, made):
     return kept[0]
 
 
+@pytest.mark.slow
 def test_small_run_writes_everything(result, progress):
     assert sorted(path.name for path in result.folder.iterdir()) == FILES
     assert not list(result.folder.parent.glob("*.jsonl"))
@@ -182,6 +183,7 @@ def test_what_truncation_costs():
     assert all(1.4 < each < 2 for each in table.numbers(column))
 
 
+@pytest.mark.slow
 def test_a_stopped_run_continues(tmp_path, monkeypatch):
     some = [cell for cell in liu_cells.cells() if cell.part == "single"][:6]
     monkeypatch.setattr(liu_cells, "cells", lambda: some)
@@ -197,6 +199,7 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch):
         liu_cells.run_cells(journal, replicates=20, seed=6)
 
 
+@pytest.mark.slow
 def test_a_quick_run_leaves_the_posteriors_out_and_changes_nothing_else(
     tmp_path, monkeypatch, result, made
 ):

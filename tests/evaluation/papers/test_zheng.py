@@ -78,6 +78,7 @@ def normal_delta(method: str, n: int, m: int, ratio: float, epsilon: float) -> f
     return stats.norm.sf(x) - math.exp(epsilon) * stats.norm.sf(x + shift)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", SYNTHETIC)
 def test_thresholds_of_figure_6_1_are_one_too_large(tables, method):
     for row in rows(tables[f"bernoulli_{method}_pure"]):
@@ -323,6 +324,7 @@ def test_folder_and_page(result, tables):
         assert any(number in finding for finding in result.findings)
 
 
+@pytest.mark.slow
 def test_folder_is_replaced_only_on_request(result):
     with pytest.raises(bdp.errors.ReleaseExists, match="exists already"):
         zheng.reproduce(result.folder)

@@ -80,6 +80,7 @@ def released(name, epsilon, copies, n, count):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "copies"),
     [("discrete_laplace", 1), ("randomized_response", 1), ("beta_binomial", 2)],

@@ -301,6 +301,7 @@ def test_the_mass_and_the_quantiles_of_a_conditioned_normal(mean, sd, R):
     assert back == pytest.approx(u, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mu", "centre", "size", "tau", "sigma", "R"),
     [

@@ -90,6 +90,7 @@ def network_law(grid, small):
     return law
 
 
+@pytest.mark.slow
 @CASE
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 1e3])
 def test_sdd_keeps_its_epsilon_on_all_graphs(n, directed, formula, centre, scale, epsilon):
@@ -110,6 +111,7 @@ def test_sdd_keeps_its_epsilon_on_all_graphs(n, directed, formula, centre, scale
     assert small.loss(crossed, "node") <= node
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-3, 1.0, 1e4, 1e9]))
 @settings(max_examples=25, deadline=None)
 def test_whatever_stands_for_the_constant_costs_no_privacy(seed, spread):

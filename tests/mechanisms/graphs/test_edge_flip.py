@@ -146,6 +146,7 @@ def test_the_profile_is_that_of_the_worst_edge_neighbours(mechanism, epsilon):
         assert claim.epsilon <= epsilon * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize("delta", [1e-3, 0.05, 0.3])
 def test_a_node_is_promised_what_its_worst_neighbours_keep(mechanism, delta):
@@ -313,6 +314,7 @@ def test_blocks_of_copies_are_joined(monkeypatch):
             assert drawn_law(mechanism, mechanism.outputs()[21], 5_000) > 1e-6
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes():
     """500,000 ties at epsilon = 10: numbers of kept ties and of flips are binomial."""
     n = 100_000

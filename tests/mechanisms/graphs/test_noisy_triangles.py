@@ -277,6 +277,7 @@ def test_promise_is_made_from_a_declaration():
     assert smaller.delta == 0.1
 
 
+@pytest.mark.slow
 def test_search_for_worse_neighbours_finds_none():
     with bdp.reproducible(1):
         found = bdp.audit(

@@ -385,6 +385,7 @@ def test_copies_agree_with_the_posterior_of_the_confidential_data(bounding):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "noise"), [(3.0, "laplace"), (1.0, "laplace"), (1.0, "gaussian")]
 )

@@ -226,6 +226,7 @@ def test_no_simulator_does_much_better_for_uniform_records(n):
     assert 0.985 * found < floor <= found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_published", [True, False])
 def test_the_best_choice_beats_the_papers(as_published):
     function = published_bounds.published if as_published else published_bounds.tight
