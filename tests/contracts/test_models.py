@@ -250,7 +250,12 @@ CASES = {
 few = pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=() if case.engine == "exact" else pytest.mark.slow)
+        for name, case in CASES.items()
+    ]
+)
 def case(request) -> Case:
     return CASES[request.param]
 
@@ -269,7 +274,6 @@ def fitted() -> Callable[[Case, str], Any]:
     return fit
 
 
-@pytest.mark.slow
 @few
 @pytest.mark.parametrize("method", ["fit", "fit_naive"])
 def test_the_shape_of_a_fit(case, method, fitted):
@@ -304,7 +308,6 @@ def test_it_says_how_it_was_made(case, fitted):
     assert "naive" in fitted(case, "fit_naive").attrs["engine_reason"]
 
 
-@pytest.mark.slow
 @few
 def test_a_seed_fixes_the_draws(case):
     release = case.release()
@@ -315,7 +318,14 @@ def test_a_seed_fixes_the_draws(case):
         assert not np.array_equal(first, other)
 
 
-@pytest.mark.slow
+@few
+def test_every_chain_has_draws_of_its_own(case, fitted):
+    """One seed for all chains would look like perfect agreement of them."""
+    for name in case.variables:
+        chains = fitted(case).posterior[name].to_numpy()
+        assert len({chain.tobytes() for chain in chains}) == len(chains) == 3
+
+
 @pytest.mark.filterwarnings("ignore:this log evidence")  # few draws
 def test_its_evidence_is_a_probability_or_refused_with_a_reason(case):
     release = case.release()
@@ -329,7 +339,6 @@ def test_its_evidence_is_a_probability_or_refused_with_a_reason(case):
     assert (found.standard_error == 0) == found.how.startswith("exact")
 
 
-@pytest.mark.slow
 @few
 def test_arviz_takes_it_as_it_is(case, tmp_path):
     release = case.release()

@@ -150,6 +150,8 @@ def test_gibbs_samples_the_same_counts(name):
     drawn = sample_counts(base, tables, draws=200_000, chains=1, warmup=100, seed=3)[0, ::20]
     truth = BruteForce(mechanism, outputs, n)
     truth.check_counts(drawn)
+    one, other = sample_counts(base, tables, draws=200, chains=2, warmup=100, seed=3)
+    assert not np.array_equal(one, other)
     if mixture:
         joint = mixture.log_joint(truth.x)
         assert special.logsumexp(joint) == pytest.approx(truth.log_evidence, rel=1e-9)
