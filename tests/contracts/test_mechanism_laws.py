@@ -44,6 +44,24 @@ def test_its_law_sums_to_one(example: Example):
         assert listed + example.beyond(statistic) == pytest.approx(1, abs=1e-12)
 
 
+@each([example for example in LISTED if example.mechanism.outputs() is not None])
+def test_what_cannot_be_drawn_is_no_output(example: Example):
+    """One below the least number, or above the largest; or a vector with a number below it."""
+    listed = as_numbers(example.mechanism.outputs())
+    if listed.dtype.kind not in "iu" or listed.ndim > 2:
+        return
+    if listed.ndim == 1:
+        others = [listed.min() - 1, listed.max() + 1]
+    else:  # the last number has what the first lost, so that the sum is what it was
+        below = listed[-1].copy()
+        below[-1] += below[0] - listed.min() + 1
+        below[0] = listed.min() - 1
+        others = [tuple(below.tolist())]
+    for other in others:
+        with pytest.raises(bdp.errors.InvalidInput):
+            example.mechanism.check_output(other)
+
+
 def test_what_is_drawn_never_asks_whether_it_is_seeded():
     """So a sampler is the same code under `reproducible`, and one of the two is tested below."""
     package = Path(bdp.__file__).parent
