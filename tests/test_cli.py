@@ -300,6 +300,7 @@ def test_labels_are_shown_as_they_are(bayesdp, monkeypatch):
     assert "…" not in out
 
 
+@pytest.mark.slow
 def test_reproduce_charest(bayesdp, place):
     status, out, _ = bayesdp("reproduce charest --replicates 200 --out c")
     assert status == 0
@@ -307,6 +308,7 @@ def test_reproduce_charest(bayesdp, place):
     assert (place / "c" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_reproduce_hu(bayesdp, place, monkeypatch):
     """With few records, and one figure's fit by Stan; test_hu.py has all."""
     from bayesdp.evaluation.papers import hu, hu_stan
@@ -321,6 +323,7 @@ def test_reproduce_hu(bayesdp, place, monkeypatch):
     assert (place / "h" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_reproduce_zheng(bayesdp, place):
     status, out, _ = bayesdp("reproduce zheng --out z")
     assert status == 0

@@ -34,6 +34,7 @@ def test_a_proportion_from_table_to_picture(bayesdp):
     assert again["assured"].notna().all()
 
 
+@pytest.mark.slow
 def test_a_synthesizer_declared_in_toml(bayesdp):
     status, out, _ = bayesdp(
         "plan --n 80:120 --width 0.5 --replicates 20 --epsilon-range 6,8 --synthesizer "
@@ -59,6 +60,7 @@ def test_a_category_and_one_true_proportion(bayesdp):
     assert bayesdp(line)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -109,6 +109,7 @@ def tempered_fit(**options):
     ).posterior["theta"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit", "ignore:.*were empty or complete")
 @pytest.mark.parametrize("fit", [graph_fit, plain_fit, tempered_fit])
 def test_chains_report_each_move_once_and_draw_the_same(fit, monkeypatch):

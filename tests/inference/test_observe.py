@@ -227,6 +227,7 @@ def test_a_real_statistic_has_the_noises_density(noise, bounding):
             assert at(made, statistic=1.5) == -math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sd", [1.0, None])
 def test_modips_copies_of_normal_records_bring_their_latents(sd):
     """NUTS against the exact engine, at 5 Monte Carlo standard errors."""

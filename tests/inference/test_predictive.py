@@ -41,6 +41,7 @@ def test_counts_follow_their_law(charest_release):
     assert stats.chisquare(observed[keep], expected[keep]).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_noisy_means_have_the_variances_of_all_that_is_random():
     noise = bdp.mechanisms.GaussianMechanism(0.4, 0.01, neighbours="replace_one", n=25)
     release = bdp.Release.of_groups(
@@ -72,6 +73,7 @@ def test_moments_are_of_records_within_their_bounds():
     assert float(z.max()) <= 4.0
 
 
+@pytest.mark.slow
 def test_answers_and_tables():
     answers = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=200)
     release = bdp.Release.of(answers, [tuple([0] * 120 + [1] * 50 + [2] * 30)])
@@ -98,6 +100,7 @@ def check_means(z, expected):
     assert np.all(np.abs(z.mean(axis=0) - expected) < 5 * error)
 
 
+@pytest.mark.slow
 def test_events_by_area():
     mechanism = bdp.mechanisms.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), None)
     release = bdp.Release.of(mechanism, [(11, 4), (14, 9)])
@@ -115,6 +118,7 @@ def test_events_by_area():
     check_means(z, 20 * (rates / rates.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
+@pytest.mark.slow
 def test_groups_of_one_population():
     mechanism = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
     release = bdp.Release.of_groups({"a": (mechanism, [3, 4]), "b": (mechanism, [10, 9])})
@@ -130,6 +134,7 @@ def test_groups_of_one_population():
     check_means(z, made.posterior["mu"].to_numpy().mean(axis=(0, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 @pytest.mark.parametrize("n", [None, 28])
 def test_tables_of_a_log_linear_model(n):

@@ -225,6 +225,7 @@ def effects_on_a_grid(releases, model):
     return p, log_p + stats.norm.logpdf(u, 0, model.prior).sum(axis=1), float(grid[1] - grid[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_laws_of_tables_multiply(name):
     releases = list(TABLES[name])
@@ -262,6 +263,7 @@ def test_tables_as_copies_or_as_releases():
         assert np.allclose(one.posterior["beta"], two.posterior["beta"], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_whole_marginal_may_name_its_columns_in_any_order():
     """It has the same counts, in another order."""
     z = np.array([[2, 1], [3, 0]])

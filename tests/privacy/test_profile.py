@@ -154,6 +154,7 @@ def test_an_interval_is_positive(interval):
         gaussian_profile(1.0).pld(interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["parameter_draw", "synthetic_one"])
 def test_a_conjugate_release_has_a_loss_distribution(method):
     size = 20 if method == "synthetic_one" else None

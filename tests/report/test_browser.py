@@ -202,6 +202,7 @@ def normal_page(tmp_path_factory) -> Path:
     return write_report(idata, release, tmp_path_factory.mktemp("normal") / "report")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", VIEWS)
 def test_the_page_on_any_family(browser, normal_page, shape):
     browser.open(normal_page, *shape)

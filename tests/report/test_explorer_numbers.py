@@ -90,6 +90,7 @@ class TestNumerics:
             return about | {"matrix": mechanism.matrix.tolist()}
         return about | {"scale": mechanism.scale, "moved": 1}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
     def test_copies(self, run, n):
         rng = np.random.default_rng(n)
@@ -101,6 +102,7 @@ class TestNumerics:
         ]
         assert self.compare(run, cases) < 1e-9
 
+    @pytest.mark.slow
     def test_answers(self, run):
         cases = [
             (ANSWERS, made(ANSWERS, n, epsilon, 1), [ones], n, prior)
@@ -300,6 +302,7 @@ class TestSliders:
         page.type("share", "20")  # alone, it is what is asked
         assert "same records" not in page.find("answer").text
 
+    @pytest.mark.slow
     def test_numbers_that_differ_are_said_so(self, browser, grouped, tmp_path):
         page = Page(browser, grouped, tmp_path)
         text = page.path.read_text()

@@ -38,6 +38,7 @@ def check_uniform(observed: np.ndarray) -> None:
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 3.0)])
 @pytest.mark.parametrize("options", [{"epsilon": 2.0, "copies": 5}, {"epsilon": 0.5, "copies": 1}])
 def test_exact_engine(prior, options):
@@ -68,6 +69,7 @@ def test_nuts_engines(engine):
     check_uniform(ranks(idata, truth))
 
 
+@pytest.mark.slow
 def test_n_unknown_is_calibrated_too():
     """n from its prior as well; the exact cdf at the truth is uniform."""
     rng = np.random.default_rng(4)

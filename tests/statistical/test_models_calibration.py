@@ -65,6 +65,7 @@ def test_normal_means_from_copies(bounding):
     assert stats.kstest(naive, "uniform").pvalue < FALSE_ALARM  # the check has power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["mean", *[pytest.param(name, marks=pytest.mark.slow) for name in ("sum", "copies")]]
 )
@@ -105,6 +106,7 @@ def table_release(kind, n):
     return bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(4), n, (2.0,) * 4, n=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["histogram", "copies", pytest.param("modips", marks=pytest.mark.slow)]
 )
@@ -128,6 +130,7 @@ def test_probabilities_from_tables(kind):
     check(places)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 def test_probabilities_from_answers():
     rng, alpha, n = np.random.default_rng(4), (1.0, 2.0, 0.7), 40

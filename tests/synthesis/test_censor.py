@@ -217,6 +217,7 @@ def parts(model: Any) -> Callable[[dict[str, np.ndarray]], tuple[float, float, P
     return evaluate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [pytest.param(c, id=c.name) for c in CASES])
 def test_the_clipped_sum_is_the_one_by_hand(example: Case):
     model = example.build()

@@ -54,6 +54,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 def test_draws_of_a_censored_model_without_binding_clips_are_the_exact_posterior():
     """Normal mean, known scale: within 4 Monte Carlo standard errors, at a fixed seed."""
     private = bdp.censor(plain(), epsilon=1e6)
@@ -70,6 +71,7 @@ def test_draws_of_a_censored_model_without_binding_clips_are_the_exact_posterior
     assert abs(float(squares.mean()) - sd**2) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_release_end_to_end(tmp_path: Any):
     synthesizer = bdp.PosteriorSynthesizer(plain(), epsilon=4.0, copies=2, center=-1.4, size=25)
     release = synthesizer.release()

@@ -212,6 +212,7 @@ def test_the_map(plan):
 # Where it is simulated.
 
 
+@pytest.mark.slow
 def test_a_confidential_number_of_records():
     made = bdp.BetaBinomialSynthesizer(epsilon=1, size=100, public_n=False, copies=1)
     model = bdp.BinomialModel(n=range(80, 121))
@@ -224,6 +225,7 @@ def test_a_confidential_number_of_records():
     assert abs(found.chosen["coverage"] - 0.95) < 5.3 * math.sqrt(0.05 * 0.95 / 40)
 
 
+@pytest.mark.slow
 def test_a_count_too_large_to_list_agrees_with_listing(monkeypatch):
     """The same design both ways: within 5.3 standard errors at every epsilon."""
     options = {"target": 0.3, "mechanisms": ["beta_binomial", "discrete_laplace"], "copies": 1}
@@ -236,6 +238,7 @@ def test_a_count_too_large_to_list_agrees_with_listing(monkeypatch):
     assert (abs(both["width"] - both["width_drawn"]) < 5.3 * both["width_se_drawn"]).all()
 
 
+@pytest.mark.slow
 def test_more_answers_than_are_listed():
     """Of 6,000 the answers' posterior is drawn: its length is the normal approximation's."""
     found = bdp.plan(

@@ -86,6 +86,7 @@ def wait_for(happens, seconds: float = 600.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_workers_change_nothing(tmp_path, cluster):
     """None, one and two: the same file to the last byte."""
     declared = study(20)
@@ -173,6 +174,7 @@ def test_no_worker_comes_back(tmp_path, monkeypatch):
     assert 40 < len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame) < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no count of pages there")
 def test_processes_keep_their_memory():
     """Dask's own setting has each array's memory mapped anew: 512 pages for each of 200."""

@@ -225,6 +225,7 @@ def test_a_noisy_count_of_an_unknown_number():
         bdp.BinomialModel(PRIOR).posterior(mean_of_more)
 
 
+@pytest.mark.slow
 def test_noisy_counts_are_pooled():
     made = NOISES["whole"]
     release = bdp.Release.of_groups({"a": (made, [3]), "b": (made, [11])}, delta=1e-6)

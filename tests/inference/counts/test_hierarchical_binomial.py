@@ -24,6 +24,7 @@ def test_rising_factorials_keep_their_digits(a, k):
     assert pooling.log_rising(a, float(k)) == pytest.approx(right, rel=2e-13, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "first", "length", "alpha", "beta"),
     [
@@ -49,6 +50,7 @@ def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
     assert found == pytest.approx(right, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("u", [-900.0, -300.0, -40.0, 2.0, 40.0, 300.0, 900.0])
 @pytest.mark.parametrize("v", [-250.0, 0.0, 3.0])
 def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
@@ -70,6 +72,7 @@ def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
         assert pooling.log_proportions(u, v, given) == pytest.approx(float(right), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [0, 2])
 def test_a_weak_prior_of_the_mean(end):
     """All groups are of zeros, or of ones, and m has a Beta(0.01, 0.01) prior."""
@@ -131,6 +134,7 @@ def by_quadrature(release, prior, c):
     return found, [float((w * p).sum()) for p in each]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outputs", "prior", "c"),
     [

@@ -47,6 +47,7 @@ def check(idata, mean, variance):
             assert abs(values.mean() - right) < 5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "total", "public"),
     [(None, None, None), (None, 9, None), (11, 11, 11), (8, 14, 8), (8, None, 8)],
@@ -77,6 +78,7 @@ def test_noisy_cells_by_enumeration(n):
     check(idata, *enumerated(release, n, 45 if n is None else n, expected=expected))
 
 
+@pytest.mark.slow
 def test_several_releases_of_the_same_events():
     copies = bdp.mechanisms.PoissonGammaMechanism(None, (4.0, 7.0), 2.0, 9)
     noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2)

@@ -107,6 +107,7 @@ SAMPLED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "engine"), SAMPLED)
 def test_engines_sample_the_posterior_of_a_grid(case, engine):
     if engine == "stan":
@@ -130,6 +131,7 @@ def test_engines_sample_the_posterior_of_a_grid(case, engine):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["pymc", pytest.param("stan", marks=pytest.mark.slow)])
 def test_the_naive_posterior_is_that_of_the_released_graphs(engine):
     if engine == "stan":

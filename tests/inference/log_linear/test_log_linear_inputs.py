@@ -246,6 +246,7 @@ def test_naive_fits_take_no_counts_below_0():
     assert "naive" in idata.attrs["engine_reason"]
 
 
+@pytest.mark.slow
 def test_a_real_table_from_release_to_fit():
     """Affairs, by the rating of the marriage, children and religiousness: Fair (1978), 6,366 women.
 

@@ -49,6 +49,7 @@ def oracle(output):
     return [float((law * f).sum()) for f in (one, one**2, other, other**2)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning")  # 50 below what may be
 @pytest.mark.parametrize("by", ["hmc", "gibbs"])
 @pytest.mark.parametrize("output", [(0, 0, 0, 0), (-50, -50, -50, -50), (5, 1, 0, 3)])
