@@ -14,6 +14,7 @@ def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
     return run_cli
 
 
+@pytest.mark.slow
 def test_a_proportion_from_table_to_picture(bayesdp):
     line = "plan --prior 1,1 --n 100 --width 0.2 --copies 1,2 --epsilon-range 0.1,8 --out plan/"
     status, out, _ = bayesdp(line)

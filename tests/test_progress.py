@@ -14,6 +14,8 @@ from bayesdp.networks import BayesianERGM, Network, NormalPrior
 from tests.contracts.test_models import noisy_moments_of_any_size, noisy_table
 from tests.networks.oracles import karate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def at_once(monkeypatch):
@@ -109,7 +111,6 @@ def tempered_fit(**options):
     ).posterior["theta"]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit", "ignore:.*were empty or complete")
 @pytest.mark.parametrize("fit", [graph_fit, plain_fit, tempered_fit])
 def test_chains_report_each_move_once_and_draw_the_same(fit, monkeypatch):

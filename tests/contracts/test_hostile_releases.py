@@ -188,6 +188,7 @@ def test_counts_that_are_too_many_to_try(tmp_path: Path):
         refuse(folder, "these are 1,000,000,000")
 
 
+@pytest.mark.slow
 def test_a_small_file_that_says_it_is_large(folder: Path):
     """Equal values take no room in a file, and all of it in memory."""
     manifest, _ = manifest_of(folder)

@@ -21,6 +21,8 @@ from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import EngineFailed, InvalidInput
 from tests.conftest import require_pystan
 
+pytestmark = pytest.mark.slow
+
 # Three groups with 3, 1 and 4 cells; group 0 may have had no records at all.
 DATA: dict[str, Any] = {
     "G": 3,
@@ -79,7 +81,6 @@ def posterior_mean(group: int) -> float:
     return float(quad(lambda p: p * density(p), 0, 1)[0] / quad(density, 0, 1)[0])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_posterior_means_are_those_of_quadrature() -> None:
     az = import_arviz()
@@ -115,7 +116,6 @@ def test_statistics_have_the_names_shapes_and_types_of_arviz() -> None:
     assert re.fullmatch(r"2\.\d+\.\d+", result.versions["stan"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_a_seed_fixes_the_draws_and_no_seed_does_not() -> None:
     first, again, random = draw(seed=5), draw(seed=5), draw(seed=None)
@@ -124,14 +124,12 @@ def test_a_seed_fixes_the_draws_and_no_seed_does_not() -> None:
     assert not np.array_equal(first.posterior["p"][0], first.posterior["p"][1])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_every_seed_has_draws_of_its_own() -> None:
     found = [draw(seed=seed).posterior["p"] for seed in (0, 1, 2**31 - 1, 2**31, 2**64, 2**64 + 1)]
     assert len({values.tobytes() for values in found}) == len(found)
 
 
-@pytest.mark.slow
 def test_a_second_call_uses_the_compiled_program(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +141,6 @@ def test_a_second_call_uses_the_compiled_program(
     assert marker.stat().st_mtime_ns == written
 
 
-@pytest.mark.slow
 def test_nothing_is_printed_and_nothing_is_left(
     cache: Path,
     temporary: Path,

@@ -19,6 +19,8 @@ from bayesdp.inference.log_linear import fit as fits
 from bayesdp.mechanisms.counts.cells import Axis
 from tests.inference.regression.test_linear_regression import mechanism, model, released, simulated
 
+pytestmark = pytest.mark.slow
+
 FAR = 5.0  # standard errors
 REPLACE = bdp.Neighbours.REPLACE_ONE
 few = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
@@ -57,7 +59,6 @@ def test_a_bridge_finds_the_integral_of_a_skew_density():
     assert errors[1] > 1.5 * errors[0]
 
 
-@pytest.mark.slow
 def test_its_standard_error_is_that_of_replicates():
     rng = np.random.default_rng(2)
     found = [
@@ -143,7 +144,6 @@ def of_groups(outputs, n=12):
     return bdp.Release.of_groups({name: (made, z) for name, z in outputs.items()})
 
 
-@pytest.mark.slow
 def test_groups_of_one_population_against_quadrature():
     release = of_groups({"a": [3, 4], "b": [10, 9], "c": [6, 6]})
     prior, c = (2.0, 1.5), 4.0
@@ -189,7 +189,6 @@ def test_randomized_responses_against_enumeration():
     near(bdp.log_evidence(made, twice, seed=1), 2 * expected)
 
 
-@pytest.mark.slow
 def test_modips_copies_against_a_list_of_all_counts():
     family = bdp.families.Categorical(3)
     with bdp.reproducible(3):
@@ -222,7 +221,6 @@ def by_simulation(releases, n):
     return law.max() + math.log(weights.mean()), error
 
 
-@pytest.mark.slow
 @few
 @pytest.mark.parametrize(("noise", "copies"), [("laplace", 2), ("gaussian", 1)])
 def test_a_regression_against_simulation(noise, copies):
@@ -237,7 +235,6 @@ def test_a_regression_against_simulation(noise, copies):
     assert found.of == "the moments of x0, y"
 
 
-@pytest.mark.slow
 @few
 def test_a_regression_of_any_size_against_simulation():
     rng = np.random.default_rng(7)
@@ -309,7 +306,6 @@ def test_scales_are_integrated_out_of_the_prior(degrees):
     assert math.exp(log_prior_density(own, u[None])[0]) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("made", [noisy_table, truncated_table])
 def test_tables_with_a_total_sum_out(made):
     """Against all tables of 5 records, and of 4 or 5."""
@@ -334,7 +330,6 @@ def test_tables_with_a_total_sum_out(made):
             assert value == pytest.approx(special.logsumexp(terms), abs=1e-9)
 
 
-@pytest.mark.slow
 @few
 @pytest.mark.parametrize("n", [None, 30])
 def test_a_table_s_evidence_against_quadrature(n):
@@ -383,7 +378,6 @@ def test_probabilities_follow_bayes_rule():
     assert (found["standard_error"] == 0).all()
 
 
-@pytest.mark.slow
 @few
 def test_evidences_of_other_data_are_not_compared():
     rng = np.random.default_rng(9)

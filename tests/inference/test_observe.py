@@ -67,6 +67,7 @@ def test_a_binomial_count_is_summed_out(name: str):
             assert at(made, p=p) == pytest.approx(right, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outputs", "bounding"), [([3, 28], None), ([0, 25], "inflated")])
 def test_copies_further_apart_than_noise_reaches(outputs: list[int], bounding: str | None):
     """The integer is between them, as likely as both noises together say."""

@@ -17,6 +17,7 @@ def predicted(model, release, draws=4000):
     return bdp.posterior_predictive(model, idata, release, draws=draws, seed=3)
 
 
+@pytest.mark.slow
 def test_counts_follow_their_law(charest_release):
     """Against the sum over confidential counts, old and new; chi-square over the outputs."""
     model, mechanism = bdp.BinomialModel(), charest_release.mechanism

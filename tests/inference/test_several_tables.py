@@ -71,6 +71,7 @@ def test_laws_of_counts_multiply(name):
         assert base.log_probability(x) == pytest.approx(np.log(shares), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_chains_sample_them_together():
     """Gibbs sampling, within 5 of its standard errors, which is a false alarm of 1e-6 a number."""
     releases = list(SETS["modips copies and noise"])
@@ -248,6 +249,7 @@ def test_laws_of_tables_multiply(name):
     assert evidence.standard_error < 0.02
 
 
+@pytest.mark.slow
 def test_tables_as_copies_or_as_releases():
     """Two copies of one mechanism are two releases of it, draw by draw."""
     relation = bdp.Neighbours.ADD_REMOVE

@@ -12,6 +12,8 @@ import bayesdp as bdp
 from bayesdp.networks import BayesianERGM, Network, NormalPrior, goodness_of_fit, simulate
 from tests.networks.oracles import ORACLES, all_graphs, florentine, karate
 
+pytestmark = pytest.mark.slow
+
 
 def exact_posterior(network: Network, terms: list[str], sd: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of two coefficients, on a grid, all graphs enumerated."""
@@ -28,7 +30,6 @@ def exact_posterior(network: Network, terms: list[str], sd: float) -> tuple[np.n
     return mean, (theta - mean).T @ ((theta - mean) * weight[:, None])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "pairs", "offset", "auxiliary"),
     [
@@ -62,7 +63,6 @@ def test_a_fit_is_the_exact_posterior(n, pairs, offset, auxiliary):
     assert float(az.rhat(theta)["theta"].max()) < 1.02
 
 
-@pytest.mark.slow
 def test_what_a_fit_returns():
     model = BayesianERGM("edges + gwesp(0.5)", NormalPrior(0, [5, 3]))
     options = {"draws": 200, "tune": 200, "chains": 3}
@@ -86,7 +86,6 @@ def test_what_a_fit_returns():
     assert by_auxiliary.attrs["auxiliary"] == "1000"
 
 
-@pytest.mark.slow
 def test_florentine_posterior_is_near_its_maximum_likelihood():
     idata = BayesianERGM("edges + nodecov('wealth')", NormalPrior(0, 10)).fit(
         florentine(), draws=2_000, tune=500, auxiliary=2_000, seed=1
@@ -95,7 +94,6 @@ def test_florentine_posterior_is_near_its_maximum_likelihood():
     assert (np.abs(found - [-2.59493, 0.0105459]) < 0.3 * np.array([0.53606, 0.0046743])).all()
 
 
-@pytest.mark.slow
 def test_doubling_shows_the_bias_of_short_auxiliary_graphs():
     model = BayesianERGM("edges", NormalPrior(0, 2))
     network = Network(6, [[0, 1]])
@@ -115,7 +113,6 @@ def test_an_empty_or_complete_network_is_said_to_be(pairs):
         BayesianERGM("edges", NormalPrior(0, 1)).fit(Network(3, pairs), draws=100, tune=100, seed=1)
 
 
-@pytest.mark.slow
 def test_a_degenerate_model_is_said_to_be():
     rng = np.random.default_rng(1)
     network = Network(30, np.argwhere(np.triu(rng.random((30, 30)) < 0.3, 1)))

@@ -152,6 +152,7 @@ def test_it_converges_where_the_coefficients_are_far_apart(n: int):
     assert np.abs(fit.coef).max() > 10
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_are_fitted():
     rng = np.random.default_rng(0)
     d = project_to_graphical(np.maximum(rng.negative_binomial(1, 0.05, 100_000), 1))

@@ -203,6 +203,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changed", "message"), REFUSED)
 def test_arguments_that_are_refused(changed, message):
     nodes = Network(10, [[0, 1]])

@@ -13,6 +13,8 @@ from bayesdp.networks.tempering import Tempering
 from tests.networks.hidden_oracles import every_graph, flipped
 from tests.networks.oracles import karate, ties
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (5, False, ["edges", "triangle"]),
     (6, False, ["edges", "gwesp(0.5)"]),
@@ -34,7 +36,6 @@ def log_constants(values: np.ndarray, theta: np.ndarray, shift: np.ndarray | flo
     return special.logsumexp(theta @ values.T + shift, axis=1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "directed", "terms"), CASES)
 @pytest.mark.parametrize("with_offset", [False, True])
 def test_both_are_the_sum_over_all_graphs(n, directed, terms, with_offset):
@@ -66,7 +67,6 @@ def test_both_are_the_sum_over_all_graphs(n, directed, terms, with_offset):
     np.testing.assert_allclose(tempered.mean_ties(theta), expected, atol=0.05 * near.max())
 
 
-@pytest.mark.slow
 def test_errors_are_as_large_as_they_say():
     """Over 30 seeds, squares of differences over errors have a mean near 1: jackknifed, of 8."""
     nodes, _, values = every_graph(6, False, ["edges", "triangle"])
@@ -115,7 +115,6 @@ def kind(formula: str, nodes: Network, ties: int = 10**6) -> int | str:
     return Constant.of(formula, nodes, None, None, ties=ties).kind
 
 
-@pytest.mark.slow
 def test_what_is_taken_by_default():
     two, four = "edges + triangle", "edges + triangle + gwesp(0.5) + kstar(2)"
     assert kind(two, Network(7)) == "exact"
@@ -137,7 +136,6 @@ def released_karate(epsilon: float) -> Evidence:
     return flipped(club.with_edges(pairs), epsilon)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("private", [False, True])
 def test_karate_edges_and_triangles(private):
     """Ten times the tempering moves no mean by a tenth of a posterior sd; and graphs that long
@@ -169,7 +167,6 @@ def test_karate_edges_and_triangles(private):
         assert np.quantile(ties_drawn, 0.05) < 78 < np.quantile(ties_drawn, 0.95)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_auxiliary_graphs_that_stay_in_their_phase_are_convicted(seed):
     message = "1,122 proposals don't forget where they start"
@@ -186,7 +183,6 @@ def test_auxiliary_graphs_that_stay_in_their_phase_are_convicted(seed):
     assert message in drawn.problems[0]
 
 
-@pytest.mark.slow
 def test_gwesp_whose_auxiliary_graphs_forget_is_not_convicted():
     idata = BayesianERGM("edges + gwesp(0.5)", PRIOR).fit(
         karate(), auxiliary=1_122, draws=1_000, tune=500, seed=1

@@ -71,6 +71,7 @@ EQUAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "count", "total"), EQUAL)
 def test_equal_promises_are_a_binomial(epsilon, delta, count, total):
     made = bdp.compose([(promise(epsilon, delta), count)], delta=total)

@@ -176,6 +176,7 @@ def test_post_processing_never_raises_a_divergence(seed, outputs, results, epsil
     assert after <= before + 1e-13
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(("bernoulli", "gaussian")),

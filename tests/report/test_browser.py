@@ -11,6 +11,8 @@ from bayesdp.report.html import render, write_report
 from bayesdp.report.summary import summarize
 from tests.report.browsing import BOXES, TEXTS, VIEWS, Browser, contrast, fits, luminance
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("posterior", "naive", "liu", "reiter_positive")
 DOTS = """
 return [...document.querySelectorAll('svg.chart')].map(chart => {
@@ -202,7 +204,6 @@ def normal_page(tmp_path_factory) -> Path:
     return write_report(idata, release, tmp_path_factory.mktemp("normal") / "report")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", VIEWS)
 def test_the_page_on_any_family(browser, normal_page, shape):
     browser.open(normal_page, *shape)

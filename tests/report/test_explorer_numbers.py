@@ -281,6 +281,7 @@ class TestSliders:
         assert page.find("copies-number").get_attribute("aria-invalid") == "true"
         self.agrees(page, COPIES)
 
+    @pytest.mark.slow
     def test_what_is_held_is_said_where_it_slides(self, browser, grouped, tmp_path):
         """Copies that stay as they are while epsilon slides are not what the records would give."""
         page = Page(browser, grouped, tmp_path)

@@ -13,6 +13,8 @@ import bayesdp as bdp
 from tests.report.browsing import BOXES, TEXTS, VIEWS, contrast, fits
 from tests.report.exploring import COPIES, made
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
@@ -114,7 +116,6 @@ def test_changes_are_spoken_once_they_end(view):
     assert slider.get_attribute("aria-valuetext") == "ε = 1.6"
 
 
-@pytest.mark.slow
 def test_the_promise_is_said_in_odds(view):
     words = view.driver.find_element(By.ID, "promise-words").text
     assert f"{math.ceil(math.exp(1.6) * 1000) / 1000}" in words

@@ -20,6 +20,8 @@ from bayesdp.evaluation.papers.charest_study import (
     simulate,
 )
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 REPLICATES = 20_000
 
@@ -29,7 +31,6 @@ def p_value(covered: np.ndarray) -> float:
     return stats.binomtest(int(covered.sum()), covered.size, 0.95).pvalue
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "copies"), [(0.25, 1), (2.0, 1), (1.0, 2), (2.0, 5), (8.0, 5), (5.0, 10)]
 )
@@ -82,7 +83,6 @@ def pairs_that_cover() -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "rule", "exact"),
     [

@@ -31,6 +31,7 @@ NORMAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NORMAL)
 def test_normal_means_from_noise(kind):
     rng, n, sd = np.random.default_rng(1), 15, 1.2

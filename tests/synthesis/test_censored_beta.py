@@ -10,6 +10,8 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.mechanisms.censored import grid as censored_grid
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def reference() -> np.ndarray:
@@ -17,7 +19,6 @@ def reference() -> np.ndarray:
     return stats.beta(0.5, 3).ppf((np.arange(1, 2001) - 0.5) / 2000)
 
 
-@pytest.mark.slow
 def test_the_pseudo_posterior_is_that_of_quadrature(reference):
     """REFERENCE, "Censored beta posterior": clip [-2, 2], by quadrature."""
     summary = (
@@ -29,7 +30,6 @@ def test_the_pseudo_posterior_is_that_of_quadrature(reference):
     assert summary.loc["lambda", "sd"] == pytest.approx(0.26782, abs=1e-3)
 
 
-@pytest.mark.slow
 def test_samples_are_of_the_same_law(reference):
     """Within 6 Monte Carlo standard errors; quantiles by binomial tests at 1e-6."""
     posterior = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference)
@@ -45,7 +45,6 @@ def test_samples_are_of_the_same_law(reference):
     assert posterior.sample(5, seed=2).equals(posterior.sample(5, seed=2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "options"),
     [
@@ -78,7 +77,6 @@ def test_moments_of_odd_posteriors(y, options):
         assert summary.loc[name, "sd"] == pytest.approx(sd, rel=2e-3)
 
 
-@pytest.mark.slow
 def test_clipped_records_and_the_lipschitz_bound(reference):
     posterior = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0).pseudo_posterior(reference)
     phi, lam = posterior.summary()["mean"]
@@ -261,7 +259,6 @@ def by_the_record(y):
     return np.minimum(1.0, 5 * y)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["vector", "function"])
 def test_weights_of_every_kind_are_the_same_release(kind, reference):
     weights = by_the_record(reference) if kind == "vector" else by_the_record

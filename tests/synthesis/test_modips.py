@@ -257,6 +257,7 @@ def test_the_posterior_that_knows_the_sanitisation_is_calibrated(epsilon, copies
     assert stats.kstest(pit, "uniform").pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_calibration_has_power():
     """The naive posterior, which takes the copies for real records, fails it."""
     rng, pit, model = np.random.default_rng(7), [], bdp.BinomialModel()

@@ -156,6 +156,7 @@ def test_replace_one_publishes_n_and_halves_the_interval(quick: dict[str, Any]):
     assert release.guarantee.neighbours is bdp.Neighbours.REPLACE_ONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 3, 7, 11])
 def test_copies_never_cost_more_than_epsilon(quick: dict[str, Any], copies: int):
     for epsilon in (0.1, 1.0, math.pi):

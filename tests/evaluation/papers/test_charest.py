@@ -36,6 +36,8 @@ from bayesdp.evaluation.papers.charest_study import (
 from bayesdp.evaluation.papers.charest_tables import PRINTED_VARIANCE, estimated_variance
 from bayesdp.evaluation.papers.reproduction import COLOURS, Reproduction, Table
 
+pytestmark = pytest.mark.slow
+
 ERRORS = 5  # Monte Carlo standard errors allowed: a false alarm in 2 million
 COUNTS = np.arange(101)
 FILES = [
@@ -146,7 +148,6 @@ def test_posterior_is_the_model_s(copies: int, p: float | None):
 # --- simulation against what is exact ---
 
 
-@pytest.mark.slow
 def test_simulated_bias_and_variance_agree_with_exact(simulated):
     for (design, p), outputs in simulated.items():
         estimate = outputs.copies.mean(axis=0) / 100
@@ -176,7 +177,6 @@ def test_simulated_estimator_agrees_with_exact(simulated, inflation):
             assert abs(mean - expected) < ERRORS * error
 
 
-@pytest.mark.slow
 def test_simulated_coverage_agrees_with_exact(result):
     """Two copies: both intervals, at every epsilon and p; and the posterior's over the prior."""
     table = result.figures[0].data
@@ -198,7 +198,6 @@ def test_same_seed_same_numbers():
     assert np.array_equal(*runs)
 
 
-@pytest.mark.slow
 def test_a_stopped_run_continues(tmp_path, result):
     """Whatever the workers, and from a line half written, to the same bits; then the file goes."""
     journal, other = tmp_path / "j", tmp_path / "k"
@@ -276,7 +275,6 @@ def test_note_on_the_estimator_of_table_2(simulated):
         assert outside / inside < 1.2
 
 
-@pytest.mark.slow
 def test_findings_about_coverage():
     """At epsilon = 3, M = 2, p = .25 exactly 87.0%, not 80; posterior near 95; order of M."""
     pairs = every_pair(Design(3.0, 2), 0.25)

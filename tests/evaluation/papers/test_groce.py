@@ -10,6 +10,8 @@ from bayesdp.cli import app
 from bayesdp.evaluation.papers import groce, groce_tables
 from bayesdp.evaluation.papers.reproduction import Reproduction, Table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory) -> Reproduction:
@@ -27,7 +29,6 @@ def shown_alike(printed: float, value: float, digits: int = 3) -> bool:
     return abs(printed - value) <= unit
 
 
-@pytest.mark.slow
 def test_every_epsilon_reproduces(result):
     for table in ("table_6_1", "table_6_2", "table_6_3", "table_6_4"):
         for row in rows(result, table):
@@ -70,7 +71,6 @@ def test_reference_digits_of_table_6_1(result):
         assert first[k]["Theorem 6.6"] == pytest.approx(delta, rel=4e-7)
 
 
-@pytest.mark.slow
 def test_the_page_and_the_command(result, tmp_path, monkeypatch):
     page = (result.folder / "index.html").read_text()
     assert all(re.search(re.escape(table.title), page) for table in result.tables)

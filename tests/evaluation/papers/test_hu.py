@@ -28,6 +28,8 @@ from bayesdp.evaluation.papers.hu_study import (
 from bayesdp.evaluation.papers.hu_tables import APART, ERROR, RATIO
 from bayesdp.synthesis.hu_comparators import HuComparators
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"replicates": 3, "records": 100, "seed": 5}
 FILES = sorted(
     [
@@ -65,7 +67,6 @@ def study():
     return [replicate(SMALL["seed"], k, SMALL["records"]) for k in range(SMALL["replicates"])]
 
 
-@pytest.mark.slow
 def test_small_run_writes_everything(result, progress):
     assert sorted(path.name for path in result.folder.iterdir()) == FILES
     assert not list(result.folder.parent.glob("*.jsonl"))
@@ -74,7 +75,6 @@ def test_small_run_writes_everything(result, progress):
     assert progress[-1] == ("draw and write", 0.96)
 
 
-@pytest.mark.slow
 def test_processes_and_order_change_nothing(result, study):
     for plan in PLANS:
         with (result.folder / f"figure{plan.number}.csv").open() as file:
@@ -160,7 +160,6 @@ def test_means_have_standard_errors(result, study):
     assert f"PH {np.mean(drawn):.4g} ± {error:.1g}" in result.figures[5].caption
 
 
-@pytest.mark.slow
 def test_stan_draws_what_the_grid_draws():
     """Each kind of posterior, one with the weights of another, and Stan's failure."""
     try:
@@ -203,7 +202,6 @@ def test_a_stan_that_fails_is_named_on_the_page(monkeypatch):
     assert "no compiler" in hu_stan.stan_finding(table)
 
 
-@pytest.mark.slow
 def test_a_killed_run_continues(tmp_path: Path, study):
     """Killed without warning, with a line half written, it goes on to the same bits."""
     out, journal = tmp_path / "hu", tmp_path / "hu.replicates.jsonl"
@@ -236,7 +234,6 @@ def test_a_killed_run_continues(tmp_path: Path, study):
     assert told == ["3 of 3 replicates"]
 
 
-@pytest.mark.slow
 def test_another_study_is_not_continued(tmp_path: Path):
     journal = tmp_path / "j"
     run_study(journal, replicates=1, seed=1, records=100, workers=1)

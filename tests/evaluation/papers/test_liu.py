@@ -19,6 +19,8 @@ from bayesdp.evaluation.papers.liu_claims import claim_table
 from bayesdp.evaluation.papers.liu_posterior_tables import COVERAGES, RATIO, posterior_tables
 from bayesdp.evaluation.papers.liu_tables import BINARY, GAUSSIAN, agreement_table, cost_table
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"replicates": 20, "seed": 5}
 FILES = sorted(
     ["index.html"]
@@ -85,7 +87,6 @@ def result(tmp_path_factory, progress, printed, made):
     return kept[0]
 
 
-@pytest.mark.slow
 def test_small_run_writes_everything(result, progress):
     assert sorted(path.name for path in result.folder.iterdir()) == FILES
     assert not list(result.folder.parent.glob("*.jsonl"))
@@ -183,7 +184,6 @@ def test_what_truncation_costs():
     assert all(1.4 < each < 2 for each in table.numbers(column))
 
 
-@pytest.mark.slow
 def test_a_stopped_run_continues(tmp_path, monkeypatch):
     some = [cell for cell in liu_cells.cells() if cell.part == "single"][:6]
     monkeypatch.setattr(liu_cells, "cells", lambda: some)
@@ -199,7 +199,6 @@ def test_a_stopped_run_continues(tmp_path, monkeypatch):
         liu_cells.run_cells(journal, replicates=20, seed=6)
 
 
-@pytest.mark.slow
 def test_a_quick_run_leaves_the_posteriors_out_and_changes_nothing_else(
     tmp_path, monkeypatch, result, made
 ):
@@ -239,7 +238,6 @@ def _parts(cell):
 SOME = [(1.0, 100, 0.1), (1.0, 100, 0.5), (10.0, 100, 0.0), (0.5, 10, 0.0), (0.5, 10, 2.0)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", [SOME, pytest.param(None, marks=pytest.mark.calibrate)])
 def test_claims_and_printed_numbers(where, tmp_path, monkeypatch):
     """At 2000 replicates: Table 1 reproduces, and what is said of Figure 6(a) at 100 times n."""

@@ -94,6 +94,7 @@ def test_thresholds_of_figure_6_1_are_one_too_large(tables, method):
         assert row["verdict"] == "'only if' is FALSE; 1 less is enough"
 
 
+@pytest.mark.slow
 def test_order_of_a_draw_with_epsilon_zero(tables):
     for row in rows(tables["bernoulli_parameter_draw_zero"]):
         for prior, delta in (("exact", "delta"), ("prior, printed", "delta at the printed")):

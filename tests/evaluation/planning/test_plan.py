@@ -23,6 +23,7 @@ def plan():
     return bdp.plan(MODEL, 150, target=0.2, copies=(1, 2), delta=1e-6)
 
 
+@pytest.mark.slow
 def test_the_cheapest_of_all_is_found(plan):
     assert len(plan.best) == 5
     assert plan.epsilon == min(epsilon for epsilon in plan.best.values() if epsilon)
@@ -173,6 +174,7 @@ def fake(length):
     return Curve(lambda epsilon: SimpleNamespace(safe=length(epsilon), how="exact"))
 
 
+@pytest.mark.slow
 def test_where_no_epsilon_is_enough_the_records_are_named():
     with pytest.raises(bdp.errors.InvalidInput, match="no epsilon is enough") as error:
         bdp.plan(MODEL, 150, target=0.05, mechanisms=["discrete_laplace"])
@@ -326,6 +328,7 @@ def means(rng):
     return mu, np.clip(rng.normal(mu, 1, 100), -5, 5).mean()
 
 
+@pytest.mark.slow
 def test_anything_else_by_functions_of_ones_own():
     """The normal posterior's length is known where noise no longer matters."""
     found = bdp.plan(

@@ -117,6 +117,7 @@ def test_much_to_share_is_sent_once(cluster, monkeypatch):
     assert sorted(found) == [(k, k**2) for k in range(20)]
 
 
+@pytest.mark.slow
 def test_processes_end_with_an_error(tmp_path):
     """Also while the error is looked at, which keeps the frames that it came through."""
     before = set(multiprocessing.active_children())
@@ -224,6 +225,7 @@ def test_wrong_clients(tmp_path, client, workers, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_an_unreachable_scheduler(tmp_path, monkeypatch):
     """Named after a bounded wait, and what was there before is kept."""
     monkeypatch.setattr(dask_clients, "_PATIENCE", 0.5)

@@ -9,6 +9,8 @@ from scipy import special, stats
 
 import bayesdp as bdp
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 WEIGHTS = {0.75: 4, 2.0: 3, 1.5: 2}
 PRIOR = (0.7, 1.6)
@@ -225,7 +227,6 @@ def test_a_noisy_count_of_an_unknown_number():
         bdp.BinomialModel(PRIOR).posterior(mean_of_more)
 
 
-@pytest.mark.slow
 def test_noisy_counts_are_pooled():
     made = NOISES["whole"]
     release = bdp.Release.of_groups({"a": (made, [3]), "b": (made, [11])}, delta=1e-6)

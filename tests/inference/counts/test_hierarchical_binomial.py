@@ -10,7 +10,10 @@ from scipy import special, stats
 import bayesdp as bdp
 from bayesdp.engines import pooled_proportions as pooling
 
-pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning"),
+]
 
 FALSE_ALARM = 1e-6
 MECHANISM = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
@@ -24,7 +27,6 @@ def test_rising_factorials_keep_their_digits(a, k):
     assert pooling.log_rising(a, float(k)) == pytest.approx(right, rel=2e-13, abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "first", "length", "alpha", "beta"),
     [
@@ -50,7 +52,6 @@ def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
     assert found == pytest.approx(right, abs=1e-8)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("u", [-900.0, -300.0, -40.0, 2.0, 40.0, 300.0, 900.0])
 @pytest.mark.parametrize("v", [-250.0, 0.0, 3.0])
 def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
@@ -72,7 +73,6 @@ def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
         assert pooling.log_proportions(u, v, given) == pytest.approx(float(right), abs=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [0, 2])
 def test_a_weak_prior_of_the_mean(end):
     """All groups are of zeros, or of ones, and m has a Beta(0.01, 0.01) prior."""
@@ -134,7 +134,6 @@ def by_quadrature(release, prior, c):
     return found, [float((w * p).sum()) for p in each]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("outputs", "prior", "c"),
     [
@@ -162,7 +161,6 @@ def test_the_posterior_is_that_of_quadrature(outputs, prior, c):
     assert idata.posterior["mean"].dims == ("chain", "draw")
 
 
-@pytest.mark.slow
 def test_it_is_calibrated():
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks, c = np.random.default_rng(6), [], 8.0

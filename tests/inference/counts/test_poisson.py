@@ -11,6 +11,8 @@ from bayesdp.engines.fixed_total import expansion, log_norm, tilted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient
 
+pytestmark = pytest.mark.slow
+
 PRIOR = (2.0, 1.5)
 EXPECTED = (4.0, 0.0, 1.0, 7.0)
 
@@ -47,7 +49,6 @@ def check(idata, mean, variance):
             assert abs(values.mean() - right) < 5 * error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "total", "public"),
     [(None, None, None), (None, 9, None), (11, 11, 11), (8, 14, 8), (8, None, 8)],
@@ -78,7 +79,6 @@ def test_noisy_cells_by_enumeration(n):
     check(idata, *enumerated(release, n, 45 if n is None else n, expected=expected))
 
 
-@pytest.mark.slow
 def test_several_releases_of_the_same_events():
     copies = bdp.mechanisms.PoissonGammaMechanism(None, (4.0, 7.0), 2.0, 9)
     noise = bdp.mechanisms.DiscreteLaplaceMechanism(2.0, 1.0, dimension=2)
@@ -158,7 +158,6 @@ def test_groups_and_names():
     assert idata.posterior["group"].to_numpy().tolist() == ["f", "m"]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # few draws
 def test_calibration_by_simulation():
     """Ranks of true rates among their draws are uniform, with a fixed total and n public."""

@@ -8,6 +8,8 @@ from scipy import integrate, special, stats
 
 import bayesdp as bdp
 
+pytestmark = pytest.mark.slow
+
 SD = 1.5
 REPLACE = bdp.Neighbours.REPLACE_ONE
 
@@ -137,7 +139,6 @@ def test_copies_with_gaussian_noise_have_a_normal_posterior(family_prior):
     assert posterior.sd() == pytest.approx(np.sqrt(variance), rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bounding", ["inflated", "truncated"])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_copies_against_brute_force(noise, bounding):
@@ -314,7 +315,6 @@ CASES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:under this posterior")
 @pytest.mark.filterwarnings("ignore:the chains of this fit")
 @pytest.mark.parametrize("case", CASES)

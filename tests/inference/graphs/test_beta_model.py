@@ -22,7 +22,10 @@ from tests.networks.oracles import all_graphs
 from tests.networks.test_dyad_table import flipped
 
 # Short fits may not have mixed: that a fit says so is the test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning"),
+]
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,6 @@ FITS = [*((case, "fit") for case in CASES), ("two copies", "fit_naive"), ("direc
 SAMPLED = [("two copies", "fit"), ("directed", "fit_naive")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "method", "engine"),
     [
@@ -163,7 +165,6 @@ def test_engines_sample_the_posterior(case, method, engine):
         assert abs(square.mean() - variance[k]) < 4 * az.mcse(square)
 
 
-@pytest.mark.slow
 def test_many_sure_copies_are_the_graph(engine):
     """The odds of what they say are beyond a float's range."""
     released = release_of(*[PATH] * 40, epsilon=30.0)
@@ -199,7 +200,6 @@ def test_the_pymc_model_has_this_density(graphs):
     assert np.ptp(gaps) < 1e-10
 
 
-@pytest.mark.slow
 def test_the_shape_of_a_fit():
     release = release_of(PATH, PAIR)
     idata = bdp.models.NetworkBetaModel().fit(release, draws=20, chains=2, warmup=50, seed=1)
@@ -220,7 +220,6 @@ def test_the_shape_of_a_fit():
     assert naive.posterior["beta"].dims == beta.dims
 
 
-@pytest.mark.slow
 def test_a_release_by_edge_flips():
     """As an analyst has it: through a mechanism of the package, two copies, public labels."""
     with bdp.reproducible(5):
@@ -233,7 +232,6 @@ def test_a_release_by_edge_flips():
     assert idata.posterior["node"].to_numpy().tolist() == LABELS
 
 
-@pytest.mark.slow
 def test_senders_and_receivers_are_apart():
     idata = bdp.models.NetworkBetaModel().fit(
         release_of(ONE_WAY), draws=20, chains=2, warmup=50, seed=1
@@ -290,7 +288,6 @@ def test_releases_it_has_no_law_for(charest_release):
         model.fit(release_of(many))
 
 
-@pytest.mark.slow
 def test_chains_that_did_not_mix_are_never_silent():
     release = bdp.Release.of(Flip(2.0), [PATH])
     with pytest.warns(UserWarning, match=r"bulk ESS is under 400 in 3 of 3 nodes"):

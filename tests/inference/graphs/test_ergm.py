@@ -107,6 +107,7 @@ class TestAFit:
         assert again.attrs["verdict"] == idata.attrs["verdict"]
         assert np.array_equal(again.posterior["theta"], idata.posterior["theta"])
 
+    @pytest.mark.slow
     def test_chains_that_did_not_mix_are_never_silent(self, release):
         model = bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR)
         with pytest.warns(UserWarning, match="can't be relied on: R-hat"):
@@ -158,6 +159,7 @@ class TestTheEngine:
 
 
 class TestOtherReleases:
+    @pytest.mark.slow
     def test_noisy_statistics(self, florentine):
         """The hidden graph's statistics stay near what was seen, in units of the noise."""
         with bdp.reproducible(2):
@@ -170,6 +172,7 @@ class TestOtherReleases:
         assert np.all(np.abs(hidden - known) < 4 * np.array(release.mechanism.scales))
         assert idata.observed_data["output_value"].size == 2
 
+    @pytest.mark.slow
     def test_noisy_degrees(self, florentine):
         with bdp.reproducible(2):
             release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=30.0).release(florentine)

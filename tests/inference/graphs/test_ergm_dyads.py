@@ -144,6 +144,7 @@ def test_the_naive_posterior_is_that_of_the_released_graphs(engine):
     check_moments(drawn.posterior["theta"], *grid_moments(table, prior))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_pymc_model_has_this_density(case):
     """Prior times likelihood, up to a constant, at any point."""

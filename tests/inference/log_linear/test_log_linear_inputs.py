@@ -13,6 +13,8 @@ from bayesdp.inference.log_linear.design import contrasts, design_of
 from bayesdp.inference.log_linear.formula import terms_of
 from bayesdp.mechanisms.counts.cells import Axis
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 AXES = (
     Axis("a", categories=("x", "y")),
@@ -246,7 +248,6 @@ def test_naive_fits_take_no_counts_below_0():
     assert "naive" in idata.attrs["engine_reason"]
 
 
-@pytest.mark.slow
 def test_a_real_table_from_release_to_fit():
     """Affairs, by the rating of the marriage, children and religiousness: Fair (1978), 6,366 women.
 

@@ -9,6 +9,8 @@ import pytest
 import bayesdp as bdp
 from tests.inference.record_functions import LIMIT, standard_errors
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 ALPHA = (0.7, 1.0, 2.5)
 
@@ -33,7 +35,6 @@ CELLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CELLS)
 def test_cells_equal_the_exact_engine(name):
     mechanism, outputs, n = CELLS[name]
@@ -70,7 +71,6 @@ COUNTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts_equal_the_exact_engine(name):
     mechanism, outputs, n = COUNTS[name]
@@ -83,7 +83,6 @@ def test_counts_equal_the_exact_engine(name):
     assert standard_errors((p - exact.mean()) ** 2, exact.sd() ** 2) < LIMIT
 
 
-@pytest.mark.slow
 def test_binary_answers_equal_the_exact_engine():
     mechanism = bdp.mechanisms.RandomizedResponseMechanism(((3, 1), (2, 5)), n=30)
     answers = np.arange(30) % 3 == 0
@@ -119,7 +118,6 @@ def quadrature(counts):
     return mean, np.sqrt(np.einsum("ijk,ijkm->m", mass, (theta - mean) ** 2))
 
 
-@pytest.mark.slow
 def test_dapper_example():
     """The counts 74/102/104/120 are those released: only they lead to the posterior printed.
 
@@ -142,7 +140,6 @@ def test_dapper_example():
             assert standard_errors((one - mean[i]) ** 2, sd[i] ** 2) < LIMIT
 
 
-@pytest.mark.slow
 def test_auto_sums_answers_out():
     mechanism = bdp.mechanisms.RandomizedResponseMechanism(np.kron(BIT, BIT), n=400)
     release = bdp.Release.of(mechanism, [np.repeat(np.arange(4), PRIVATE)])
@@ -155,7 +152,6 @@ def test_auto_sums_answers_out():
         assert standard_errors(one, mean[i]) < LIMIT
 
 
-@pytest.mark.slow
 def test_auto_takes_what_is_first_in_order():
     """Exact where it is possible; Gibbs for mixtures; augmentation where counts are too wide."""
     counted = bdp.Release.of(bdp.mechanisms.BetaBinomialMechanism(30, 20, (4.0, 4.0)), [5])

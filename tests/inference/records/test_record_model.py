@@ -232,6 +232,7 @@ def clamped(record, out):
     out[0] = min(max(record[0], -0.5), 0.5)
 
 
+@pytest.mark.slow
 def test_the_shape_of_a_fit(tmp_path):
     import arviz as az
 

@@ -18,6 +18,8 @@ from bayesdp.inference.regression.linear_release import read
 from bayesdp.inference.regression.start import Hidden, white_space
 from bayesdp.mechanisms.families.moments import moments_of
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 PRIOR_DRAWS = 400_000
 ANY = "ignore:the chains of this fit"
@@ -108,7 +110,6 @@ CELLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_is_the_posterior_by_weighted_draws_from_the_prior(cell):
     """Small data, where draws of parameters and moments can be weighted by the noise.
@@ -204,7 +205,6 @@ def test_where_noise_swamps_the_data_the_prior_is_left():
         assert stats.ks_2samp(ours[:, ::20].ravel(), theirs).pvalue > FALSE_ALARM
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p", "n", "scale", "noise"),
     [
@@ -301,7 +301,6 @@ def test_copies_tell_more_than_one_does():
     assert spreads[1] < 0.75 * spreads[0]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings(ANY)  # one trajectory in ten thousand leaves a narrow range
 def test_n_is_inferred_where_it_is_confidential():
     with bdp.reproducible(4):

@@ -279,6 +279,7 @@ def test_known_records_tell_of_the_odds_what_a_logistic_regression_does(n):
         agrees(idata, u, found)
 
 
+@pytest.mark.slow
 def test_naive_answers_are_taken_for_the_truth():
     outputs = [(3, 0, 1, 3), (1, 0, 2, 1)]
     release = bdp.Release.of(MATRIX, outputs)

@@ -223,6 +223,7 @@ def test_exact_decisions_agree_with_those_in_floats(monkeypatch: pytest.MonkeyPa
     assert np.array_equal(drawn[0][1], drawn[1][1])
 
 
+@pytest.mark.slow
 def test_many_areas_given_their_sum():
     """Each area's mean and variance, where all p are equal; false alarm below 1e-6."""
     k, total = 400, 20_000

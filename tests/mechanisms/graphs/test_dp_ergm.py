@@ -125,6 +125,7 @@ def test_whatever_stands_for_the_constant_costs_no_privacy(seed, spread):
     assert small.loss(log_law, "edge") <= 0.7 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_sdd_draws_the_posterior_to_its_power():
     n, formula = 4, "edges + nodematch('g')"
     network = Network(n, [[0, 1], [0, 2], [1, 3]], attributes={"g": ["a", "a", "b", "b"]})
@@ -152,6 +153,7 @@ def test_sdd_draws_the_posterior_to_its_power():
             assert mechanism.cost == epsilon
 
 
+@pytest.mark.slow
 def test_coefficients_are_uniform_in_the_cells_drawn():
     """Chi-square over 36 cells and over tenths of a cell, false alarm 1e-8; seeded."""
     n, directed, formula, centre, scale = CASES[1]

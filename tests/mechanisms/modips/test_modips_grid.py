@@ -304,6 +304,7 @@ def test_an_empty_cell_stays_empty():
     assert plain == none == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "calibration"),
     [("sphc", "corrected"), ("sphc", "published"), ("sdd.mc", "published")],

@@ -339,6 +339,7 @@ def test_means_and_slopes_combined_over_copies_cover(n):
     assert np.all(covered >= 0.9 * repetitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 30, None])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

@@ -14,6 +14,8 @@ from bayesdp.privacy.distributional.sums_mixture import below, cuts_of, mixture_
 from bayesdp.privacy.distributional.sums_shift import shift_delta, shifts_delta
 from bayesdp.privacy.distributional.sums_steps import steps_delta
 
+pytestmark = pytest.mark.slow
+
 D = bdp.distributional
 NORMAL = D.TopCodedNormal(0, 1, -2.5, 2.5)
 
@@ -226,7 +228,6 @@ def test_no_simulator_does_much_better_for_uniform_records(n):
     assert 0.985 * found < floor <= found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("as_published", [True, False])
 def test_the_best_choice_beats_the_papers(as_published):
     function = published_bounds.published if as_published else published_bounds.tight
