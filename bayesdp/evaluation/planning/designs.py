@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.views import DrawnCountsView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
@@ -28,8 +29,6 @@ _COUNTS = {
 }
 NAMES = sorted({name for names in _COUNTS.values() for name in names})
 """The mechanisms that have a name here."""
-COPIED = ("beta_binomial", "dirichlet_multinomial")
-"""Of those, whose copies are offered: elsewhere one release tells as much as several."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +211,9 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
         )
     if name == "discrete_gaussian" and not delta:
         raise InvalidInput("mechanisms has 'discrete_gaussian', which needs delta, such as 1e-6")
-    times = (copies or COPIES) if name in COPIED else [1]
+    made = _calibrating(name, model, n, 1, delta)(1.0)
+    drawn = view_of(made, DrawnCountsView) is not None  # else one release tells as much as several
+    times = (copies or COPIES) if drawn else [1]
     return [
         Design(label, m, delta, _calibrating(name, model, n, m, delta), named=True) for m in times
     ]
