@@ -46,8 +46,8 @@ def _enumerating(question: Question, design: Design, about: Proportion) -> Engin
         draws = question.replicates or _DRAWS
         found = lengths_of(about, law, design.copies, draws, question.seed)
         apart = known_advantage(made, design.copies)
-        if view_of(made, CountView) is not None:  # so that the count is all that it shows
-            apart = min(apart, 1 - (1 - min(1.0, total_variation(law))) ** design.copies)
+        if apart == 1.0 and view_of(made, CountView) is not None:  # no more than the count is seen
+            apart = 1 - (1 - min(1.0, total_variation(law))) ** design.copies
         guarantee = promise([made], design.copies, design.delta, epsilon)
         return outlook(found, guarantee, question.assurance, apart)
 

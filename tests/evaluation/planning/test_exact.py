@@ -15,6 +15,7 @@ from bayesdp.evaluation.planning.counts import Proportion, width_at
 from bayesdp.evaluation.planning.laws import law_of_count, total_variation
 from bayesdp.evaluation.planning.lengths import Lengths, lengths_of
 from bayesdp.evaluation.planning.outlook import assured_length, attacker, known_advantage, outlook
+from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 
 PRIOR = (1.3, 0.7)
@@ -122,6 +123,25 @@ def test_a_mechanism_is_known_by_its_view_of_a_count():
     assert true <= advantages[0] <= true + 1e-9
     assert advantages[1] == pytest.approx(1 - (1 - true) ** 3, abs=1e-9)
     assert known_advantage(made, 1) == 1.0  # it has no profile
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_table_s_advantage_against_all_outputs(copies):
+    """From its profile, against the largest total variation over all neighbours and outputs."""
+    made = bdp.mechanisms.DirichletMultinomialMechanism(4, 3, 3, (1.5, 2.0, 0.7))
+    tables = all_counts(4, 3)
+    laws = np.exp([made.logp(made.outputs(), x) for x in tables])
+    apart = [
+        np.abs(np.multiply.outer(p, p) - np.multiply.outer(q, q)).sum() / 2
+        if copies == 2
+        else np.abs(p - q).sum() / 2
+        for (x, p), (y, q) in itertools.combinations(zip(tables, laws, strict=True), 2)
+        if np.abs(x - y).sum() == 2
+    ]
+    found = known_advantage(made, copies)
+    assert max(apart) <= found
+    if copies == 1:
+        assert found == pytest.approx(max(apart), abs=1e-8)
 
 
 def test_what_has_no_such_law_has_no_table():
