@@ -74,6 +74,28 @@ def test_moments_are_of_records_within_their_bounds():
     assert float(z.max()) <= 4.0
 
 
+@pytest.mark.parametrize("statistic", ["mean", "sum"])
+def test_copies_of_normal_records_are_predicted_in_their_mechanism_s_own_unit(statistic):
+    """A mechanism says itself what it takes of records; the model's word is about bare numbers.
+
+    A copy's mean has the variances of mu, of n records' mean, of noise, of a draw given it and of
+    the copy's own records, bounds being far away.
+    """
+    n, sd, size, scale = 50, 2.0, 40, 0.1
+    family = bdp.families.Gaussian((-30.0, 30.0), sd=sd)
+    made = bdp.mechanisms.ModipsSBSMechanism(family, size, (scale,), n=n, noise="gaussian")
+    y = np.linspace(-3.0, 5.0, size)
+    release, model = (
+        bdp.Release.of(made, [y], delta=1e-6),
+        bdp.GaussianModel(sd=sd, statistic=statistic),
+    )
+    z = predicted(model, release, draws=2000).posterior_predictive["outputs"].to_numpy()[0, :, 0]
+    means, mu = z.mean(axis=1), model.posterior(release)
+    variance = mu.sd() ** 2 + 2 * sd**2 / n + scale**2 + sd**2 / size
+    assert abs(means.mean() - mu.mean()) < 5 * np.sqrt(variance / means.size)
+    assert abs(means.var() - variance) < 5 * variance * np.sqrt(2 / means.size)
+
+
 @pytest.mark.slow
 def test_answers_and_tables():
     answers = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=200)
