@@ -82,7 +82,7 @@ class Mechanism:
         moves = self.neighbours is Neighbours.ADD_REMOVE and relation is Neighbours.REPLACE_ONE
         times = 2 if moves else 1
         one = repeated(self.pure_epsilon(), times)
-        return pure_profile(one, copies, repeated(one, copies))
+        return pure_profile(one, copies)
 
     def relation(self, neighbours: Any = None) -> Neighbours:
         """Return the relation that a promise is asked under, `neighbours` if None.

@@ -318,7 +318,7 @@ def repeated_profile(one: Profile, copies: int) -> Profile:
     )
 
 
-def pure_profile(epsilon: float, copies: int, total: float) -> Profile:
+def pure_profile(epsilon: float, copies: int, total: float | None = None) -> Profile:
     """Privacy profile of `copies` independent copies of any epsilon-DP mechanism.
 
     Every epsilon-DP pair of laws is a randomisation of Bernoulli(p) and Bernoulli(1 - p) with
@@ -330,10 +330,11 @@ def pure_profile(epsilon: float, copies: int, total: float) -> Profile:
     epsilon : float
         Of one copy, rounded up.
     copies : int
-    total : float
-        copies * epsilon, rounded up: the pure epsilon of all.
+    total : float, optional
+        The pure epsilon of all, where it is known better than copies * epsilon, rounded up.
     """
-    return Profile(lambda at: composed_pure(epsilon, copies, at), total)
+    whole = repeated(epsilon, copies) if total is None else total
+    return Profile(lambda at: composed_pure(epsilon, copies, at), whole)
 
 
 def composed_pure(epsilon: float, copies: int, at: float) -> float:

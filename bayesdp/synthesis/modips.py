@@ -14,11 +14,11 @@ from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import priors_of
-from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
 from bayesdp.synthesis.modips_methods import METHODS
-from bayesdp.synthesis.parameters import check_size
+from bayesdp.synthesis.parameters import check_known, check_size
 from bayesdp.synthesis.scan import Scan
 
 _ANY_N = 1000  # records, to check what doesn't depend on how many there are
@@ -164,6 +164,17 @@ class ModipsSynthesizer(Synthesizer):
         """One mechanism a group: `epsilon` is of each, and what `selection` costs comes on top."""
         public = {label: n if self.public_n else None for label, n in sizes.items()}
         return {label: self.mechanism(n, self.epsilon) for label, n in public.items()}
+
+    def guarantee(self, n: int | Mapping[Any, int] | None = None) -> Guarantee:
+        """Return the guarantee of a release, before any data are touched.
+
+        Parameters
+        ----------
+        n : int, or mapping of label to int, optional
+            The public number of records (of each group); not where it is confidential.
+        """
+        check_known(n, self.public_n)
+        return super().guarantee(n)
 
     @property
     def first(self) -> Family:

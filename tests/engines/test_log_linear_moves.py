@@ -13,6 +13,8 @@ from bayesdp.engines import log_linear_moves as moves
 from bayesdp.inference.log_linear.release import noisy_table
 from bayesdp.mechanisms.counts.cells import Axis
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1, 2)))
 KNOWN = special.gammaln(np.arange(100) + 1.0)

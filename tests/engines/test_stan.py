@@ -21,6 +21,8 @@ from bayesdp.engines.draws import Draws, import_arviz
 from bayesdp.errors import EngineFailed, InvalidInput
 from tests.conftest import require_pystan
 
+pytestmark = pytest.mark.slow
+
 # Three groups with 3, 1 and 4 cells; group 0 may have had no records at all.
 DATA: dict[str, Any] = {
     "G": 3,

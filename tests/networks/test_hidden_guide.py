@@ -9,6 +9,8 @@ from bayesdp.networks.hidden import sample_hidden
 from bayesdp.networks.hidden_guide import fit_mixture, log_mixture
 from tests.networks.hidden_oracles import flipped
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 
 

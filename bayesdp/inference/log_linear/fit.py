@@ -21,9 +21,8 @@ from bayesdp.inference.log_linear.design import (
     not_identified,
 )
 from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
-from bayesdp.inference.log_linear.release import NoisyTable
+from bayesdp.inference.log_linear.release import NoisyTable, noises_of_table
 from bayesdp.inference.log_linear.several import noisy_tables
-from bayesdp.inference.noises import noises_of_table
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once

@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.censored import synthetic_column
@@ -141,8 +142,7 @@ class CensoredBetaMechanism(Mechanism):
     weights: PublicWeights | str | None = None
 
     name: ClassVar[str] = "censored_beta"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
+    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep, plain
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.public_n import PUBLIC_N
@@ -105,8 +106,7 @@ class CensoredPosteriorMechanism(Mechanism):
     """
 
     name: ClassVar[str] = "censored_posterior"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
+    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
     n: int | None

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.core.views import ProductTable
+from bayesdp.core.views import DrawnCountsView, ProductTable, RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
@@ -49,7 +49,6 @@ from bayesdp.mechanisms.counts.table_fields import (
     check_zeros,
 )
 from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_draws
-from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
@@ -256,10 +255,13 @@ class DirichletMultinomialMechanism(Mechanism):
         return np.where(np.any(z[..., list(self.zeros)] != 0, axis=-1), -np.inf, law)
 
     @property
-    def views(self) -> tuple[ProductTable, ...]:
+    def views(self) -> tuple[View, ...]:
         """The law given counts of categories: given n, a product over them."""
-        law = partial(one_draw, self.alpha, float(self.size))
-        return (ProductTable(self.cells, len(self.zeros), law),)
+        law, alpha = partial(one_draw, self.alpha, float(self.size)), np.zeros(self.cells)
+        alpha[self.support] = self.alpha
+        drawn = DrawnCountsView(alpha, self.size, partial(np.asarray, dtype=np.float64))
+        records = RecordsView("bdp.DirichletMultinomialSynthesizer.records(release)")
+        return ProductTable(self.cells, len(self.zeros), law), drawn, records
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs where the two smallest priors' cells exchange a record, all others elsewhere."""

@@ -47,7 +47,6 @@ from bayesdp.mechanisms.draws.negative_binomial import (
     log_negative_binomial,
     negative_binomial_draws,
 )
-from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile, pure_profile, repeated_profile
@@ -158,7 +157,7 @@ class PoissonGammaMechanism(Mechanism):
         if self.total is None:
             return repeated_profile(poisson_gamma_promise.free_profile(self, relation), copies)
         one = poisson_gamma_promise.fixed_total_epsilon(self, relation)
-        return pure_profile(one, copies, repeated(one, copies))
+        return pure_profile(one, copies)
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families.base import Floats, Number
@@ -85,8 +86,7 @@ class SequentialModipsMechanism(Mechanism):
     source: ClassVar[str] = (
         "bayesdp.mechanisms.modips.sequential_promise; Liu (2016), Proposition 2"
     )
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
+    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 

@@ -185,13 +185,7 @@ class AdditiveNoise(Mechanism):
     @property
     def views(self) -> tuple[View, ...]:
         """Noise on a number or a vector, which may be of integers, and a number of ones."""
-        shape = () if self.dimension is None else (self.dimension,)
-        cell = self.cell
-        whole = IntegersView(shape, partial(integers, cell), self.complete)
-        if shape:
-            return NoiseView(shape, cell), whole
-        count = CountView(lambda z, x, n: self.logp(z, x), lambda n: None)
-        return NoiseView(shape, cell), whole, count
+        return noise_views(self)
 
     def _to_steps(self, statistic: Any) -> Any:
         return to_steps(
@@ -276,3 +270,14 @@ class AdditiveNoise(Mechanism):
     check_output = noise_outputs.check_output
     encode = noise_outputs.encode
     decode = noise_outputs.decode
+
+
+def noise_views(mechanism: AdditiveNoise) -> tuple[View, ...]:
+    """The views of noise on a number or a vector, which may be of integers, or a number of ones."""
+    shape = () if mechanism.dimension is None else (mechanism.dimension,)
+    cell = mechanism.cell
+    whole = IntegersView(shape, partial(integers, cell), mechanism.complete)
+    if shape:
+        return NoiseView(shape, cell), whole
+    count = CountView(lambda z, x, n: mechanism.logp(z, x), lambda n: None)
+    return NoiseView(shape, cell), whole, count

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
 from bayesdp.core.outputs import with_names
+from bayesdp.core.views import CoefficientsView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families.base import Sums
@@ -91,8 +92,6 @@ class PerturbedCoefficientsMechanism(Mechanism):
     granularity: float = None  # type: ignore[assignment]
 
     name: ClassVar[str] = "perturbed_coefficients"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
@@ -241,6 +240,13 @@ class PerturbedCoefficientsMechanism(Mechanism):
 
     # What is written down, and what an audit tries.
 
+    @property
+    def views(self) -> tuple[CoefficientsView, ...]:
+        """Noisy coefficients of the regression."""
+        bounds, predictors = dict(self.bounds), self.predictors
+        about = self.loss, bounds, predictors, self.response, self.penalty, self.n
+        return (CoefficientsView(*about, _cell(self)),)
+
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of statistics as far apart as neighbours' may be."""
         return self.part.pairs()
@@ -273,3 +279,13 @@ def _part(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
             n=mechanism.n,
             granularity=mechanism.granularity,
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _cell(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
+    """Noise on a single coefficient, on whose sensitivity no law depends."""
+    step = mechanism.granularity
+    sensitivity = max(mechanism.sensitivity, 2 * step)
+    return GaussianMechanism(
+        mechanism.scale, sensitivity, Neighbours.REPLACE_ONE, n=mechanism.n, granularity=step
+    )

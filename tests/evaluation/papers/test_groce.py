@@ -10,6 +10,8 @@ from bayesdp.cli import app
 from bayesdp.evaluation.papers import groce, groce_tables
 from bayesdp.evaluation.papers.reproduction import Reproduction, Table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory) -> Reproduction:

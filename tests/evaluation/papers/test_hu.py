@@ -28,6 +28,8 @@ from bayesdp.evaluation.papers.hu_study import (
 from bayesdp.evaluation.papers.hu_tables import APART, ERROR, RATIO
 from bayesdp.synthesis.hu_comparators import HuComparators
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"replicates": 3, "records": 100, "seed": 5}
 FILES = sorted(
     [
@@ -158,7 +160,6 @@ def test_means_have_standard_errors(result, study):
     assert f"PH {np.mean(drawn):.4g} ± {error:.1g}" in result.figures[5].caption
 
 
-@pytest.mark.slow
 def test_stan_draws_what_the_grid_draws():
     """Each kind of posterior, one with the weights of another, and Stan's failure."""
     try:
