@@ -361,6 +361,12 @@ class NormalCopiesView(NormalView):
     parts: tuple[Cell, ...]
     bounding: str
 
+    @property
+    def largest_variance(self) -> float:
+        """Largest variance of records within the bounds, where sd isn't known."""
+        bounds: Any = self.parts[1].bounds
+        return float(bounds[1])
+
 
 @dataclass(frozen=True)
 class MomentsView(View):

@@ -226,7 +226,7 @@ def _sigmas(pymc: Any, g: str, copies: NormalCopiesView, variance: Any, y: Any) 
     import pytensor.tensor as pt
 
     noise, half, shape = copies.parts[1], (copies.n - 1) / 2, len(y)
-    most, start = float(noise.bounds[1]), y.var(axis=1)  # type: ignore[index]
+    most, start = copies.largest_variance, y.var(axis=1)
     if copies.bounding == "truncated":
         noisy = pymc.Uniform(f"noisy_variance_{g}", 0.0, most, shape=shape)
         law = noise_logp(noise, noisy, variance)

@@ -56,6 +56,8 @@ class CountDesign:
     """Of the models that it is compared for."""
     needs_delta: ClassVar[bool] = False
     """Whether it has no pure promise."""
+    copied: ClassVar[bool] = False
+    """Whether copies are offered: elsewhere one release tells as much as several."""
 
     def make(self, epsilon: float) -> Any:
         """Calibrate the mechanism."""
@@ -67,6 +69,7 @@ class BetaBinomial(CountDesign):
     """Design of beta-binomial copies of a count of ones."""
 
     families = ("binomial",)
+    copied = True
 
     def make(self, epsilon: float) -> Any:
         """Calibrate the mechanism."""
@@ -80,6 +83,7 @@ class DirichletMultinomial(CountDesign):
     """Design of Dirichlet-multinomial copies of counts of categories."""
 
     families = ("multinomial",)
+    copied = True
 
     def make(self, epsilon: float) -> Any:
         """Calibrate the mechanism."""

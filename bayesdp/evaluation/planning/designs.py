@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.core.views import DrawnCountsView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning.count_designs import DESIGNS
 from bayesdp.mechanisms.base import joint_guarantee
@@ -200,9 +199,7 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
     if design.needs_delta and not delta:
         raise InvalidInput(f"mechanisms has {quoted(name)}, which needs delta, such as 1e-6")
     cells = len(model.prior)
-    made = design(n, cells, 1, delta).make(1.0)
-    drawn = view_of(made, DrawnCountsView) is not None  # else one release tells as much as several
-    times = (copies or COPIES) if drawn else [1]
+    times = (copies or COPIES) if design.copied else [1]
     return [Design(label, m, delta, design(n, cells, m, delta).make, named=True) for m in times]
 
 

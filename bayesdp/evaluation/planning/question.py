@@ -180,12 +180,14 @@ def _second(estimand: Any) -> Any:
 
 def _as_taken(simulator: Simulator, made: Any) -> Simulator:
     """Return binary records as a mechanism's own statistic."""
+    summed = view_of(made, NoiseView) is not None
+    counted = view_of(made, CountView) is not None
 
     def simulate(rng: np.random.Generator) -> tuple[float, Any]:
         true, records = simulator.simulate(rng)
-        if view_of(made, NoiseView) is not None:
+        if summed:
             return true, int(records.sum())
-        return true, Count.of(records) if view_of(made, CountView) is not None else records
+        return true, Count.of(records) if counted else records
 
     return Simulator(simulate)
 

@@ -143,10 +143,11 @@ def factored(
         return None
     seen, n, times = [_seen(part) for part in parts], sizes[-1][0], 1.0
     widest = [(0, n)] * len(alpha) if whole else _windows(seen, len(alpha), n, math.inf)
-    wide_laws = all(each.integers is not None for each in seen)
+    # Others' laws are much narrower than their windows.
+    as_wide = not whole and all(each.integers is not None for each in seen)
     while True:
         windows = widest if whole else _windows(seen, len(alpha), n, times)
-        if wide_laws and not whole:  # as wide as their windows; others' are much narrower
+        if as_wide:
             _check_products(windows)
         firsts, tables, each, log_sizes = _tables(seen, alpha, sizes, windows)
         if windows == widest or holds(firsts, tables, each, log_sizes, widest):

@@ -98,7 +98,7 @@ def pair_through_copies(part: Part, copies: NormalCopiesView) -> SeenPair:
     same = every[alike, 0]
     varied = ~alike | (every[:, 0] <= low) | (every[:, 0] >= high)
     varying = [_prepared(copies, y) for y in every[varied]]
-    noise, most = copies.parts, float(copies.parts[1].bounds[1])  # type: ignore[index]
+    noise, most = copies.parts, copies.largest_variance
     sigmas = np.concatenate([copy.sigmas for copy in varying]) if varying else np.empty(0)
     cuts = np.cumsum([copy.sigmas.size for copy in varying])[:-1]
 
@@ -157,7 +157,7 @@ def _prepared(copies: NormalCopiesView, y: Floats) -> _Copy:
         float(each.noise.log_pmf(0) - each.noise.log_pmf(reach))
         for each, reach in zip(copies.parts, reaches, strict=True)
     ]
-    top, largest = likelihoods.max(axis=1), float(copies.parts[1].bounds[1])  # type: ignore[index]
+    top, largest = likelihoods.max(axis=1), copies.largest_variance
     least = float(top[sigmas**2 <= largest].max()) - _FAR - sum(falls)
     kept = top >= least
     return _Copy(y, sigmas[kept], step, thetas[kept], likelihoods[kept], least)
@@ -176,8 +176,7 @@ def _sigmas(copies: NormalCopiesView, y: Floats, inner: Floats) -> tuple[Floats,
     least = np.sum((inner - inner.mean()) ** 2) if inner.size > 1 else 0.0
     of_noise = max(math.sqrt(_TINY * part.scale), 16 * copies.parts[0].step * math.sqrt(n))
     first = math.sqrt(least / (2 * (60 + size))) or of_noise
-    largest = float(part.bounds[1])  # type: ignore[index]
-    last = math.log(largest) / 2 + 12 / math.sqrt(2 * (n - 1)) + _FAR / (n - 1)
+    last = math.log(copies.largest_variance) / 2 + 12 / math.sqrt(2 * (n - 1)) + _FAR / (n - 1)
     if inner.size == size and copies.bounding == "inflated":
         own = math.log(squares / (size - 1)) / 2
         last = max(own, min(own + _FAR / (size - 1), last)) + 12 / math.sqrt(2 * (size - 1))

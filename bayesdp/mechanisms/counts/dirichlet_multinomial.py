@@ -257,9 +257,10 @@ class DirichletMultinomialMechanism(Mechanism):
     @property
     def views(self) -> tuple[View, ...]:
         """The law given counts of categories: given n, a product over them."""
-        law, alpha = partial(one_draw, self.alpha, float(self.size)), np.zeros(self.cells)
-        alpha[self.support] = self.alpha
-        drawn = DrawnCountsView(alpha, self.size, partial(np.asarray, dtype=np.float64))
+        alpha, whole = self.alpha, np.zeros(self.cells)
+        whole[self.support] = alpha
+        law = partial(one_draw, alpha, float(self.size))
+        drawn = DrawnCountsView(whole, self.size, partial(np.asarray, dtype=np.float64))
         records = RecordsView("bdp.DirichletMultinomialSynthesizer.records(release)")
         return ProductTable(self.cells, len(self.zeros), law), drawn, records
 

@@ -178,7 +178,8 @@ class AdditiveNoise(Mechanism):
         if self.dimension is None:
             return self
         one: Any = self
-        sensitivity = max(1.0, math.ceil(self.sensitivity))  # on which no law depends
+        # No law depends on it; above the step, so that a coarse lattice isn't warned of again.
+        sensitivity = max(1.0, math.ceil(self.sensitivity), 0 if self.whole else 2 * self.step)
         made: AdditiveNoise = dataclasses.replace(one, dimension=None, sensitivity=sensitivity)
         return made
 

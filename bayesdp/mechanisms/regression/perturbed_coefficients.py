@@ -245,7 +245,7 @@ class PerturbedCoefficientsMechanism(Mechanism):
         """Noisy coefficients of the regression."""
         bounds, predictors = dict(self.bounds), self.predictors
         about = self.loss, bounds, predictors, self.response, self.penalty, self.n
-        return (CoefficientsView(*about, _cell(self)),)
+        return (CoefficientsView(*about, self.part.cell),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of statistics as far apart as neighbours' may be."""
@@ -279,13 +279,3 @@ def _part(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
             n=mechanism.n,
             granularity=mechanism.granularity,
         )
-
-
-@functools.lru_cache(maxsize=64)
-def _cell(mechanism: PerturbedCoefficientsMechanism) -> GaussianMechanism:
-    """Noise on a single coefficient, on whose sensitivity no law depends."""
-    step = mechanism.granularity
-    sensitivity = max(mechanism.sensitivity, 2 * step)
-    return GaussianMechanism(
-        mechanism.scale, sensitivity, Neighbours.REPLACE_ONE, n=mechanism.n, granularity=step
-    )
