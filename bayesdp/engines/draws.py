@@ -32,6 +32,8 @@ class Draws:
         Versions of the software that drew them.
     doubts : tuple of str
         What the engine itself found that speaks against its draws, in words.
+    told : mapping of str to str
+        What else the engine says of its draws, for a fit's attrs.
     """
 
     posterior: Mapping[str, NDArray[np.float64]]
@@ -39,6 +41,7 @@ class Draws:
     engine: str
     versions: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
+    told: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:

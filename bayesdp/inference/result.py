@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,12 +146,10 @@ def network_inference_data(
     dims: Mapping[str, list[str]],
     coords: Mapping[str, Any],
     attrs: Mapping[str, str],
-    problems: Sequence[str] = (),
 ) -> az.InferenceData:
     """Make an InferenceData from a release of graphs, observed as the columns that hold them.
 
-    `attrs` get a "verdict" on the chains, `of` what its numbers belong to, and `problems` what else
-    was found.
+    `attrs` get a "verdict" on the chains; `of` is what its numbers belong to.
     """
     encoded = release.mechanism.encode(release.outputs)
     observed = {f"output_{name}": np.asarray(column) for name, column in encoded.items()}
@@ -170,7 +168,7 @@ def network_inference_data(
             **_about(drawn, release),
             **attrs,
             "verdict": verdict(
-                drawn, [n for n in drawn.posterior if n != "statistics"], of=of, also=problems
+                drawn, [n for n in drawn.posterior if n != "statistics"], of=of, also=drawn.doubts
             ),
         },
     )

@@ -212,7 +212,7 @@ def test_clamping_a_release_costs_nothing_more(scale, low, width, epsilon):
     outputs = held.outputs()
     for x in range(low - 2, low + width + 2):
         found = hockey_stick(held.logp(outputs, x), held.logp(outputs, x + 1), epsilon)
-        assert found <= held.delta(epsilon) * (1 + 1e-12)
+        assert found <= held.delta(epsilon) * (1 + 1e-12) + 2**-53  # rounding of the sum's terms
 
 
 def test_a_delta_that_came_out_as_nan_is_one():

@@ -13,20 +13,20 @@ their prior. Any mechanism with a count of ones as its statistic fits.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.core.views import CountView, view_of
+from bayesdp.core.views import CountView, View
 from bayesdp.engines import exact
-from bayesdp.engines.draws import check_sampling
+from bayesdp.engines.draws import Draws
 from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
-from bayesdp.errors import InvalidInput, quoted
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.counts.binomial_naive import naive_posterior
@@ -39,7 +39,7 @@ from bayesdp.inference.counts.binomial_weights import (
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.evidence_ways import exact as exact_evidence
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import group_coordinate, inference_data
+from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import (
     Releases,
     agreed_size,
@@ -49,19 +49,15 @@ from bayesdp.inference.several import (
     releases_of,
 )
 from bayesdp.inference.sizes import sizes_of_counts, sizes_of_prior
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    import arviz as az
     import pymc as pm
-
-Engine = Literal["auto", "exact", "augmentation", "pymc", "stan"]
 
 
 @dataclass(frozen=True)
-class BinomialModel:
+class BinomialModel(Model):
     """Inference about a proportion, or one in each group, from a release of counts.
 
     Parameters
@@ -82,6 +78,11 @@ class BinomialModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variable is "p". The "exact" engine is always possible; the others sample the same
+    posterior, by NUTS ("pymc", "stan") or by chains over the counts of records ("augmentation").
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -96,11 +97,10 @@ class BinomialModel:
     weights: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "binomial"
-
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
-        """Return True if the model has the law of this mechanism's outputs."""
-        return view_of(mechanism, CountView) is not None
+    views: ClassVar[tuple[type[View], ...]] = (CountView,)
+    engines: ClassVar[tuple[str, ...]] = ("exact", "augmentation", "pymc", "stan")
+    reason: ClassVar[str] = "the latent count can be summed out, so independent exact draws exist"
+    variables: ClassVar[Sequence[str]] = ("p",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))
@@ -156,7 +156,7 @@ class BinomialModel:
         """Return what draws a new count of a part's records, given the parameters."""
         return partial(predictive.ones, self.weights, part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
         return noises_of_counts(parts_of(release), self.weights, self.n)
 
@@ -184,113 +184,33 @@ class BinomialModel:
                 found.append(naive_posterior(part, self.prior))
         return found
 
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Engine = "auto",
-        draws: int = 4000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior of p given the release.
+    def sample(self, run: Run) -> Draws:
+        """Draw by the engine chosen."""
+        if run.engine == "exact":
+            scalar = releases_of(run.release)[0].by is None
+            return exact.sample(self._posteriors(run.release), scalar=scalar, **run.independent)
+        if run.engine == "augmentation":
+            return self._augmented(run)
+        return super().sample(run)
 
-        Parameters
-        ----------
-        release : Release, or several in a list
-            What was released; its manifest says how. Several are of the same records.
-        engine : {"auto", "exact", "augmentation", "pymc", "stan"}
-            "auto" takes the exact one, which is always possible here. The others sample the
-            same posterior: with NUTS, or with chains over the counts of records.
-        draws, chains : int
-            Draws per chain. The exact engine's are all independent.
-        warmup : int
-            Draws that each chain leaves out first.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
+    def _augmented(self, run: Run) -> Draws:
+        from bayesdp.inference.records.families import sample_proportions
 
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variable "p" (with a dimension "group" where there are groups),
-            sample_stats, observed_data (the outputs), constant_data (the mechanism's
-            public parameters), and attrs: engine and why, versions, guarantee, "verdict".
+        release = only_one(run.release, run.engine)
+        parts = [(part, self._sizes_of([part])) for part in release.parts]
+        if any(is_noisy_count(part.mechanism) for part, _ in parts):
+            raise InvalidInput("engine is 'augmentation', which reads no noisy counts; use 'exact'")
+        return sample_proportions(parts, self.prior, **run.chained)
 
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-        MissingDependency, EngineFailed
-            If an engine isn't installed or stops.
+    def naive(self, run: Run) -> Draws:
+        """Draw from `naive_posterior`, of each group."""
+        scalar = run.release.by is None
+        return exact.sample(self._naive_posteriors(run.release), scalar=scalar, **run.independent)
 
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        counts = {"draws": draws, "chains": chains, "warmup": warmup}
-        draws, chains, warmup, seed = check_sampling(seed, **counts).values()
-        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
-        nuts = {**options, "warmup": warmup, "progress": progress, "variables": ["p"]}
-        reason = "asked for"
-        if engine in ("auto", "exact"):
-            if engine == "auto":
-                reason = "the latent count can be summed out, so independent exact draws exist"
-            scalar = releases_of(release)[0].by is None
-            drawn = exact.sample(self._posteriors(release), scalar=scalar, **options)
-        elif engine == "pymc":
-            from bayesdp.engines import pymc
-
-            drawn = pymc.sample(self.pymc_model(release), **nuts)
-        elif engine == "stan":
-            from bayesdp.engines import stan
-
-            drawn = stan.sample(self.family, self.stan_data(release), **nuts)
-        elif engine == "augmentation":
-            from bayesdp.inference.records.families import sample_proportions
-
-            parts = [(part, self._sizes_of([part])) for part in only_one(release, engine).parts]
-            if any(is_noisy_count(part.mechanism) for part, _ in parts):
-                raise InvalidInput(
-                    "engine is 'augmentation', which reads no noisy counts; use 'exact'"
-                )
-            drawn = sample_proportions(parts, self.prior, warmup=warmup, **options)
-        else:
-            engines = "'auto', 'exact', 'augmentation', 'pymc' or 'stan'"
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be {engines}")
-        about = {**self._about, "verdict": verdict_on(drawn, self.noises(release))}
-        return inference_data(drawn, *releases_of(release), reason=reason, model=about)
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 4000,
-        chains: int = 4,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from `naive_posterior`, for comparison; shaped as `fit`'s."""
-        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
-        drawn = exact.sample(
-            self._naive_posteriors(release),
-            draws=draws,
-            chains=chains,
-            seed=seed,
-            scalar=release.by is None,
-        )
-        return inference_data(
-            drawn, release, reason="naive: takes the copies for real data", model=self._about
-        )
-
-    @property
-    def _about(self) -> dict[str, str]:
-        about = {"family": self.family, "prior": json.dumps(self.prior)}
-        return about if self.weights is None else {**about, "weights": repr(self.weights)}
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The prior, and weights where there are any."""
+        told = super().about(run, drawn)
+        return told if self.weights is None else {**told, "weights": repr(self.weights)}
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, the latent counts summed out."""

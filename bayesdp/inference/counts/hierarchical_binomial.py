@@ -18,34 +18,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
-from bayesdp.core.views import CountView, view_of
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.core.views import CountView, View
+from bayesdp.engines.draws import Draws
 from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_counts
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    import arviz as az
+    pass
 
 Floats = NDArray[np.float64]
 _FAR = 100.0  # log of what is negligible
@@ -68,7 +67,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HierarchicalBinomialModel:
+class HierarchicalBinomialModel(Model):
     """Inference about proportions of groups that come from one population of groups.
 
     Parameters
@@ -84,6 +83,12 @@ class HierarchicalBinomialModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variables are "p" with the dimension "group", "mean" (m) and "sd", that of the
+    groups' proportions, the root of m (1 - m) / (kappa + 1). It reads counts of ones in two groups
+    or more, with public sizes. The one engine, "marginal", sums counts and proportions out.
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -98,11 +103,10 @@ class HierarchicalBinomialModel:
     concentration: float = 10.0
 
     family: ClassVar[str] = "hierarchical_binomial"
-
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
-        """Return True if the model has the law of this mechanism's outputs."""
-        return view_of(mechanism, CountView) is not None
+    views: ClassVar[tuple[type[View], ...]] = (CountView,)
+    engines: ClassVar[tuple[str, ...]] = ("marginal",)
+    reason: ClassVar[str] = "counts and proportions sum out, so chains run over two numbers"
+    usual: ClassVar[tuple[int, int]] = (2000, 600)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", check_prior(self.prior))
@@ -110,59 +114,6 @@ class HierarchicalBinomialModel:
         if not (is_number(c) and 0 < c < math.inf):
             raise InvalidInput(f"concentration is {quoted(c)}; it must be a positive finite number")
         object.__setattr__(self, "concentration", float(c))
-
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Literal["auto", "marginal"] = "auto",
-        draws: int = 2000,
-        chains: int = 4,
-        warmup: int = 600,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given a release with groups.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            Of counts of ones, in two groups or more, with public sizes; several are of the same
-            records.
-        engine : {"auto", "marginal"}
-            There is one: counts and proportions are always summed out.
-        draws, chains, warmup : int
-            Draws per chain after `warmup` draws, in which directions are learnt.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Nothing is shown: it takes seconds.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables "p" with the dimension "group", "mean" (m) and "sd", that of the
-            groups' proportions, the root of m (1 - m) / (kappa + 1); sample_stats, observed_data,
-            constant_data, and attrs as of the other models.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        if engine not in ("auto", "marginal"):
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'marginal'")
-        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
-        known = self.known(release)
-        reason = "asked for"
-        if engine == "auto":
-            reason = "counts and proportions sum out, so chains run over two numbers"
-        return self._fitted(known, release, reason, options, self.noises(release))
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers."""
@@ -172,11 +123,15 @@ class HierarchicalBinomialModel:
         """Return what draws a new count of a part's records, given the parameters."""
         return partial(predictive.ones, None, part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
         groups = parts_of(release)
         each = (noise_from(parts, 0, float(agreed_size(parts, None) or 0)) for parts in groups)
         return list(chain.from_iterable(each))
+
+    def read(self, release: Releases) -> list[Known]:
+        """What `known` has."""
+        return self.known(release)
 
     def known(self, release: Releases) -> list[Known]:
         """Read each group's log Pr[outputs | x] at the x that may matter, these x, and n."""
@@ -185,6 +140,41 @@ class HierarchicalBinomialModel:
         sizes = [_size_of(parts) for parts in groups]
         least = self._least(sizes)
         return [_seen(parts, n, least) for parts, n in zip(groups, sizes, strict=True)]
+
+    def read_naive(self, release: Release) -> list[Known]:
+        """Each group's pooled copies, as if they were its records."""
+        _check_groups(release)
+        known = []
+        for part in release.parts:
+            alone = BinomialModel().naive_posterior(release[part.group])
+            ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
+            known.append(Known(np.zeros(1), np.array([round(ones)]), round(size), True))
+        return known
+
+    def sample(self, run: Run) -> Draws:
+        """Run chains over m and kappa, and draw proportions given them."""
+        import numba
+
+        from bayesdp.engines.partial_pooling import sample
+
+        found, p = sample(False, self.given(run.read), **run.chained)
+        u, v = found[..., 0], found[..., 1]
+        variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
+        posterior = {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
+        versions = {"numba": numba.__version__}
+        return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
+
+    def naive(self, run: Run) -> Draws:
+        """Draw as `sample`, from counts that are taken for true."""
+        return self.sample(run)
+
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The prior's numbers."""
+        return {"prior": json.dumps((*self.prior, self.concentration))}
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """Proportions have groups; the population's mean and sd have none."""
+        return {"dims": {"p": ["group"], "mean": [], "sd": []}}
 
     def given(self, known: Sequence[Known]) -> Any:
         """Prepare the arrays that the kernels of `pooled_proportions` take."""
@@ -221,51 +211,6 @@ class HierarchicalBinomialModel:
         at = math.log(2 * c) - 2 * math.log(c + 2) - (a + b) * math.log(2) - special.betaln(a, b)
         logs = [math.log(n + 1) for n in sizes]
         return float(_FAR + sum(logs) + len(sizes) + max(0.0, -at) + 2 * math.log(max(logs) + 1))
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 2000,
-        chains: int = 4,
-        warmup: int = 600,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """The posterior that takes the copies for real data, pooled; shaped as `fit`'s."""
-        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
-        known = []
-        _check_groups(release)
-        for part in release.parts:
-            alone = BinomialModel().naive_posterior(release[part.group])
-            ones, size = float(alone.a[0] - 1), float(alone.a[0] + alone.b[0] - 2)
-            known.append(Known(np.zeros(1), np.array([round(ones)]), round(size), True))
-        return self._fitted(known, release, "naive: takes the copies for real data", options)
-
-    def _fitted(
-        self,
-        known: Sequence[Known],
-        release: Releases,
-        reason: str,
-        options: dict[str, Any],
-        noises: Sequence[Noise] = (),
-    ) -> az.InferenceData:
-        import numba
-
-        from bayesdp.engines.partial_pooling import sample
-
-        found, p = sample(False, self.given(known), **options)
-        u, v = found[..., 0], found[..., 1]
-        variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
-        posterior = {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
-        versions = {"numba": numba.__version__}
-        drawn = Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
-        about = {
-            "family": self.family,
-            "prior": json.dumps((*self.prior, self.concentration)),
-            "verdict": verdict_on(drawn, noises),
-        }
-        dims: dict[str, list[str]] = {"p": ["group"], "mean": [], "sd": []}
-        return inference_data(drawn, *releases_of(release), reason=reason, model=about, dims=dims)
 
 
 def _check_groups(release: Release) -> None:

@@ -10,12 +10,11 @@ likelihood of theta for NUTS. See `bayesdp.inference.counts.multinomial_release`
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +22,27 @@ from numpy.typing import NDArray
 from bayesdp.checks import is_number
 from bayesdp.core.views import AnswersView, view_of
 from bayesdp.engines.count_vectors import CountPosterior
-from bayesdp.engines.draws import check_sampling
+from bayesdp.engines.draws import Draws
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
-from bayesdp.inference.counts import multinomial_engines as engines
+from bayesdp.inference.counts import multinomial_engines as ways
 from bayesdp.inference.counts import predictive
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import inference_data
-from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
+from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    import arviz as az
+    pass
 
-Engine = Literal["auto", "exact", "gibbs", "marginal", "augmentation", "pymc", "stan"]
 Sizes = Sequence[tuple[int, float]]
 
 
 @dataclass(frozen=True)
-class MultinomialModel:
+class MultinomialModel(Model):
     """Inference about the probabilities of k categories, or those in each group.
 
     Parameters
@@ -61,6 +58,17 @@ class MultinomialModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variable is "theta" with the dimension "category". "auto" takes the "exact" engine
+    where there is one; else NUTS by "pymc" where the latent counts are summed out, which is so for
+    randomized response; else "gibbs" sampling of the latent counts, or where they have too many
+    values for it data "augmentation", whose chains move batches of records. "marginal" is the
+    fastest for randomized responses of few categories: Metropolis steps of theta alone, from an
+    approximation of all of it; "stan" samples them without groups.
+
+    Several randomized responses must have the records in one order.
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -74,11 +82,12 @@ class MultinomialModel:
     n: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "multinomial"
+    engines: ClassVar[tuple[str, ...]] = tuple(ways.NAMES)
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
-        return engines.reads(mechanism)
+        return ways.reads(mechanism)
 
     def __post_init__(self) -> None:
         prior: Any = self.prior
@@ -151,12 +160,45 @@ class MultinomialModel:
         """Return what draws new counts, or answered records, of a part, given the parameters."""
         return partial(predictive.categories, part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
-        return _noises([(parts, self.sizes_of(parts)) for parts in parts_of(release)])
+        return _noises(self.read(release) if read is None else read)
+
+    def read(self, release: Releases) -> ways.Parts:
+        """Of each group the parts, one a release, and the possible numbers of records."""
+        return [(parts, self.sizes_of(parts)) for parts in parts_of(release)]
+
+    def chosen(self, engine: str, read: ways.Parts) -> tuple[str, str]:
+        """Choose the engine, and say why."""
+        return ways.chosen(engine, read, self.prior)
+
+    def sample(self, run: Run) -> Draws:
+        """Draw by the engine chosen."""
+        if run.engine == "exact":
+            counts = [self._counts(parts) for parts, _ in run.read]
+            return ways.sample_exact(counts, self.prior, **run.independent)
+        if run.engine in ways.CHAINS:
+            return ways.CHAINS[run.engine](run.read, self.prior, **run.chained)
+        nuts = {**run.chained, "progress": run.progress}
+        return ways.sample_nuts(run.engine, run.read, self.prior, **nuts)
+
+    def naive(self, run: Run) -> Draws:
+        """Draw given pooled copies, or the average over copies of noisy counts of the same records.
+
+        Raises
+        ------
+        InvalidInput
+            If what was released are no counts.
+        """
+        counts = [np.array([self._naive_counts(part)]) for part in run.release.parts]
+        return ways.sample_dirichlet(counts, self.prior, **run.independent)
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """One probability a category."""
+        return {"coords": {"category": np.arange(len(self.prior))}}
 
     def _counts(self, parts: Sequence[Part]) -> CountPosterior:
-        found = engines.exact_counts(parts, self.prior, self.sizes_of(parts))
+        found = ways.exact_counts(parts, self.prior, self.sizes_of(parts))
         if found is None:
             raise InvalidInput(
                 f"mechanism {quoted(parts[0].mechanism.name)} at this size has no exact posterior: "
@@ -164,99 +206,6 @@ class MultinomialModel:
                 "list all; use fit(), which samples it"
             )
         return found
-
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Engine = "auto",
-        draws: int = 4000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior of theta given the release.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            What was released; its manifest says how. Several are of the same records; where they
-            are randomized responses, with the records in one order.
-        engine : {"auto", "exact", "gibbs", "marginal", "augmentation", "pymc", "stan"}
-            "auto" takes the exact one where there is one; else NUTS by PyMC where the latent
-            counts are summed out, which is so for randomized response; else Gibbs sampling of the
-            latent counts, or where they have too many values for it data augmentation, whose
-            chains move batches of records. "marginal" is the fastest for randomized responses of
-            few categories: Metropolis steps of theta alone, from an approximation of all of it.
-        draws, chains : int
-            Draws per chain. The exact engine's are all independent.
-        warmup : int
-            Draws or sweeps that each chain leaves out first.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variable "theta" with the dimension "category" (and "group" where there are
-            groups), sample_stats, observed_data (the outputs), constant_data (the mechanism's
-            public parameters), and attrs: engine and why, versions, guarantee, "verdict".
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range, the model doesn't fit the release, or the engine can't
-            sample it.
-        MissingDependency, EngineFailed
-            If an engine isn't installed or stops.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        draws, chains, warmup, seed = check_sampling(
-            seed, draws=draws, chains=chains, warmup=warmup
-        ).values()
-        parts = [(each, self.sizes_of(each)) for each in parts_of(release)]
-        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
-        run, reason = engines.chosen(engine, parts, self.prior)
-        if run == "exact":
-            drawn = engines.sample_exact([self._counts(p) for p, _ in parts], self.prior, **options)
-        elif run in engines.CHAINS:
-            drawn = engines.CHAINS[run](parts, self.prior, warmup=warmup, **options)
-        else:
-            drawn = engines.sample_nuts(
-                run, parts, self.prior, warmup=warmup, progress=progress, **options
-            )
-        return self._result(drawn, release, reason, _noises(parts))
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 4000,
-        chains: int = 4,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes the copies for real data; shaped as `fit`'s.
-
-        Copies of records are pooled, as are answers. Of noisy counts of the same records the
-        average over copies is taken for the true ones.
-
-        Raises
-        ------
-        InvalidInput
-            If what was released are no counts.
-        """
-        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
-        found = [np.array([self._naive_counts(part)]) for part in release.parts]
-        drawn = engines.sample_dirichlet(found, self.prior, draws=draws, chains=chains, seed=seed)
-        return self._result(drawn, release, "naive: takes the copies for real data")
 
     def _naive_counts(self, part: Part) -> NDArray[np.float64]:
         self.sizes_of([part])
@@ -273,28 +222,16 @@ class MultinomialModel:
             )
         return np.asarray(counts, dtype=np.float64)
 
-    def _result(
-        self, drawn: Any, release: Releases, reason: str, noises: Sequence[Noise] = ()
-    ) -> az.InferenceData:
-        about = {
-            "family": self.family,
-            "prior": json.dumps(self.prior),
-            "verdict": verdict_on(drawn, noises),
-        }
-        coords = {"category": np.arange(len(self.prior))}
-        return inference_data(
-            drawn, *releases_of(release), reason=reason, model=about, coords=coords
-        )
-
-    def stan_data(self, release: Release) -> dict[str, Any]:
+    def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `multinomial_response`, from randomized responses."""
-        _ = release.mechanism
-        return engines.response_data(release.parts, self.prior)
+        one = only_one(release, "stan")
+        _ = one.mechanism  # which refuses groups
+        return ways.response_data(one.parts, self.prior)
 
     def sizes_of(self, parts: Sequence[Part]) -> Sizes:
         """The possible numbers of records of a group and their probabilities."""
         for part in parts:
-            engines.check_fit(part, len(self.prior))
+            ways.check_fit(part, len(self.prior))
         public = agreed_size(parts, None)
         if public is not None:
             check_said_once(self.n, public)

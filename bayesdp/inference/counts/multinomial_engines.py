@@ -21,6 +21,8 @@ Prior = tuple[float, ...]
 Parts = Sequence[tuple[Sequence[Part], law.Sizes]]
 """Of each group the parts, one a release, and the possible numbers of records."""
 
+NAMES = ("exact", "gibbs", "marginal", "augmentation", "pymc", "stan")
+
 _REASONS = {
     "exact": "the latent counts' exact posterior can be drawn from, so independent draws exist",
     "pymc": "the latent counts are summed out, and NUTS samples what is left",
@@ -76,11 +78,6 @@ def chosen(engine: str, parts: Parts, prior: Prior) -> tuple[str, str]:
         exact = all(exact_counts(each, prior, sizes) is not None for each, sizes in parts)
         engine = "exact" if exact else "pymc" if responding else "gibbs"
         return engine, _REASONS[engine]
-    if engine not in ("exact", "gibbs", "marginal", "augmentation", "pymc", "stan"):
-        raise InvalidInput(
-            f"engine is {quoted(engine)}; it must be 'auto', 'exact', 'gibbs', 'marginal', "
-            "'augmentation', 'pymc' or 'stan'"
-        )
     if engine in ("marginal", "pymc", "stan") and not responding:
         raise InvalidInput(
             f"engine is {quoted(engine)}, but the latent counts of this release are whole numbers "

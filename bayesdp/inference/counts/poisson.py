@@ -10,39 +10,37 @@ counts are drawn (`bayesdp.engines.area_counts`), each from a table where nothin
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import check_at_least_one, is_number, keep
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import poisson_release, predictive
 from bayesdp.inference.counts.poisson_release import Known
 from bayesdp.inference.evidence_ways import Answer, exact
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, parts_of, releases_of
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    import arviz as az
+    pass
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PoissonModel:
+class PoissonModel(Model):
     """Inference about the rates of events by area, relative to what was expected.
 
     Parameters
@@ -62,6 +60,12 @@ class PoissonModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variable is "rate" with the dimension "area". It reads Poisson-gamma copies, or
+    noise on a vector of counts. The "exact" engine's independent draws exist where the number of
+    events is confidential and no copies have a fixed total; else "gibbs" samples the counts.
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -79,9 +83,14 @@ class PoissonModel:
     n: int | None = None
 
     family: ClassVar[str] = "poisson"
+    engines: ClassVar[tuple[str, ...]] = ("exact", "gibbs")
+    reason: ClassVar[str] = (
+        "counts are independent given what was released, so independent draws exist"
+    )
+    usual: ClassVar[tuple[int, int]] = (2000, 500)
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return poisson_release.is_of_events(mechanism)
 
@@ -97,70 +106,6 @@ class PoissonModel:
             object.__setattr__(self, "expected", tuple(map(float, given)))
         if self.n is not None:
             keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
-
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Literal["auto", "exact", "gibbs"] = "auto",
-        draws: int = 2000,
-        chains: int = 4,
-        warmup: int = 500,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given a release.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            Poisson-gamma copies, or noise on a vector of counts; several are of the same events.
-        engine : {"auto", "exact", "gibbs"}
-            Independent draws, where the number of events is confidential and no copies have a
-            fixed total; else Gibbs sampling of the counts.
-        draws, chains, warmup : int
-            Draws per chain, after `warmup` draws by "gibbs" that aren't kept.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Nothing is shown: it takes seconds.
-
-        Returns
-        -------
-        arviz.InferenceData
-            The posterior variable "rate" with the dimension "area", and the groups' before it;
-            sample_stats, observed_data, constant_data, and attrs as of the other models.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
-        known = self.read(release)
-        tied = any(each.tied for each in known)
-        chosen, reason = engine, "asked for"
-        if engine == "auto":
-            chosen = "gibbs" if tied else "exact"
-            reason = (
-                "a known number of events, or copies with a fixed total, tie the counts"
-                if tied
-                else "counts are independent given what was released, so independent draws exist"
-            )
-        if chosen not in ("exact", "gibbs"):
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'exact' or 'gibbs'")
-        if chosen == "exact" and tied:
-            raise InvalidInput(
-                "engine is 'exact', but a known number of events, or copies with a fixed total, "
-                "tie the counts; use engine='gibbs'"
-            )
-        noises = _noises(release, known)
-        return self._fitted(known, release, chosen, reason, options, noises)
 
     def log_evidence(self, release: Releases) -> float:
         """Compute the log of the outputs' probability under the model; summed over groups.
@@ -186,33 +131,60 @@ class PoissonModel:
         """Return what draws a part's new events by area, given the rates."""
         return partial(predictive.events, self.expected, self.n, part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
-        return _noises(release, self.read(release))
+        return _noises(release, self.read(release) if read is None else read)
 
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 2000,
-        chains: int = 4,
-        warmup: int = 500,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes the copies for real data, pooled; shaped as `fit`'s.
+    def chosen(self, engine: str, read: Sequence[Known]) -> tuple[str, str]:
+        """Choose independent draws where nothing ties the counts, and say why."""
+        tied = any(each.tied for each in read)
+        if engine == "auto" and tied:
+            return "gibbs", "a known number of events, or copies with a fixed total, tie the counts"
+        if engine == "exact" and tied:
+            raise InvalidInput(
+                "engine is 'exact', but a known number of events, or copies with a fixed total, "
+                "tie the counts; use engine='gibbs'"
+            )
+        return super().chosen(engine, read)
 
-        Raises
-        ------
-        InvalidInput
-            If noisy counts are too negative to be taken so.
-        """
-        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
-        known = [
+    def sample(self, run: Run) -> Draws:
+        """Draw each area's rate, of each group."""
+        return self._drawn(run, run.engine)
+
+    def read_naive(self, release: Release) -> list[Known]:
+        """Take pooled copies for real counts, or InvalidInput where nobody can."""
+        return [
             poisson_release.taken_for_real(part, self.prior, self.expected)
             for part in release.parts
         ]
-        reason = "naive: takes the copies for real data"
-        return self._fitted(known, release, "exact", reason, options)
+
+    def naive(self, run: Run) -> Draws:
+        """Draw independently, given the counts that are taken for real."""
+        return self._drawn(run, "exact")
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """One rate an area."""
+        return {"coords": {"area": list(run.read[0].areas)}}
+
+    def _drawn(self, run: Run, engine: str) -> Draws:
+        import numba
+
+        if len({each.areas for each in run.read}) > 1:
+            raise InvalidInput("the release's groups differ in their areas; fit each by itself")
+        options = run.chained
+        seeds = np.random.SeedSequence(options.pop("seed")).spawn(len(run.read))
+        rates, stats = [], []
+        for each, seed in zip(run.read, seeds, strict=True):
+            drawn, stat = poisson_release.drawn(each, engine, seed=seed, **options)
+            rates.append(drawn)
+            stats.append(stat)
+        grouped = releases_of(run.release)[0].by is not None
+        rate = np.stack(rates, axis=2) if grouped else rates[0]
+        sample_stats = {"lp": np.sum([stat["lp"] for stat in stats], axis=0)}
+        if "acceptance_rate" in stats[0]:
+            rates_of = [stat["acceptance_rate"] for stat in stats]
+            sample_stats["acceptance_rate"] = np.mean(rates_of, axis=0)
+        return Draws({"rate": rate}, sample_stats, engine, {"numba": numba.__version__})
 
     def read(self, release: Releases) -> list[Known]:
         """Read what each group's counts may be, checked.
@@ -226,43 +198,6 @@ class PoissonModel:
             poisson_release.read(parts, self.prior, self.expected, self.n)
             for parts in parts_of(release)
         ]
-
-    def _fitted(
-        self,
-        known: Sequence[Known],
-        release: Releases,
-        engine: str,
-        reason: str,
-        options: dict[str, Any],
-        noises: Sequence[Noise] = (),
-    ) -> az.InferenceData:
-        import numba
-
-        if len({each.areas for each in known}) > 1:
-            raise InvalidInput("the release's groups differ in their areas; fit each by itself")
-        seeds = np.random.SeedSequence(options.pop("seed")).spawn(len(known))
-        rates, stats = [], []
-        for each, seed in zip(known, seeds, strict=True):
-            drawn, stat = poisson_release.drawn(each, engine, seed=seed, **options)
-            rates.append(drawn)
-            stats.append(stat)
-        grouped = releases_of(release)[0].by is not None
-        rate = np.stack(rates, axis=2) if grouped else rates[0]
-        sample_stats = {"lp": np.sum([stat["lp"] for stat in stats], axis=0)}
-        if "acceptance_rate" in stats[0]:
-            sample_stats["acceptance_rate"] = np.mean(
-                [stat["acceptance_rate"] for stat in stats], axis=0
-            )
-        found = Draws({"rate": rate}, sample_stats, engine, {"numba": numba.__version__})
-        model = {
-            "family": self.family,
-            "prior": json.dumps(self.prior),
-            "verdict": verdict_on(found, noises),
-        }
-        names = list(known[0].areas)
-        return inference_data(
-            found, *releases_of(release), reason=reason, model=model, coords={"area": names}
-        )
 
 
 def _noises(release: Releases, known: Sequence[Known]) -> list[Noise]:

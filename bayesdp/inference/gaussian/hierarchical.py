@@ -14,15 +14,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.draws import Draws
 from bayesdp.engines.pooled_means import given_means
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.gaussian.pooled_release import (
@@ -36,25 +37,22 @@ from bayesdp.inference.gaussian.release import (
     is_of_normal,
     naive_mean,
     noises_of_normal,
-    share_outside,
+    told_shares,
 )
 from bayesdp.inference.pooled_evidence import pooled
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    import arviz as az
     import pymc as pm
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class HierarchicalGaussianModel:
+class HierarchicalGaussianModel(Model):
     """Inference about means of groups of normal records that come from one population of groups.
 
     Parameters
@@ -77,6 +75,14 @@ class HierarchicalGaussianModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variables are "mu" with the dimension "group", "mean" (m), "spread" (t) and, where
+    sd is unknown, "sigma". It reads what `GaussianModel` does, in two groups or more; several
+    releases need sd. The "marginal" engine sums means out where sd is known, and slice sampling is
+    left with two numbers; "pymc" is NUTS over all numbers. More than 1% of normal records beyond
+    public bounds is warned of.
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -97,9 +103,12 @@ class HierarchicalGaussianModel:
     n: int | None = None
 
     family: ClassVar[str] = "hierarchical_gaussian"
+    engines: ClassVar[tuple[str, ...]] = ("marginal", "pymc")
+    reason: ClassVar[str] = "means sum out where sd is known, so chains run over two numbers"
+    usual: ClassVar[tuple[int, int]] = (2000, 1000)
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return is_of_normal(mechanism)
 
@@ -121,109 +130,6 @@ class HierarchicalGaussianModel:
         if self.n is not None:
             keep(self, n=check_at_least_one("n", self.n, "or None if the release says it"))
 
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Literal["auto", "marginal", "pymc"] = "auto",
-        draws: int = 2000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given a release with groups.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            With two groups or more, of what `GaussianModel` reads; several are of the same records,
-            and need sd.
-        engine : {"auto", "marginal", "pymc"}
-            "auto" takes "marginal" where sd is known: means are summed out, and slice sampling is
-            left with two numbers. "pymc" is NUTS over all numbers.
-        draws, chains, warmup : int
-            Draws per chain after `warmup` draws of adaptation.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables "mu" with the dimension "group", "mean" (m), "spread" (t) and, where
-            sd is unknown, "sigma"; sample_stats, observed_data, constant_data, and attrs as of the
-            other models.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-        EngineFailed
-            If an engine stops.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
-        """
-        if engine not in ("auto", "marginal", "pymc"):
-            raise InvalidInput(
-                f"engine is {quoted(engine)}; it must be 'auto', 'marginal' or 'pymc'"
-            )
-        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
-        check_groups(releases_of(release)[0])
-        if self.sd is None and engine == "marginal":
-            raise InvalidInput(
-                "engine is 'marginal', but sd is unknown, and then means don't sum out; use "
-                "engine='pymc'"
-            )
-        if self.sd is not None and engine != "pymc":
-            reason = "asked for"
-            if engine == "auto":
-                reason = "means sum out where sd is known, so chains run over two numbers"
-            drawn = self._marginal(self.known(release), options)
-            return self._result(drawn, release, reason)
-        from bayesdp.engines import pymc
-
-        reason = "asked for" if engine == "pymc" else "sd is unknown, so all numbers are sampled"
-        variables = ["mu", "mean", "spread", *(["sigma"] if self.sd is None else [])]
-        program = self.pymc_model(only_one(release, "pymc"))
-        drawn = pymc.sample(program, variables=variables, progress=progress, **options)
-        return self._result(drawn, release, reason)
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 2000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes the release for real data; shaped as `fit`'s.
-
-        Raises
-        ------
-        InvalidInput
-            As for `fit`; or if sd is unknown.
-        """
-        options = check_sampling(seed, draws=draws, chains=chains, warmup=warmup)
-        check_groups(release)
-        if self.sd is None:
-            raise InvalidInput(
-                "sd is unknown, where there is no naive fit here; give the model sd, or fit "
-                "GaussianModel's to each group"
-            )
-        known = []
-        for part in release.parts:
-            n, mean = naive_mean(part, self.n, self.statistic)
-            known.append(Group(np.array([mean]), np.zeros(1), self.sd**2 / n))
-        drawn = self._marginal(known, options)
-        return self._result(drawn, release, "naive: takes the copies for real data")
-
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers.
 
@@ -243,7 +149,7 @@ class HierarchicalGaussianModel:
         """Return what draws moments of a part's new records, given the parameters."""
         return partial(moments, self.sd, self.statistic, self.n, part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
         return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
 
@@ -259,7 +165,75 @@ class HierarchicalGaussianModel:
         variances = [each.variance for each in known]
         return given_means(nodes, laws, variances, (*self.prior, self.spread))
 
-    def pymc_model(self, release: Release) -> pm.Model:
+    def read(self, release: Releases) -> None:
+        """Check that there are groups."""
+        check_groups(releases_of(release)[0])
+
+    def read_naive(self, release: Release) -> list[Group]:
+        """Each group's mean, taken for true; InvalidInput if sd is unknown."""
+        check_groups(release)
+        if self.sd is None:
+            raise InvalidInput(
+                "sd is unknown, where there is no naive fit here; give the model sd, or fit "
+                "GaussianModel's to each group"
+            )
+        means = [naive_mean(part, self.n, self.statistic) for part in release.parts]
+        return [Group(np.array([mean]), np.zeros(1), self.sd**2 / n) for n, mean in means]
+
+    def chosen(self, engine: str, read: None) -> tuple[str, str]:
+        """Choose NUTS where sd is unknown, and say why."""
+        if self.sd is None and engine == "auto":
+            return "pymc", "sd is unknown, so all numbers are sampled"
+        if self.sd is None and engine == "marginal":
+            raise InvalidInput(
+                "engine is 'marginal', but sd is unknown, and then means don't sum out; use "
+                "engine='pymc'"
+            )
+        return super().chosen(engine, read)
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """Groups' means, their mean and spread, and sd where it isn't known."""
+        return ("mu", "mean", "spread", *(["sigma"] if self.sd is None else []))
+
+    def sample(self, run: Run) -> Draws:
+        """Draw by the engine chosen."""
+        if run.engine == "marginal":
+            return self._marginal(run, self.known(run.release))
+        return super().sample(run)
+
+    def naive(self, run: Run) -> Draws:
+        """Draw as the marginal engine, given means that are taken for true."""
+        return self._marginal(run, run.read)
+
+    def _marginal(self, run: Run, known: Sequence[Group]) -> Draws:
+        import numba
+
+        from bayesdp.engines.partial_pooling import sample
+
+        found, mu = sample(True, self.given(known), **run.chained)
+        mean, spread = found[..., 0], np.exp(found[..., 1])
+        posterior = {"mu": mu, "mean": mean, "spread": spread}
+        versions = {"numba": numba.__version__}
+        return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
+
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The priors, and for public bounds "expected_share_outside_bounds"."""
+        sigma = drawn.posterior.get("sigma")
+        width = float(self.sd or 0) if sigma is None else sigma[..., None]
+        return {
+            "prior": json.dumps((*self.prior, self.spread)),
+            "sd": json.dumps(self.sd),
+            "variance": json.dumps(self.variance),
+            **told_shares(run.release, drawn.posterior["mu"], width),
+        }
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """Means have groups; the population's numbers have none."""
+        dims: dict[str, list[str]] = {"mu": ["group"], "mean": [], "spread": [], "sigma": []}
+        return {"dims": {name: dims[name] for name in drawn.posterior}}
+
+    def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, with all between it and the release as latent variables.
 
         Raises
@@ -271,36 +245,9 @@ class HierarchicalGaussianModel:
         from bayesdp.inference.gaussian.nuts import observed
 
         known = self.sd is not None
-        parts = [observed(part, self.n, self.statistic, known=known) for part in release.parts]
+        of = only_one(release, "pymc").parts
+        parts = [observed(part, self.n, self.statistic, known=known) for part in of]
         return pooled(parts, self.sd, self.variance, self.prior, self.spread)
-
-    def _marginal(self, known: Sequence[Group], options: dict[str, Any]) -> Draws:
-        import numba
-
-        from bayesdp.engines.partial_pooling import sample
-
-        found, mu = sample(True, self.given(known), **options)
-        mean, spread = found[..., 0], np.exp(found[..., 1])
-        posterior = {"mu": mu, "mean": mean, "spread": spread}
-        versions = {"numba": numba.__version__}
-        return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
-
-    def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
-        about = {
-            "family": self.family,
-            "prior": json.dumps((*self.prior, self.spread)),
-            "sd": json.dumps(self.sd),
-            "variance": json.dumps(self.variance),
-            "verdict": verdict_on(drawn, self.noises(release)),
-        }
-        sigma = drawn.posterior.get("sigma")
-        width = float(self.sd or 0) if sigma is None else sigma[..., None]
-        found = [share_outside(each, drawn.posterior["mu"], width) for each in releases_of(release)]
-        if shares := [share for share in found if share is not None]:
-            about["expected_share_outside_bounds"] = repr(max(shares))
-        dims: dict[str, list[str]] = {"mu": ["group"], "mean": [], "spread": [], "sigma": []}
-        dims = {name: dims[name] for name in drawn.posterior}
-        return inference_data(drawn, *releases_of(release), reason=reason, model=about, dims=dims)
 
 
 def _checked_variance(variance: Any) -> tuple[float, float]:

@@ -16,18 +16,18 @@ beyond the bounds under the posterior is in attrs, and more than 1% is warned of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines import exact
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.draws import Draws
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.evidence_ways import exact as exact_evidence
@@ -45,25 +45,21 @@ from bayesdp.inference.gaussian.release import (
     noises_of_normal,
     seen_mean,
     seen_pair,
-    share_outside,
+    told_shares,
 )
 from bayesdp.inference.predictive_statistics import Statistic
-from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
-    import arviz as az
     import pymc as pm
 
-Engine = Literal["auto", "exact", "pymc"]
 Posterior = NormalMixture | NormalInverseGammaMixture
 
 
 @dataclass(frozen=True)
-class GaussianModel:
+class GaussianModel(Model):
     """Inference about the mean and sd of normal records, or those in each group.
 
     Parameters
@@ -86,6 +82,13 @@ class GaussianModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variables are "mu" and, where sd is unknown, "sigma". The "exact" engine is always
+    possible; "pymc" samples the same posterior by NUTS, together with the latent statistic and what
+    lies between it and the copies. Where a release has public bounds, the attrs have
+    "expected_share_outside_bounds", and more than 1% of normal records beyond them is warned of.
+
     Examples
     --------
     >>> import bayesdp as bdp, numpy as np
@@ -101,9 +104,12 @@ class GaussianModel:
     n: int | None = None
 
     family: ClassVar[str] = "gaussian"
+    engines: ClassVar[tuple[str, ...]] = ("exact", "pymc")
+    reason: ClassVar[str] = "the latent statistic can be integrated out, so independent draws exist"
+    told: ClassVar[tuple[str, ...]] = ("prior", "sd")
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return is_of_normal(mechanism)
 
@@ -164,7 +170,7 @@ class GaussianModel:
         """Return what draws moments of a part's new records, given the parameters."""
         return partial(moments, self.sd, self.statistic, self.n, part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
         return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
 
@@ -200,7 +206,31 @@ class GaussianModel:
         means = [naive_mean(part, self.n, self.statistic) for part in release.parts]
         return [known_mean(*mean, self.sd, self._normal_prior) for mean in means]
 
-    def pymc_model(self, release: Release) -> pm.Model:
+    @property
+    def variables(self) -> Sequence[str]:
+        """The mean, and sd where it isn't known."""
+        return ("mu",) if self.sd is not None else ("mu", "sigma")
+
+    def sample(self, run: Run) -> Draws:
+        """Draw by the engine chosen."""
+        if run.engine == "exact":
+            mixtures = [each.mixture for each in self._posteriors(run.release)]
+            scalar = releases_of(run.release)[0].by is None
+            return exact.sample_mixtures(mixtures, scalar=scalar, **run.independent)
+        return super().sample(run)
+
+    def naive(self, run: Run) -> Draws:
+        """Draw from `naive_posterior`, of each group."""
+        mixtures = self._naive_posteriors(run.release)
+        return exact.sample_mixtures(mixtures, scalar=run.release.by is None, **run.independent)
+
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The prior, and for public bounds "expected_share_outside_bounds"."""
+        sigma = drawn.posterior.get("sigma", self.sd or 0.0)
+        shares = told_shares(run.release, drawn.posterior["mu"], sigma)
+        return {**super().about(run, drawn), **shares}
+
+    def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, with all between it and the release as latent variables.
 
         Raises
@@ -213,109 +243,10 @@ class GaussianModel:
         from bayesdp.inference.gaussian.nuts import observed
 
         known = self.sd is not None
-        parts = [observed(part, self.n, self.statistic, known=known) for part in release.parts]
+        of = only_one(release, "pymc").parts
+        parts = [observed(part, self.n, self.statistic, known=known) for part in of]
         return gaussian(parts, self.sd, self.prior)
 
     @property
     def _normal_prior(self) -> tuple[float, float] | None:
         return None if self.prior is None else (self.prior[0], self.prior[1])
-
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Engine = "auto",
-        draws: int = 4000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given the release.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            What was released; its manifest says how. Several are of the same records.
-        engine : {"auto", "exact", "pymc"}
-            "auto" takes the exact one, which is always possible here. "pymc" samples the same
-            posterior with NUTS, together with the latent statistic and what lies between it and
-            the copies.
-        draws, chains : int
-            Draws per chain. The exact engine's are all independent.
-        warmup : int
-            Adaptation draws of NUTS.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables "mu" and, where sd is unknown, "sigma" (with a dimension "group"
-            where there are groups), sample_stats, observed_data (the outputs), constant_data (the
-            mechanism's public parameters), and attrs: engine and why, versions, guarantee,
-            "verdict", and for public bounds "expected_share_outside_bounds".
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-        EngineFailed
-            If an engine stops.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed, or more than 1% of normal records would be beyond the bounds.
-        """
-        counts = {"draws": draws, "chains": chains, "warmup": warmup}
-        draws, chains, warmup, seed = check_sampling(seed, **counts).values()
-        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
-        reason = "asked for"
-        if engine in ("auto", "exact"):
-            if engine == "auto":
-                reason = "the latent statistic can be integrated out, so independent draws exist"
-            mixtures = [each.mixture for each in self._posteriors(release)]
-            scalar = releases_of(release)[0].by is None
-            drawn = exact.sample_mixtures(mixtures, scalar=scalar, **options)
-        elif engine == "pymc":
-            from bayesdp.engines import pymc
-
-            names = ["mu"] if self.sd is not None else ["mu", "sigma"]
-            nuts: dict[str, Any] = {"warmup": warmup, "progress": progress, "variables": names}
-            one = only_one(release, engine)
-            drawn = pymc.sample(self.pymc_model(one), **options, **nuts)
-        else:
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'exact' or 'pymc'")
-        return self._result(drawn, release, reason)
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 4000,
-        chains: int = 4,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from `naive_posterior`, for comparison; the result has the shape of `fit`'s."""
-        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
-        options: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
-        mixtures = self._naive_posteriors(release)
-        drawn = exact.sample_mixtures(mixtures, scalar=release.by is None, **options)
-        return self._result(drawn, release, "naive: takes the copies for real data")
-
-    def _result(self, drawn: Draws, release: Releases, reason: str) -> az.InferenceData:
-        about = {
-            "family": self.family,
-            "prior": json.dumps(self.prior),
-            "sd": json.dumps(self.sd),
-            "verdict": verdict_on(drawn, self.noises(release)),
-        }
-        sigma, releases = drawn.posterior.get("sigma", self.sd or 0.0), releases_of(release)
-        found = [share_outside(each, drawn.posterior["mu"], sigma) for each in releases]
-        if shares := [share for share in found if share is not None]:
-            about["expected_share_outside_bounds"] = repr(max(shares))
-        return inference_data(drawn, *releases, reason=reason, model=about)

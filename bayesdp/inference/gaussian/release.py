@@ -33,6 +33,7 @@ from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
+from bayesdp.inference.several import Releases, releases_of
 from bayesdp.release import Part, Release
 
 Floats = NDArray[np.float64]
@@ -237,39 +238,44 @@ def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, f
     return size, mean, variance
 
 
-def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | None:
-    """Expected share of normal records beyond their public bounds; the largest of the groups'.
+def told_shares(releases: Releases, mu: Floats, sd: float | Floats) -> dict[str, str]:
+    """Expected share of normal records beyond their public bounds, for a fit's attrs.
+
+    The largest of the releases' and groups', as "expected_share_outside_bounds"; nothing where no
+    bounds are in a release.
 
     Parameters
     ----------
-    release : Release
+    releases : Release, or several in a list
     mu, sd : ndarray, shape (chains, draws) or (chains, draws, groups), or float
         Draws from the posterior.
-
-    Returns
-    -------
-    float, or None where no bounds are in the release
 
     Warns
     -----
     UserWarning
         If it is above 1%.
     """
-    shape, shares = (-1, len(release.parts)), []
-    spread = np.broadcast_to(sd, mu.shape).reshape(shape)
-    for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
-        if (normal := view_of(part.mechanism, NormalView)) is not None:
-            low, high = (np.asarray(end - centre) / width for end in normal.bounds)
-            shares.append(float(np.mean(special.ndtr(low) + special.ndtr(-high))))
-    if shares and max(shares) > _WARN_OUTSIDE:
+    shares = [share for each in releases_of(releases) for share in _shares_outside(each, mu, sd)]
+    if not shares:
+        return {}
+    if max(shares) > _WARN_OUTSIDE:
         warnings.warn(
             f"under this posterior {max(shares):.1%} of normal records would be beyond the public "
             "bounds, so the confidential ones, which aren't, weren't normal, and the model is "
             "doubtful; take bounds further apart in the next release",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return max(shares, default=None)
+    return {"expected_share_outside_bounds": repr(max(shares))}
+
+
+def _shares_outside(release: Release, mu: Floats, sd: float | Floats) -> Iterator[float]:
+    shape = (-1, len(release.parts))
+    spread = np.broadcast_to(sd, mu.shape).reshape(shape)
+    for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
+        if (normal := view_of(part.mechanism, NormalView)) is not None:
+            low, high = (np.asarray(end - centre) / width for end in normal.bounds)
+            yield float(np.mean(special.ndtr(low) + special.ndtr(-high)))
 
 
 def checked_prior(prior: Any, names: tuple[str, ...]) -> tuple[float, ...]:

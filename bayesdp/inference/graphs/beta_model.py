@@ -19,18 +19,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.views import DyadsView, view_of
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.core.views import DyadsView, View
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
+from bayesdp.inference.several import Releases, only_one
 from bayesdp.networks.dyad_table import check_dyadwise
 from bayesdp.networks.evidence import offset_matrix
 from bayesdp.networks.network import Network
@@ -41,14 +44,28 @@ if TYPE_CHECKING:
     import arviz as az
     import pymc as pm
 
-Engine = Literal["auto", "pymc", "stan"]
 
 _MOST_DYADS = 2_000_000
 _SURE = 700.0  # of |o_d|: the dyad is known
 
 
 @dataclass(frozen=True)
-class NetworkBetaModel:
+class Hidden:
+    """A graph's nodes, and the data of the programs that infer its coefficients."""
+
+    nodes: Network
+    data: dict[str, Any]
+
+
+def check_engine(name: str, engine: Any) -> str:
+    """The NUTS engine of a naive fit, or InvalidInput."""
+    if engine not in ("auto", "pymc", "stan"):
+        raise InvalidInput(f"{name} is {quoted(engine)}; it must be 'auto', 'pymc' or 'stan'")
+    return "pymc" if engine == "auto" else str(engine)
+
+
+@dataclass(frozen=True)
+class NetworkBetaModel(Model):
     """Inference about every node's inclination to be tied, from a release of graphs.
 
     Parameters
@@ -60,21 +77,30 @@ class NetworkBetaModel:
     ------
     InvalidInput
         If the prior isn't one.
+
+    Notes
+    -----
+    The posterior variable is "beta" with the dimension "node", or, of directed graphs, "sender" and
+    "receiver". It reads graphs whose dyads were randomised one by one; NUTS samples it, by "pymc"
+    or "stan". A naive fit takes several copies for independent graphs of one model, and has the
+    option `engine`.
     """
 
     prior: NormalPrior = field(default_factory=lambda: NormalPrior(0.0, 2.0))
 
     family: ClassVar[str] = "beta_model"
+    views: ClassVar[tuple[type[View], ...]] = (DyadsView,)
+    engines: ClassVar[tuple[str, ...]] = ("pymc", "stan")
+    reason: ClassVar[str] = (
+        "the likelihood is closed, so NUTS samples it, by the engine always installed"
+    )
+    usual: ClassVar[tuple[int, int]] = (1000, 1000)
+    naive_options: ClassVar[Mapping[str, Option]] = {"engine": ("pymc", check_engine)}
     no_evidence: ClassVar[str] = (
         "its likelihood of a hidden graph is kept up to a constant that depends on the "
         "mechanism; compare graphs that its posterior predicts with what was released"
     )
     """Why it has no log evidence here, and the way out."""
-
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
-        """Return True if the model has the law of this mechanism's outputs."""
-        return view_of(mechanism, DyadsView) is not None
 
     def __post_init__(self) -> None:
         one = isinstance(self.prior, NormalPrior) and np.ndim(self.prior.mean) == np.ndim(
@@ -86,83 +112,59 @@ class NetworkBetaModel:
                 "numbers, the same for all nodes"
             )
 
-    def fit(
-        self,
-        release: Release,
-        *,
-        engine: Engine = "auto",
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given the release, by NUTS.
+    def read(self, release: Releases) -> Hidden:
+        """Read the nodes, and the data of the programs."""
+        one = only_one(release, "pymc")
+        return Hidden(evidence_in(one).nodes, self.stan_data(one))
 
-        Parameters
-        ----------
-        release : Release
-            Of graphs whose dyads were randomised one by one.
-        engine : {"auto", "pymc", "stan"}
-            "auto" takes PyMC, which is always installed.
-        draws, chains, warmup : int
-            Draws per chain, after `warmup` draws of adaptation.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variable "beta" with the dimension "node", or, of directed graphs, "sender"
-            and "receiver"; sample_stats, observed_data, constant_data, attrs.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-        MissingDependency, EngineFailed
-            If an engine isn't installed or stops.
-        """
-        reason = "asked for"
-        if engine == "auto":
-            reason = "the likelihood is closed, so NUTS samples it, by the engine always installed"
-        options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-        nodes = evidence_in(release).nodes
-        data = self.stan_data(release)
-        return self._fit(release, nodes, data, engine, reason, progress=progress, **options)
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        engine: Engine = "auto",
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes the copies for real graphs; shaped as `fit`'s.
-
-        Several copies count as independent graphs of one model.
-        """
-        reason = "naive: takes the copies for real data"
-        options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
+    def read_naive(self, release: Release) -> Hidden:
+        """Read the copies as independent graphs of one model."""
         graphs = graphs_in(release)
-        data = self._data(graphs[0], None, graphs)
-        return self._fit(release, graphs[0], data, engine, reason, progress=progress, **options)
+        return Hidden(graphs[0], self._data(graphs[0], None, graphs))
 
-    def stan_data(self, release: Release) -> dict[str, Any]:
+    def sample(self, run: Run) -> Draws:
+        """Sample by NUTS."""
+        return self._sampled(run, run.engine)
+
+    def naive(self, run: Run) -> Draws:
+        """Sample by NUTS, given the graphs that are taken for real."""
+        return self._sampled(run, run.options["engine"])
+
+    def _sampled(self, run: Run, engine: str) -> Draws:
+        hidden: Hidden = run.read
+        nuts = {**run.chained, "progress": run.progress, "variables": ["beta"]}
+        if engine == "stan":
+            from bayesdp.engines import stan
+
+            return _by_node(stan.sample(self.program, hidden.data, **nuts), hidden.nodes)
+        from bayesdp.engines import pymc
+        from bayesdp.engines.pymc_programs import beta_model
+
+        return _by_node(pymc.sample(beta_model(hidden.data), **nuts), hidden.nodes)
+
+    def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
+        """Make the InferenceData of draws, one coefficient a node, with a verdict on them."""
+        return network_inference_data(
+            drawn,
+            run.release,
+            of="nodes",
+            dims={name: ["node"] for name in drawn.posterior},
+            coords={"node": list(run.read.nodes.nodes)},
+            attrs={
+                "family": self.family,
+                "prior": json.dumps([float(self.prior.mean), float(self.prior.sd)]),
+                "engine_reason": run.reason,
+            },
+        )
+
+    def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `beta_model`, which the PyMC program reads too."""
-        evidence = evidence_in(release)
+        evidence = evidence_in(only_one(release, "stan"))
         nodes = evidence.nodes
         check_dyadwise(evidence, nodes)
         return self._data(nodes, offset_matrix(evidence), ())
 
-    def pymc_model(self, release: Release) -> pm.Model:
+    def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model; "beta" has senders, then receivers, if directed."""
         from bayesdp.engines.pymc_programs import beta_model
 
@@ -197,41 +199,6 @@ class NetworkBetaModel:
             "prior_mean": float(self.prior.mean),
             "prior_sd": float(self.prior.sd),
         }
-
-    def _fit(
-        self,
-        release: Release,
-        nodes: Network,
-        data: dict[str, Any],
-        engine: Engine,
-        reason: str,
-        **options: Any,
-    ) -> az.InferenceData:
-        options |= check_sampling(**{n: options[n] for n in ("seed", "draws", "chains", "warmup")})
-        if engine == "stan":
-            from bayesdp.engines import stan
-
-            drawn = stan.sample(self.family, data, variables=["beta"], **options)
-        elif engine in ("auto", "pymc"):
-            from bayesdp.engines import pymc
-            from bayesdp.engines.pymc_programs import beta_model
-
-            drawn = pymc.sample(beta_model(data), variables=["beta"], **options)
-        else:
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'pymc' or 'stan'")
-        named = _by_node(drawn, nodes)
-        return network_inference_data(
-            named,
-            release,
-            of="nodes",
-            dims={name: ["node"] for name in named.posterior},
-            coords={"node": list(nodes.nodes)},
-            attrs={
-                "family": self.family,
-                "prior": json.dumps([float(self.prior.mean), float(self.prior.sd)]),
-                "engine_reason": reason,
-            },
-        )
 
 
 def _by_node(drawn: Draws, nodes: Network) -> Draws:

@@ -13,20 +13,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_seed
-from bayesdp.core.views import GraphView, view_of
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.core.views import GraphView, View
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.graphs import ergm_dyads
 from bayesdp.inference.graphs.ergm_exchange import sample_jointly, sample_observed
 from bayesdp.inference.graphs.network_release import evidence_in, graphs_in
 from bayesdp.inference.result import network_inference_data
-from bayesdp.networks.auxiliary import Auxiliary
+from bayesdp.inference.several import Releases, only_one
 from bayesdp.networks.dyad_table import DyadTable, hidden_table
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
 from bayesdp.networks.formula import bind, parse
@@ -38,11 +39,18 @@ if TYPE_CHECKING:
     import arviz as az
     import pymc as pm
 
-Engine = Literal["auto", "exchange", "pymc", "stan"]
+
+@dataclass(frozen=True)
+class Hidden:
+    """A hidden graph's nodes, the evidence on it, and whether it sums out."""
+
+    nodes: Network
+    evidence: Evidence
+    closed: bool
 
 
 @dataclass(frozen=True)
-class ERGMModel:
+class ERGMModel(Model):
     """Inference about an exponential random graph model from a released graph or its statistics.
 
     Parameters
@@ -67,6 +75,27 @@ class ERGMModel:
     InvalidInput
         If the formula can't be read or the prior isn't one.
 
+    Notes
+    -----
+    The posterior variable is "theta" with the dimension "term"; by the joint sampler also
+    "statistics", those of the hidden graph. It reads a graph, its degrees or its statistics;
+    several copies are used together. "auto" takes NUTS by "pymc" ("stan" does the same) where the
+    hidden graph sums out, and else "exchange", the joint sampler, which is always possible. The
+    attrs have the constraint in force and, by the joint sampler, "auxiliary", what was used.
+
+    `fit` has two options, of the joint sampler. `auxiliary` (int, "exact", "tempered" or None) is
+    where it takes the model's normalizing constant from: "exact" lists all graphs, of at most 22
+    dyads; "tempered" takes chains that cross between sparse and dense graphs; a number is that of
+    the proposals of auxiliary graphs, of which too few bias the answer. None takes "exact", or
+    "tempered" for up to three coefficients and 5,000 dyads, or else twice as many proposals as
+    there are dyads, at most 400 a tie, at least 1,000. `tempering` is the number of steps of all
+    tempered chains together, 16,000 if not given. `fit_naive` has `copy`, the released graph that
+    it takes for real.
+
+    A fit warns if the chains haven't mixed or ran to graphs without ties or with all; if the
+    normalizing constant isn't known well enough, or auxiliary graphs don't forget where they start;
+    and if graphs of the model are nothing like the hidden ones.
+
     Examples
     --------
     >>> import bayesdp as bdp, networkx as nx
@@ -82,6 +111,11 @@ class ERGMModel:
     constraint: Constraint = "max_degree"
 
     family: ClassVar[str] = "ergm"
+    views: ClassVar[tuple[type[View], ...]] = (GraphView,)
+    engines: ClassVar[tuple[str, ...]] = ("exchange", "pymc", "stan")
+    options: ClassVar[Mapping[str, Option]] = {"auxiliary": (None, None), "tempering": (None, None)}
+    naive_options: ClassVar[Mapping[str, Option]] = {"copy": (0, None)}
+    naive_reason: ClassVar[str] = "naive: takes the released graph for the real"
     no_evidence: ClassVar[str] = (
         "an exponential-family graph model's likelihood has a constant of its own that "
         "depends on the coefficients and is intractable; compare networks that its posterior "
@@ -89,149 +123,85 @@ class ERGMModel:
     )
     """Why it has no log evidence here, and the way out."""
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
-        """Return True if the model has the law of this mechanism's outputs."""
-        return view_of(mechanism, GraphView) is not None
-
     def __post_init__(self) -> None:
         parse(self.formula)
         if not isinstance(self.prior, NormalPrior):
             raise InvalidInput(f"prior is {quoted(self.prior)}; it must be a NormalPrior(mean, sd)")
         check_constraint(self.constraint)
 
-    def fit(
-        self,
-        release: Release,
-        *,
-        engine: Engine = "auto",
-        draws: int = 4000,
-        chains: int = 4,
-        warmup: int = 1000,
-        auxiliary: Auxiliary | None = None,
-        tempering: int | None = None,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior of the coefficients given the release.
+    def read(self, release: Releases) -> Hidden:
+        """Read the nodes, and the copies' joint evidence on the hidden graph."""
+        nodes, evidence = self._hidden(only_one(release, "exchange"))
+        return Hidden(nodes, evidence, ergm_dyads.is_closed(bind(self.formula, nodes), evidence))
 
-        Parameters
-        ----------
-        release : Release
-            Of a graph, its degrees or its statistics. Several copies are used together.
-        engine : {"auto", "exchange", "pymc", "stan"}
-            "auto" takes PyMC where the hidden graph sums out, and else "exchange", the joint
-            sampler, which is always possible.
-        draws, chains, warmup : int
-            Kept draws of each chain, after `warmup` draws of adaptation.
-        auxiliary : int, "exact", "tempered" or None
-            Where the joint sampler takes the model's normalizing constant from: "exact" lists all
-            graphs, of at most 22 dyads; "tempered" takes chains that cross between sparse and dense
-            graphs; a number is that of the proposals of auxiliary graphs, of which too few bias the
-            answer. None takes "exact", or "tempered" for up to three coefficients and 5,000 dyads,
-            or else twice as many proposals as there are dyads, at most 400 a tie, at least 1,000.
-        tempering : int, optional
-            Steps of all tempered chains together; 16,000 if not given.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variable "theta" with dimension "term"; by the exchange also "statistics",
-            those of the hidden graph. sample_stats, observed_data (the outputs), constant_data
-            (the mechanism's parameters), and attrs: engine and why, the constraint in force,
-            versions, guarantee, and "verdict", which says in words what speaks against the draws;
-            by the joint sampler also "auxiliary", what was used.
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-        MissingDependency, EngineFailed
-            If an engine isn't installed or stops.
-
-        Warns
-        -----
-        UserWarning
-            If the chains haven't mixed or ran to graphs without ties or with all; if the
-            normalizing constant isn't known well enough, or auxiliary graphs don't forget where
-            they start; if graphs of the model are nothing like the hidden ones.
-        """
-        draws, chains, warmup, seed = check_sampling(
-            seed, draws=draws, chains=chains, warmup=warmup
-        ).values()
-        nodes, evidence = self._hidden(release)
-        closed = ergm_dyads.is_closed(bind(self.formula, nodes), evidence)
-        reason = "asked for"
+    def chosen(self, engine: str, read: Hidden) -> tuple[str, str]:
+        """Choose NUTS where the hidden graph sums out, and say why."""
         if engine == "auto":
-            engine = "pymc" if closed else "exchange"
-            reason = (
-                "no dyad depends on another, so the hidden graph sums out"
-                if closed
-                else "dyads depend on each other, so the hidden graph is sampled with theta"
-            )
-        common: dict[str, Any] = {"draws": draws, "chains": chains, "seed": seed}
-        if engine == "exchange":
-            common |= {"auxiliary": auxiliary, "tempering": tempering, "tune": warmup}
-            return self._exchange(nodes, evidence, release, reason, progress=progress, **common)
-        if engine in ("pymc", "stan"):
-            if not closed:
-                raise InvalidInput(
-                    f"engine is {quoted(engine)}, but with {quoted(self.formula)} from this "
-                    "release the hidden graph doesn't sum out; use engine='exchange', or 'auto'"
+            return (
+                ("pymc", "no dyad depends on another, so the hidden graph sums out")
+                if read.closed
+                else (
+                    "exchange",
+                    "dyads depend on each other, so the hidden graph is sampled with theta",
                 )
-            drawn = ergm_dyads.sample_dyads(
-                self.formula, nodes, evidence, self.prior,
-                engine=engine, warmup=warmup, progress=progress, **common,
-            )  # fmt: skip
-        else:
-            raise InvalidInput(
-                f"engine is {quoted(engine)}; it must be 'auto', 'exchange', 'pymc' or 'stan'"
             )
-        return self._result(drawn, nodes, release, reason)
+        if engine != "exchange" and not read.closed:
+            raise InvalidInput(
+                f"engine is {quoted(engine)}, but with {quoted(self.formula)} from this "
+                "release the hidden graph doesn't sum out; use engine='exchange', or 'auto'"
+            )
+        return engine, "asked for"
 
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        copy: int = 0,
-        draws: int = 4000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes a released graph for the real one.
+    def sample(self, run: Run) -> Draws:
+        """Draw by NUTS, or by the exchange algorithm with the hidden graph."""
+        hidden: Hidden = run.read
+        given = self.formula, hidden.nodes, hidden.evidence
+        if run.engine == "exchange":
+            options = {**run.independent, **run.options, "tune": run.warmup}
+            return sample_jointly(
+                *given,
+                prior=self.prior,
+                constraint=self.constraint,
+                progress=run.progress,
+                **options,
+            )
+        options = {**run.chained, "progress": run.progress}
+        return ergm_dyads.sample_dyads(*given, self.prior, engine=run.engine, **options)
 
-        Wrong, and shown beside the right one because it is what one gets by analysing the
-        released graph as if it were the confidential one.
+    def read_naive(self, release: Release) -> Sequence[Network]:
+        """Take the released graphs for real ones; InvalidInput if there are none."""
+        return graphs_in(release)
 
-        Raises
-        ------
-        InvalidInput
-            If the release isn't of graphs.
-        """
-        seed = check_seed(seed)
-        graphs = graphs_in(release)
-        if not 0 <= copy < release.copies:
-            raise InvalidInput(f"copy is {copy}; the release has {release.copies}, from 0")
-        nodes = self._with_covariates(graphs[copy])
-        drawn, auxiliary, problems = sample_observed(
-            self.formula,
-            nodes,
-            prior=self.prior,
-            draws=draws,
-            tune=warmup,
-            chains=chains,
-            seed=seed,
+    def naive(self, run: Run) -> Draws:
+        """Draw given one released graph, `copy`, by the exchange algorithm."""
+        copy = run.options["copy"]
+        if not 0 <= copy < len(run.read):
+            raise InvalidInput(f"copy is {copy}; the release has {len(run.read)}, from 0")
+        nodes = self._with_covariates(run.read[copy])
+        options = {**run.independent, "tune": run.warmup}
+        return sample_observed(self.formula, nodes, prior=self.prior, **options)
+
+    def result(self, run: Run, drawn: Draws, noises: Sequence[Noise] = ()) -> az.InferenceData:
+        """Make the InferenceData of draws, one coefficient a term, with a verdict on them."""
+        one = run.read.nodes if isinstance(run.read, Hidden) else run.read[run.options["copy"]]
+        names = bind(self.formula, self._with_covariates(one)).names
+        return network_inference_data(
+            drawn,
+            run.release,
+            of="terms",
+            dims={name: ["term"] for name in drawn.posterior},
+            coords={"term": list(names)},
+            attrs={
+                "family": self.family,
+                "formula": self.formula,
+                "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
+                "constraint": self._sample_space(run.release),
+                "engine_reason": run.reason,
+                **drawn.told,
+            },
         )
-        reason = "naive: takes the released graph for the real"
-        return self._result(drawn, nodes, release, reason, auxiliary, problems)
 
-    def log_likelihood(self, release: Release, theta: Any) -> NDArray[np.float64]:
+    def log_likelihood(self, release: Releases, theta: Any) -> NDArray[np.float64]:
         """Compute log Pr[outputs | theta] less that of no ties, where the hidden graph sums out.
 
         Parameters
@@ -246,16 +216,16 @@ class ERGMModel:
         """
         return self._table(release).log_likelihood(theta)
 
-    def pymc_model(self, release: Release) -> pm.Model:
+    def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, where the hidden graph sums out."""
         return ergm_dyads.pymc_model(self._table(release), self.prior)
 
-    def stan_data(self, release: Release) -> dict[str, Any]:
+    def stan_data(self, release: Releases) -> dict[str, Any]:
         """Build the data of the Stan program `ergm_dyads`, where the hidden graph sums out."""
         return ergm_dyads.stan_data(self._table(release), self.prior)
 
-    def _table(self, release: Release) -> DyadTable:
-        nodes, evidence = self._hidden(release)
+    def _table(self, release: Releases) -> DyadTable:
+        nodes, evidence = self._hidden(only_one(release, "pymc"))
         return hidden_table(bind(self.formula, nodes), nodes, evidence)
 
     def _hidden(self, release: Release) -> tuple[Network, Evidence]:
@@ -272,41 +242,7 @@ class ERGMModel:
             {**nodes.dyad_attributes, **self.dyad_attributes},
         )
 
-    def _exchange(
-        self, nodes: Network, evidence: Evidence, release: Release, reason: str, **options: Any
-    ) -> az.InferenceData:
-        options |= {"prior": self.prior, "constraint": self.constraint}
-        drawn, auxiliary, problems = sample_jointly(self.formula, nodes, evidence, **options)
-        return self._result(drawn, nodes, release, reason, auxiliary, problems)
-
     def _sample_space(self, release: Release) -> str:
         """Name the constraint in force, as "max_degree = 8" or "none"."""
         most = evidence_in(release).max_degree
         return "none" if most is None or self.constraint == "none" else f"max_degree = {most}"
-
-    def _result(
-        self,
-        drawn: Draws,
-        nodes: Network,
-        release: Release,
-        reason: str,
-        auxiliary: str | None = None,
-        problems: Sequence[str] = (),
-    ) -> az.InferenceData:
-        names = bind(self.formula, nodes).names
-        return network_inference_data(
-            drawn,
-            release,
-            of="terms",
-            dims={name: ["term"] for name in drawn.posterior},
-            coords={"term": list(names)},
-            attrs={
-                "family": self.family,
-                "formula": self.formula,
-                "prior": json.dumps([each.tolist() for each in self.prior.of(len(names))]),
-                "constraint": self._sample_space(release),
-                "engine_reason": reason,
-                **({} if auxiliary is None else {"auxiliary": auxiliary}),
-            },
-            problems=problems,
-        )

@@ -16,7 +16,7 @@ nothing of what is sampled.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,6 @@ from bayesdp.networks.network import Network
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.networks.pseudolikelihood import Fit, inverse
 
-Engine = Literal["pymc", "stan"]
 Floats = NDArray[np.float64]
 
 _FLAT = 1e-7  # share of the information at even odds that a maximum keeps at least
@@ -49,7 +48,7 @@ def sample_dyads(
     evidence: Evidence,
     prior: NormalPrior,
     *,
-    engine: Engine,
+    engine: str,
     draws: int,
     chains: int,
     warmup: int,
@@ -89,7 +88,7 @@ def sample_dyads(
     return sample_table(table, prior, engine=engine, progress=progress, **options)
 
 
-def sample_table(table: DyadTable, prior: NormalPrior, *, engine: Engine, **options: Any) -> Draws:
+def sample_table(table: DyadTable, prior: NormalPrior, *, engine: str, **options: Any) -> Draws:
     """Draw from the posterior that a table is the likelihood of; options as `sample_dyads`."""
     options |= {"variables": ["theta"]}
     if engine == "pymc":

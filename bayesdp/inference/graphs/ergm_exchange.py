@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,8 @@ from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import NormalPrior
 
-Found = tuple[Draws, str, Sequence[str]]
-"""The draws; where the normalizing constant came from; what speaks against the draws."""
 
-
-def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: Any) -> Found:
+def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: Any) -> Draws:
     """Draw coefficients and the hidden graph; options are those of `sample_hidden`."""
     from bayesdp.networks.hidden import sample_hidden
 
@@ -30,11 +26,11 @@ def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: 
     if found.constant.proposals:
         stats["auxiliary_density"] = found.auxiliary_density
     posterior = {"theta": found.theta, "statistics": found.statistics}
-    drawn = Draws(posterior, stats, "exchange", _versions())
-    return drawn, str(found.constant.kind), found.problems
+    told = {"auxiliary": str(found.constant.kind)}
+    return Draws(posterior, stats, "exchange", _versions(), tuple(found.problems), told)
 
 
-def sample_observed(formula: str, network: Network, *, prior: NormalPrior, **options: Any) -> Found:
+def sample_observed(formula: str, network: Network, *, prior: NormalPrior, **options: Any) -> Draws:
     """Draw coefficients given an observed graph; options are those of `BayesianERGM.fit`."""
     from bayesdp.networks.bayesian import BayesianERGM
 
@@ -43,8 +39,8 @@ def sample_observed(formula: str, network: Network, *, prior: NormalPrior, **opt
         idata = BayesianERGM(formula, prior).fit(network, **options)
     stats = {name: idata.sample_stats[name].to_numpy() for name in idata.sample_stats}
     posterior = {"theta": idata.posterior["theta"].to_numpy()}
-    drawn = Draws(posterior, stats, "exchange", _versions())
-    return drawn, idata.attrs["auxiliary"], json.loads(idata.attrs["problems"])
+    doubts, told = json.loads(idata.attrs["problems"]), {"auxiliary": idata.attrs["auxiliary"]}
+    return Draws(posterior, stats, "exchange", _versions(), tuple(doubts), told)
 
 
 def _versions() -> dict[str, str]:

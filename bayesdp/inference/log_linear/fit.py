@@ -21,12 +21,10 @@ from bayesdp.inference.log_linear.design import (
     not_identified,
 )
 from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
-from bayesdp.inference.log_linear.release import NoisyTable, noises_of_table
+from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.log_linear.several import noisy_tables
-from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.counts.cells import shape_of
 from bayesdp.release import Part
 
@@ -141,8 +139,6 @@ def engine_for(engine: str, obstacle: str) -> tuple[str, str]:
     if engine == "auto":
         engine = "gibbs" if obstacle else "hmc"
         return engine, _REASONS[engine].format(obstacle)
-    if engine not in ("hmc", "gibbs"):
-        raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto', 'hmc' or 'gibbs'")
     if engine == "hmc" and obstacle:
         raise InvalidInput(
             f"engine is 'hmc', but the latent counts don't sum out: {obstacle}; use engine='auto' "
@@ -151,34 +147,19 @@ def engine_for(engine: str, obstacle: str) -> tuple[str, str]:
     return engine, "asked for"
 
 
-def named(
-    drawn: Draws,
-    release: Releases,
-    setting: Setting,
-    reason: str,
-    about: Mapping[str, str],
-    cells: bool | None,
-) -> az.InferenceData:
-    """Convert the coordinates' draws to coefficients, with their names."""
+def named(drawn: Draws, setting: Setting, *, cells: bool | None) -> Draws:
+    """Convert the coordinates' draws to effects, scales and, unless they are many, cells."""
     u = drawn.posterior["u"]
     poisson = setting.problem.sizes is None
     own = u[..., 1:] if poisson else u
     beta = own @ setting.design.shown.T
-    labels = list(setting.design.labels)
     if poisson:
-        beta, labels = np.concatenate([u[..., :1], beta], axis=-1), [INTERCEPT, *labels]
+        beta = np.concatenate([u[..., :1], beta], axis=-1)
     posterior = {"beta": beta}
-    dims: dict[str, list[str]] = {"beta": ["term"]}
-    coords: dict[str, Any] = {"term": labels}
     if setting.scaled and "tau" in drawn.posterior:
-        posterior["tau"], dims["tau"] = drawn.posterior["tau"], ["scale"]
-        coords["scale"] = list(setting.scaled)
-    verdict = verdict_on(
-        dataclasses.replace(drawn, posterior=posterior),
-        noises_of_table(setting.problem, setting.noisy),
-    )
+        posterior["tau"] = drawn.posterior["tau"]
     if "n" in drawn.posterior:
-        posterior["n"], dims["n"] = drawn.posterior["n"], []
+        posterior["n"] = drawn.posterior["n"]
     count = len(setting.design.columns)
     if count <= _FEW_CELLS if cells is None else cells:
         if count * beta.shape[0] * beta.shape[1] > _MOST_KEPT:
@@ -187,16 +168,19 @@ def named(
                 "numbers to keep; ask for fewer draws, or leave cells out"
             )
         posterior["probability"] = _probabilities(own, setting.design)
-        dims["probability"] = ["cell"]
+    return dataclasses.replace(drawn, posterior=posterior)
+
+
+def labels(drawn: Draws, setting: Setting) -> dict[str, Any]:
+    """Coordinates and dimensions of what `named` has."""
+    intercept = [INTERCEPT] if setting.problem.sizes is None else []
+    coords: dict[str, Any] = {"term": [*intercept, *setting.design.labels]}
+    dims = {"beta": ["term"], "tau": ["scale"], "n": [], "probability": ["cell"]}
+    if "tau" in drawn.posterior:
+        coords["scale"] = list(setting.scaled)
+    if "probability" in drawn.posterior:
         coords["cell"] = cell_labels(setting.noisy.axes, setting.noisy.possible)
-    return inference_data(
-        dataclasses.replace(drawn, posterior=posterior),
-        *releases_of(release),
-        reason=reason,
-        model={**about, "verdict": verdict},
-        coords=coords,
-        dims=dims,
-    )
+    return {"coords": coords, "dims": {name: dims[name] for name in drawn.posterior}}
 
 
 def _probabilities(u: Floats, design: Design) -> Floats:

@@ -18,13 +18,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.checks import is_number, plain
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.checks import check_at_least_one, is_number, plain
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Option, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.log_linear import fit as fits
@@ -39,11 +40,9 @@ if TYPE_CHECKING:
     import arviz as az
     import xarray as xr
 
-Engine = Literal["auto", "hmc", "gibbs"]
-
 
 @dataclass(frozen=True)
-class LogLinearModel:
+class LogLinearModel(Model):
     """Inference about a contingency table by a log-linear model.
 
     Parameters
@@ -74,6 +73,21 @@ class LogLinearModel:
     InvalidInput
         If a parameter is out of its range, or the formula isn't one.
 
+    Notes
+    -----
+    The posterior variables are "beta", the effects of all combinations of categories but each
+    column's last, with the dimension "term" ("sex[f]:job[clerk]", and "Intercept" where counts are
+    Poisson); "tau" with the dimension "scale" (terms as in the formula) where not all are given;
+    and "probability" with the dimension "cell". A last category's effect is minus the sum of the
+    others'.
+
+    It reads noisy marginals or cells of one table, without groups. The "hmc" engine sums the latent
+    counts out, where each cell has noise of its own and the number of records is Poisson; "gibbs"
+    samples the latent table. `fit` has two options: `thin`, iterations a draw, by default 2; and
+    `cells`, whether to keep "probability", by default where there are at most 4,096 cells. A term
+    whose columns are in no released marginal together is warned of, as hardly more than its prior
+    is known of it.
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -96,9 +110,18 @@ class LogLinearModel:
     zeros: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "log_linear"
+    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs")
+    usual: ClassVar[tuple[int, int]] = (1000, 1000)
+    options: ClassVar[Mapping[str, Option]] = {
+        "thin": (2, check_at_least_one),
+        "cells": (None, None),
+    }
+    naive_options: ClassVar[Mapping[str, Option]] = options
+    naive_reason: ClassVar[str] = "naive: takes the noisy counts for real ones"
+    derived: ClassVar[frozenset[str]] = frozenset({"probability"})
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return is_of_table(mechanism)
 
@@ -122,96 +145,32 @@ class LogLinearModel:
         if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
 
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Engine = "auto",
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        thin: int = 2,
-        seed: int | None = None,
-        progress: bool | None = None,
-        cells: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given the release.
+    def read(self, release: Releases) -> fits.Setting:
+        """Read the noisy table, and the design of the terms."""
+        return fits.setting_of(self, release)
 
-        Parameters
-        ----------
-        release : Release, or several in a list
-            Of noisy marginals or cells of one table, without groups; several of the same records.
-        engine : {"auto", "hmc", "gibbs"}
-            "hmc" sums the latent counts out, where each cell has noise of its own and the number of
-            records is Poisson; "gibbs" samples the latent table. "auto" takes the first if it can.
-        draws, chains : int
-            Draws per chain.
-        warmup : int
-            Iterations that each chain leaves out first.
-        thin : int
-            Iterations a draw.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-        cells : bool, optional
-            Whether to keep "probability", each cell's. By default where there are at most 4,096.
+    def chosen(self, engine: str, read: fits.Setting) -> tuple[str, str]:
+        """Choose the engine, and say why."""
+        return fits.chosen(engine, read)
 
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables "beta", the effects of all combinations of categories but each
-            column's last, with the dimension "term" ("sex[f]:job[clerk]", and "Intercept" where
-            counts are Poisson); "tau" with the dimension "scale" (terms as in the formula) where
-            not all are given; "probability" with the dimension "cell". A last category's effect is
-            minus the sum of the others'. Also sample_stats, observed_data (the outputs),
-            constant_data (the mechanism's parameters), and attrs, with a "verdict".
+    def sample(self, run: Run) -> Draws:
+        """Run chains over the effects, and the latent table where it doesn't sum out."""
+        from bayesdp.engines.log_linear import sample
 
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range, the model doesn't fit the release, or the engine can't
-            sample it.
-        EngineFailed
-            If a chain fails.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed; or if a term's columns are in no released marginal together,
-            so that hardly more than its prior is known of it.
-        """
-        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
-        setting = fits.setting_of(self, release)
-        run, reason = fits.chosen(engine, setting)
+        setting: fits.Setting = run.read
         if setting.unseen:
             warnings.warn(
                 f"the released marginals tell hardly anything of {', '.join(setting.unseen)}, "
                 "whose columns are in none of them together: their posterior is nearly their "
                 "prior. Leave them out of the formula, or release such a marginal",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        from bayesdp.engines.log_linear import sample
+        options = {**run.chained, "thin": run.options["thin"], "progress": run.progress}
+        return self._named(run, sample(setting.problem, summed=run.engine == "hmc", **options))
 
-        drawn = sample(setting.problem, summed=run == "hmc", progress=progress, **given)
-        return self._result(drawn, release, setting, reason, cells)
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        thin: int = 2,
-        seed: int | None = None,
-        cells: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes noisy cells for real counts; shaped as `fit`'s.
-
-        The average over copies, rounded, is taken for the true table, and its sum for n.
+    def read_naive(self, release: Release) -> fits.Setting:
+        """Take the average over copies, rounded, for the true table, and its sum for n.
 
         Raises
         ------
@@ -219,15 +178,34 @@ class LogLinearModel:
             If a count is below 0 or in a structural zero, which nobody can take for real, or
             overlapping marginals were released, which are no table.
         """
-        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
         setting = fits.setting_of(self, release)
-        counts = fits.naive_counts(setting.noisy)
-        plain = fits.known_table(setting, counts)
+        return fits.known_table(setting, fits.naive_counts(setting.noisy))
+
+    def naive(self, run: Run) -> Draws:
+        """Run chains over the effects, given the table that is taken for true."""
         from bayesdp.engines.log_linear import sample
 
-        drawn = sample(plain.problem, summed=False, known=counts, **given)
-        reason = "naive: takes the noisy counts for real ones"
-        return self._result(drawn, release, plain, reason, cells)
+        setting: fits.Setting = run.read
+        known = fits.naive_counts(setting.noisy)
+        options = {**run.chained, "thin": run.options["thin"]}
+        return self._named(run, sample(setting.problem, summed=False, known=known, **options))
+
+    def _named(self, run: Run, drawn: Draws) -> Draws:
+        return fits.named(drawn, run.read, cells=run.options["cells"])
+
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """The formula and the priors."""
+        prior = dict(self.prior) if isinstance(self.prior, Mapping) else self.prior
+        return {
+            "formula": self.formula,
+            "prior": json.dumps(prior),
+            "scale": json.dumps(self.scale),
+            "intercept": json.dumps(list(self.intercept)),
+        }
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """Effects by terms, their scales, and the table's cells."""
+        return fits.labels(drawn, run.read)
 
     def evidence(self, release: Releases, **options: Any) -> Answer:
         """Compute the log evidence for `bdp.log_evidence`, by a bridge over the effects.
@@ -247,9 +225,9 @@ class LogLinearModel:
 
         return partial(table, fits.setting_of(self, release), part)
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
-        setting = fits.setting_of(self, release)
+        setting: fits.Setting = self.read(release) if read is None else read
         return noises_of_table(setting.problem, setting.noisy)
 
     def marginal(
@@ -277,19 +255,6 @@ class LogLinearModel:
             If `idata` has no "probability", or the table no such column.
         """
         return fits.marginal(idata, fits.setting_of(self, release), columns)
-
-    def _result(
-        self, drawn: Draws, release: Releases, setting: Any, reason: str, cells: bool | None
-    ) -> az.InferenceData:
-        prior = dict(self.prior) if isinstance(self.prior, Mapping) else self.prior
-        about = {
-            "family": self.family,
-            "formula": self.formula,
-            "prior": json.dumps(prior),
-            "scale": json.dumps(self.scale),
-            "intercept": json.dumps(list(self.intercept)),
-        }
-        return fits.named(drawn, release, setting, reason, about, cells)
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -14,14 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.core.views import AnswersView, ChoiceView, DrawnCountsView, NoiseView, View
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.counts.multinomial_response import Responses
 from bayesdp.inference.records import chains as record_chains
 from bayesdp.inference.records.functions import (
@@ -32,26 +34,19 @@ from bayesdp.inference.records.functions import (
     try_out,
 )
 from bayesdp.inference.records.release import AdditiveLaw, law_of
-from bayesdp.inference.result import inference_data
+from bayesdp.inference.several import Releases, only_one
 from bayesdp.inference.sizes import sizes_of_prior
-from bayesdp.inference.verdict import verdict_on
-from bayesdp.mechanisms.base import Mechanism
 from bayesdp.progress import bar
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
-    import arviz as az
+    pass
 
 Floats = NDArray[np.float64]
 
-_REASON = (
-    "the model is given as draws of records, whose statistic has no law to sum them out by, so "
-    "chains go over the records"
-)
-
 
 @dataclass(frozen=True)
-class RecordModel:
+class RecordModel(Model):
     """Inference about the parameters of any model of independent records.
 
     The functions are compiled (`@numba.njit`), and write what they find into their last argument,
@@ -89,6 +84,11 @@ class RecordModel:
         If a parameter is out of its range, or a function isn't compiled, takes other arguments,
         or doesn't write what it should.
 
+    Notes
+    -----
+    The posterior variables are the parameters, and "n" where it has a prior. It reads one release,
+    without groups. The one engine, "augmentation", runs chains over the parameters and the records.
+
     Examples
     --------
     The mean of normal records under a N(0, 1) prior, from a noisy sum of clamped ones:
@@ -124,6 +124,12 @@ class RecordModel:
     n: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "records"
+    views: ClassVar[tuple[type[View], ...]] = (NoiseView, AnswersView, ChoiceView, DrawnCountsView)
+    engines: ClassVar[tuple[str, ...]] = ("augmentation",)
+    reason: ClassVar[str] = (
+        "the model is given as draws of records, whose statistic has no law to sum them out by, so "
+        "chains go over the records"
+    )
     no_evidence: ClassVar[str] = (
         "its records' law is given by functions that draw, which have no density to integrate; "
         "write the model as one of the other families"
@@ -160,71 +166,43 @@ class RecordModel:
     def _numbers(self) -> int:
         return sum(math.prod(shape) for shape in self.parameters.values())
 
-    def fit(
-        self,
-        release: Release,
-        *,
-        engine: Literal["auto", "augmentation"] = "auto",
-        draws: int = 4000,
-        chains: int = 4,
-        warmup: int = 1000,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior of the parameters given the release.
+    def read(self, release: Releases) -> Release:
+        """Check that there is one release, without groups."""
+        found = only_one(release, "augmentation")
+        _ = found.mechanism  # which refuses groups
+        return found
 
-        Parameters
-        ----------
-        release : Release
-            What was released; its manifest says how. Without groups.
-        engine : {"auto", "augmentation"}
-            There is one.
-        draws, chains : int
-            Sweeps that each chain keeps.
-        warmup : int
-            Sweeps that each chain leaves out first.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show which chains are done and the time left, from the fifth second on; None
-            for where standard error is a terminal.
+    def sample(self, run: Run) -> Draws:
+        """Run chains over the parameters and the records."""
+        import numba
 
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables as `parameters` names them, and "n" where it is unknown;
-            sample_stats "acceptance_rate", the share of a sweep's proposals that were accepted
-            (one by one, of a mechanism whose law one record changes by at most exp(epsilon), at
-            least exp(-epsilon) on average), and "log_law", log Pr[outputs | records];
-            observed_data (the outputs), constant_data (the mechanism's public parameters), and
-            attrs: engine and why, versions, guarantee, "verdict".
+        release: Release = run.read
+        sizes = self._sizes_of(release.mechanism)
+        ready = self._run(law_of(release.mechanism, np.array(release.outputs)), sizes)
+        with bar(run.progress, run.chains, "chains") as step:
+            drawn = record_chains.sample(ready, self._started, **run.chained, step=step)
+        posterior: dict[str, Any] = {}
+        at = 0
+        for name, shape in self.parameters.items():
+            end = at + math.prod(shape)
+            posterior[name] = drawn.theta[..., at:end].reshape(*drawn.n.shape, *shape)
+            at = end
+        if len(sizes) > 1:
+            posterior["n"] = drawn.n
+        statistics = {"acceptance_rate": drawn.acceptance_rate, "log_law": drawn.log_law}
+        return Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
 
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range, the model doesn't fit the release, or a function
-            doesn't compile or writes what it shouldn't.
-        EngineFailed
-            If a function stops, or gives NaN.
+    def about(self, run: Run, drawn: Draws) -> dict[str, str]:
+        """How records are kept."""
+        return {"records": "one by one" if self.support is None else "counted"}
 
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        draws, chains, warmup, seed = check_sampling(
-            seed, draws=draws, chains=chains, warmup=warmup
-        ).values()
-        if engine not in ("auto", "augmentation"):
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'augmentation'")
-        mechanism = release.mechanism
-        sizes = self._sizes_of(mechanism)
-        run = self._run(law_of(mechanism, np.array(release.outputs)), sizes)
-        with bar(progress, chains, "chains") as step:
-            drawn = record_chains.sample(
-                run, self._started, draws=draws, chains=chains, warmup=warmup, seed=seed, step=step
-            )
-        return self._result(drawn, release, _REASON if engine == "auto" else "asked for", sizes)
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """One dimension an axis of each parameter."""
+        dims = {
+            name: [f"{name}_dim_{i}" for i in range(len(shape))]
+            for name, shape in self.parameters.items()
+        }
+        return {"dims": dims}
 
     def _started(self, rng: np.random.Generator) -> Floats:
         theta = np.empty(self._numbers)
@@ -255,7 +233,7 @@ class RecordModel:
         tried("posterior", (rng, np.ones(len(table), dtype=np.int64)), theta.size, theta)
         return record_chains.of_counts((self.posterior, self.probabilities), table, law, sizes)
 
-    def _sizes_of(self, mechanism: Mechanism) -> record_chains.Sizes:
+    def _sizes_of(self, mechanism: Any) -> record_chains.Sizes:
         if mechanism.n is not None:
             if self.n is not None:
                 raise InvalidInput(
@@ -270,29 +248,3 @@ class RecordModel:
             )
         sizes: record_chains.Sizes = self.n
         return sizes
-
-    def _result(
-        self, drawn: record_chains.Chains, release: Release, reason: str, sizes: record_chains.Sizes
-    ) -> az.InferenceData:
-        import numba
-
-        posterior: dict[str, Any] = {}
-        at = 0
-        for name, shape in self.parameters.items():
-            end = at + math.prod(shape)
-            posterior[name] = drawn.theta[..., at:end].reshape(*drawn.n.shape, *shape)
-            at = end
-        if len(sizes) > 1:
-            posterior["n"] = drawn.n
-        statistics = {"acceptance_rate": drawn.acceptance_rate, "log_law": drawn.log_law}
-        found = Draws(posterior, statistics, "augmentation", {"numba": numba.__version__})
-        about = {
-            "family": self.family,
-            "records": "one by one" if self.support is None else "counted",
-            "verdict": verdict_on(found),
-        }
-        dims = {
-            name: [f"{name}_dim_{i}" for i in range(len(shape))]
-            for name, shape in self.parameters.items()
-        }
-        return inference_data(found, release, reason=reason, model=about, dims=dims)

@@ -24,33 +24,30 @@ the chosen ones is lost; a regression on all columns uses all numbers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numba
 import numpy as np
 
 from bayesdp.checks import keep
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
 from bayesdp.inference.evidence_ways import BRIDGE, Answer, moved
 from bayesdp.inference.regression.chain import sample_moments
 from bayesdp.inference.regression.linear_read import Read, known_moments
 from bayesdp.inference.regression.linear_release import is_of_moments, read
-from bayesdp.inference.result import inference_data
-from bayesdp.inference.several import Releases, releases_of
-from bayesdp.inference.verdict import verdict_on
+from bayesdp.inference.several import Releases
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
 from bayesdp.progress import bar
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
-    import arviz as az
+    pass
 
-Engine = Literal["auto", "hmc"]
 _REASON = (
     "the parameters can be integrated out, so the moments alone are sampled, by compiled "
     "Hamiltonian Monte Carlo, and exact draws of the coefficients given them exist"
@@ -58,7 +55,7 @@ _REASON = (
 
 
 @dataclass(frozen=True)
-class LinearRegressionModel:
+class LinearRegressionModel(Model):
     """Inference about a linear regression from noisy moments or perturbed coefficients.
 
     Parameters
@@ -83,6 +80,12 @@ class LinearRegressionModel:
     InvalidInput
         If a parameter is out of its range.
 
+    Notes
+    -----
+    The posterior variables are "beta" with the dimension "coefficient", "sigma", and "n" where it
+    has a prior. The one engine, "hmc", runs over the latent moments of the records; coefficients
+    are drawn given them.
+
     Examples
     --------
     >>> import bayesdp as bdp, numpy as np, pandas as pd
@@ -102,9 +105,14 @@ class LinearRegressionModel:
     n: range | None = None
 
     family: ClassVar[str] = "linear_regression"
+    engines: ClassVar[tuple[str, ...]] = ("hmc",)
+    reason: ClassVar[str] = _REASON
+    usual: ClassVar[tuple[int, int]] = (1000, 600)
+    naive_reason: ClassVar[str] = "naive: takes the noisy moments for true"
+    told: ClassVar[tuple[str, ...]] = ("response", "prior", "predictors_prior")
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return is_of_moments(mechanism)
 
@@ -143,101 +151,6 @@ class LinearRegressionModel:
         lengths = [len(x) - more for x in each if isinstance(x, Sequence | np.ndarray)]
         return max(lengths, default=1)
 
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Engine = "auto",
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 600,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given the release.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            Of `bdp.synthesizers.NoisyMomentsSynthesizer`, any number of copies; its manifest says
-            how. Several are of the same records, by the same bounds. Or one of
-            `bdp.synthesizers.PerturbedCoefficientsSynthesizer`.
-        engine : {"auto", "hmc"}
-            There is one: Hamiltonian Monte Carlo of the moments. The first fit on a machine
-            compiles it, in about 15 seconds, and keeps it.
-        draws, chains : int
-            Draws per chain.
-        warmup : int
-            Adaptation draws of each chain.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables "beta", with dimension "coefficient" ("intercept" and the
-            predictors' names), and "sigma", in the columns' own units, and where n is confidential
-            "n"; sample_stats, observed_data (the outputs), constant_data (the mechanism's public
-            parameters), and attrs: engine and why, versions, guarantee, "verdict".
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range or the model doesn't fit the release.
-        EngineFailed
-            If no moments have a density.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        draws, chains, warmup, seed = check_sampling(
-            seed, draws=draws, chains=chains, warmup=warmup
-        ).values()
-        if engine not in ("auto", "hmc"):
-            raise InvalidInput(f"engine is {quoted(engine)}; it must be 'auto' or 'hmc'")
-        given = self.read(release)
-        with bar(progress, warmup + draws) as step:
-            found = sample_moments(
-                given.hidden, draws=draws, chains=chains, warmup=warmup, seed=seed, step=step
-            )
-        rng = np.random.default_rng(None if seed is None else [seed, 1])
-        rows = found.rows * np.sqrt(found.n)[..., None, None]
-        posterior = given.coefficients(found.n, found.mean, rows, rng)
-        if given.hidden.first < given.hidden.last:
-            posterior["n"] = found.n
-        versions = {"numba": numba.__version__, "numpy": np.__version__}
-        drawn = Draws(posterior, found.sample_stats, "hmc", versions)
-        return self._result(drawn, release, given, "asked for" if engine == "hmc" else _REASON)
-
-    def fit_naive(
-        self, release: Release, *, draws: int = 1000, chains: int = 4, seed: int | None = None
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes the noisy moments for true; the shape of `fit`'s.
-
-        Wrong, and shown beside the right one, as what one gets by analysing what was released.
-
-        Raises
-        ------
-        InvalidInput
-            As `fit`; or if the noisy moments are those of no records, which is common, or
-            coefficients alone were released.
-        """
-        draws, chains, seed = check_sampling(seed, draws=draws, chains=chains).values()
-        given = self.read(release)
-        moments = known_moments(given.hidden)
-        n, mean, rows = (np.broadcast_to(x, (chains, draws, *x.shape)) for x in moments)
-        posterior = given.coefficients(n, mean, rows, np.random.default_rng(seed))
-        if given.hidden.first < given.hidden.last:
-            posterior["n"] = n
-        stats = {"lp": np.zeros((chains, draws))}
-        drawn = Draws(posterior, stats, "exact", {"numpy": np.__version__})
-        return self._result(drawn, release, given, "naive: takes the noisy moments for true")
-
     def read(self, release: Releases) -> Read:
         """Read the moments that the model is of from a release, checked."""
         return read(
@@ -270,25 +183,49 @@ class LinearRegressionModel:
         how = BRIDGE.format("the parameters are integrated out, the rest is the latent moments")
         return moved(found, given.log_constant), how, f"the moments of {read}"
 
-    def noises(self, release: Releases) -> list[Noise]:
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
-        return self.read(release).noises
+        given: Read = self.read(release) if read is None else read
+        return given.noises
 
-    def _result(
-        self, drawn: Draws, release: Releases, given: Read, reason: str
-    ) -> az.InferenceData:
-        about = {
-            "family": self.family,
-            "response": self.response,
-            "prior": json.dumps(self.prior),
-            "predictors_prior": json.dumps(self.predictors_prior),
-            "verdict": verdict_on(drawn, given.noises),
+    def sample(self, run: Run) -> Draws:
+        """Run chains over the latent moments, and draw coefficients given them."""
+        given: Read = run.read
+        with bar(run.progress, run.warmup + run.draws) as step:
+            found = sample_moments(given.hidden, **run.chained, step=step)
+        rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])
+        rows = found.rows * np.sqrt(found.n)[..., None, None]
+        posterior = given.coefficients(found.n, found.mean, rows, rng)
+        if given.hidden.first < given.hidden.last:
+            posterior["n"] = found.n
+        versions = {"numba": numba.__version__, "numpy": np.__version__}
+        return Draws(posterior, found.sample_stats, "hmc", versions)
+
+    def read_naive(self, release: Release) -> Read:
+        """What `read` has."""
+        return self.read(release)
+
+    def naive(self, run: Run) -> Draws:
+        """Draw coefficients given the noisy moments, taken for true.
+
+        Raises
+        ------
+        InvalidInput
+            If the noisy moments are those of no records, which is common, or coefficients alone
+            were released.
+        """
+        given: Read = run.read
+        moments = known_moments(given.hidden)
+        shape = (run.chains, run.draws)
+        n, mean, rows = (np.broadcast_to(x, (*shape, *x.shape)) for x in moments)
+        posterior = given.coefficients(n, mean, rows, np.random.default_rng(run.seed))
+        if given.hidden.first < given.hidden.last:
+            posterior["n"] = n
+        return Draws(posterior, {"lp": np.zeros(shape)}, "exact", {"numpy": np.__version__})
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """One coefficient a predictor, and the intercept's."""
+        return {
+            "coords": {"coefficient": list(run.read.names)},
+            "dims": {name: [] for name in drawn.posterior if name != "beta"},
         }
-        return inference_data(
-            drawn,
-            *releases_of(release),
-            reason=reason,
-            model=about,
-            coords={"coefficient": list(given.names)},
-            dims={name: [] for name in drawn.posterior if name != "beta"},
-        )

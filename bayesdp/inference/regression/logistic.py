@@ -14,36 +14,33 @@ tell nothing of it, as should be.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bayesdp.checks import is_number, plain
-from bayesdp.engines.draws import Draws, check_sampling
+from bayesdp.checks import check_at_least_one, is_number, plain
+from bayesdp.engines.draws import Draws
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.base import Model, Option, Run
+from bayesdp.inference.conflict import Noise
 from bayesdp.inference.log_linear.release import noises_of_table
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
 from bayesdp.inference.regression.logistic_release import is_of_binary, setting_of
-from bayesdp.inference.result import inference_data
-from bayesdp.inference.several import Releases, releases_of
+from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
-from bayesdp.inference.verdict import verdict_on
 from bayesdp.release import Release
 
 if TYPE_CHECKING:
-    import arviz as az
-
-Engine = Literal["auto", "hmc", "gibbs"]
+    pass
 
 
 @dataclass(frozen=True)
-class LogisticRegressionModel:
+class LogisticRegressionModel(Model):
     """Inference about a logistic regression from a private release of a table or of answers.
 
     Parameters
@@ -84,6 +81,15 @@ class LogisticRegressionModel:
     InvalidInput
         If a parameter is out of its range, or the formula isn't one.
 
+    Notes
+    -----
+    The posterior variables are "beta", with the dimension "coefficient" ("intercept", "age",
+    "sex[f]", "age:sex[f]") and in the columns' own units, and "n" where it has a prior. It reads a
+    table's counts or answers, without groups, any number of copies; several releases are of the
+    counts of one table. The "hmc" engine sums out what was true: of answers always, of a table
+    where each cell has noise of its own and the number of records is Poisson; "gibbs" samples the
+    latent table. `fit` has the option `thin`, iterations a draw, by default 2.
+
     Examples
     --------
     >>> import bayesdp as bdp
@@ -107,16 +113,69 @@ class LogisticRegressionModel:
     data: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "logistic_regression"
+    engines: ClassVar[tuple[str, ...]] = ("hmc", "gibbs")
+    usual: ClassVar[tuple[int, int]] = (1000, 1000)
+    options: ClassVar[Mapping[str, Option]] = {"thin": (2, check_at_least_one)}
+    naive_options: ClassVar[Mapping[str, Option]] = options
+    naive_reason: ClassVar[str] = "naive: takes what was released for true"
+    told: ClassVar[tuple[str, ...]] = ("formula", "prior", "spread", "rate")
     no_evidence: ClassVar[str] = (
         "there is no bridge over its latent tables here; where a table was released with noise, "
         "compare log-linear models of it, which hold the same regressions"
     )
     """Why it has no log evidence here, and the way out."""
 
-    @staticmethod
-    def reads(mechanism: Any) -> bool:
+    @classmethod
+    def reads(cls, mechanism: Any) -> bool:
         """Return True if the model has the law of this mechanism's outputs."""
         return is_of_binary(mechanism)
+
+    def read(self, release: Releases) -> Setting:
+        """Read the latent table, or answers, and the design of the predictors."""
+        return setting_of(self, release)
+
+    def chosen(self, engine: str, read: Setting) -> tuple[str, str]:
+        """Choose the engine, and say why."""
+        return chosen(engine, read)
+
+    def sample(self, run: Run) -> Draws:
+        """Run chains over the coefficients, and the latent table where it doesn't sum out."""
+        summed = run.engine == "hmc"
+        options = {**run.chained, **run.options, "progress": run.progress}
+        return sampled(run.read, summed=summed, **options)
+
+    def read_naive(self, release: Release) -> tuple[Setting, Any]:
+        """Read what was released as if it were true.
+
+        Answers, and synthetic tables, are pooled over copies as so many records; of noisy cells
+        the average over copies, rounded, is the table.
+
+        Raises
+        ------
+        InvalidInput
+            As `read`; or if a count is below 0, which nobody can take for real, or overlapping
+            marginals were released, which are no table.
+        """
+        return naive_setting(self, release)
+
+    def naive(self, run: Run) -> Draws:
+        """Run chains over the coefficients alone."""
+        setting, table = run.read
+        options = {**run.chained, **run.options}
+        return sampled(setting, summed=table is None, known=table, **options)
+
+    def noises(self, release: Releases, read: Any = None) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        setting: Setting = self.read(release) if read is None else read
+        return noises_of_table(setting.problem, setting.noisy)
+
+    def labels(self, run: Run, drawn: Draws) -> dict[str, Any]:
+        """One coefficient a column of the design."""
+        setting = run.read if isinstance(run.read, Setting) else run.read[0]
+        return {
+            "coords": {"coefficient": list(setting.design.labels)},
+            "dims": {name: [] for name in drawn.posterior if name != "beta"},
+        }
 
     def __post_init__(self) -> None:
         plain(self)
@@ -137,114 +196,6 @@ class LogisticRegressionModel:
             )
         if self.n is not None:
             object.__setattr__(self, "n", sizes_of_prior(self.n))
-
-    def fit(
-        self,
-        release: Releases,
-        *,
-        engine: Engine = "auto",
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        thin: int = 2,
-        seed: int | None = None,
-        progress: bool | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior given the release.
-
-        Parameters
-        ----------
-        release : Release, or several in a list
-            Of a table's counts or of answers, without groups, any number of copies; several are of
-            the counts of one table.
-        engine : {"auto", "hmc", "gibbs"}
-            "hmc" sums out what was true: of answers always, of a table where each cell has noise
-            of its own and the number of records is Poisson. "gibbs" samples the latent table.
-            "auto" takes the first if it can.
-        draws, chains : int
-            Draws per chain.
-        warmup : int
-            Iterations that each chain leaves out first.
-        thin : int
-            Iterations a draw.
-        seed : int, optional
-            For reproducible draws.
-        progress : bool or None
-            Whether to show progress and the time left, from the fifth second on, or the engine's
-            own at once; None for where standard error is a terminal.
-
-        Returns
-        -------
-        arviz.InferenceData
-            posterior variables "beta", with the dimension "coefficient" ("intercept", "age",
-            "sex[f]", "age:sex[f]") and in the columns' own units, and "n" where it has a prior.
-            Also sample_stats, observed_data (the outputs), constant_data (the mechanism's public
-            parameters), and attrs: engine and why, versions, guarantee, "verdict".
-
-        Raises
-        ------
-        InvalidInput
-            If an argument is out of range, the model doesn't fit the release, or the engine can't
-            sample it.
-        EngineFailed
-            If a chain fails.
-
-        Warns
-        -----
-        UserWarning
-            If chains haven't mixed.
-        """
-        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
-        setting = setting_of(self, release)
-        run, reason = chosen(engine, setting)
-        drawn = sampled(setting, summed=run == "hmc", progress=progress, **given)
-        return self._result(drawn, release, setting, reason)
-
-    def fit_naive(
-        self,
-        release: Release,
-        *,
-        draws: int = 1000,
-        chains: int = 4,
-        warmup: int = 1000,
-        thin: int = 2,
-        seed: int | None = None,
-    ) -> az.InferenceData:
-        """Draw from the posterior that takes the release for true; shaped as `fit`'s.
-
-        Answers, and synthetic tables, are pooled over copies as so many records; of noisy cells
-        the average over copies, rounded, is the table.
-
-        Raises
-        ------
-        InvalidInput
-            As `fit`; or if a count is below 0, which nobody can take for real, or overlapping
-            marginals were released, which are no table.
-        """
-        given = check_sampling(seed, draws=draws, chains=chains, warmup=warmup, thin=thin)
-        setting, table = naive_setting(self, release)
-        drawn = sampled(setting, summed=table is None, known=table, **given)
-        return self._result(drawn, release, setting, "naive: takes what was released for true")
-
-    def _result(
-        self, drawn: Draws, release: Releases, setting: Setting, reason: str
-    ) -> az.InferenceData:
-        about = {
-            "family": self.family,
-            "formula": self.formula,
-            "prior": json.dumps(self.prior),
-            "spread": json.dumps(self.spread),
-            "rate": json.dumps(list(self.rate)),
-            "verdict": verdict_on(drawn, noises_of_table(setting.problem, setting.noisy)),
-        }
-        return inference_data(
-            drawn,
-            *releases_of(release),
-            reason=reason,
-            model=about,
-            coords={"coefficient": list(setting.design.labels)},
-            dims={name: [] for name in drawn.posterior if name != "beta"},
-        )
 
 
 def _is_finite(value: Any) -> bool:

@@ -59,6 +59,7 @@ from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.profile import Profile, pure_profile
 
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the products below
 
@@ -155,6 +156,12 @@ class BetaBinomialMechanism(Mechanism):
     def pure_epsilon(self) -> float:
         """Exact epsilon of a copy under either relation, rounded up by one part in 10^15."""
         return math.log1p(self.size / min(self.prior)) * _SAFE
+
+    def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
+        """The privacy profile of `copies` independent copies."""
+        copies, one = check_at_least_one("copies", copies), self.pure_epsilon()
+        self.relation(neighbours)
+        return pure_profile(one, copies, copies * one)  # whose rounding `_SAFE` covers
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
