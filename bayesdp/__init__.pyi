@@ -3,6 +3,7 @@
 from . import distributional as distributional
 from . import errors as errors
 from . import evaluate as evaluate
+from . import extending as extending
 from . import mechanisms as mechanisms
 from . import models as models
 from . import networks as networks

@@ -74,7 +74,21 @@ def keep(made: Any, **checked: Any) -> None:
 
 
 def check_at_least_one(name: str, value: Any, also: str = "") -> int:
-    """Return `value` as an int if it is a whole number from 1, else raise InvalidInput."""
+    """Return `value` as an int if it is a whole number from 1.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument, for the message.
+    value : object
+    also : str
+        What else it may be, as "or None if confidential", for the message.
+
+    Raises
+    ------
+    InvalidInput
+        If it is anything else.
+    """
     return check_at_least(name, value, 1, also)
 
 

@@ -29,7 +29,13 @@ AnyView = TypeVar("AnyView", bound=View)
 
 
 def view_of(mechanism: Any, kind: type[AnyView]) -> AnyView | None:
-    """The view of this kind that the mechanism offers, or None."""
+    """The view of this kind that the mechanism offers, or None.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    kind : type of View
+    """
     return next((view for view in getattr(mechanism, "views", ()) if isinstance(view, kind)), None)
 
 
@@ -296,7 +302,13 @@ class GraphView(View):
 
 @dataclass(frozen=True)
 class DyadsView(GraphView):
-    """The law of outputs given a hidden graph whose dyads were randomised one by one."""
+    """The law of outputs given a hidden graph whose dyads were randomised one by one.
+
+    Attributes
+    ----------
+    evidence : callable
+        As of `GraphView`.
+    """
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,25 @@ def count_of(mechanism: Any) -> CountView:
 
 
 def log_law_of_counts(parts: Sequence[Part], n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log Pr[all outputs | x ones of n records], at an array of x."""
+    """Log Pr[all outputs | x ones of n records], at an array of x.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Of one group; several are of the same records.
+    n : int
+        Records.
+    x : ndarray of int, shape (k,)
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Raises
+    ------
+    InvalidInput
+        If a mechanism has no view of a count of ones.
+    """
     law = np.zeros(x.size)
     for part in parts:
         copies, view = np.array(part.outputs)[:, None], count_of(part.mechanism)

@@ -83,8 +83,10 @@ class Model:
       engines sample; and `sample`, for engines of its own;
     - `naive`, draws given what was released taken for real data;
     - `noises`, the least noise that leads to what was released (`inference.conflict`);
-    - where there is one, `evidence` for `bdp.log_evidence`, or `no_evidence`, why there is none;
-      and `predicted` for `bdp.posterior_predictive`,
+    - for `bdp.log_evidence`, an exact `log_evidence(release)`, or else `evidence`
+      (`inference.evidence_ways`), or `no_evidence`, why there is none;
+    - `predicted(release, part)` for `bdp.posterior_predictive`: of one draw of the parameters, by
+      name, and a generator, a new statistic as the mechanism takes it,
 
     and inherits `fit` and `fit_naive`.
     """

@@ -24,6 +24,7 @@ from bayesdp.engines.bridge import warn_of
 from bayesdp.engines.draws import check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import warn_of_conflict
+from bayesdp.inference.evidence_ways import exact
 from bayesdp.inference.readers import models_with
 from bayesdp.inference.several import Releases, releases_of
 
@@ -118,13 +119,17 @@ HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
     releases_of(release)
     if (why := getattr(model, "no_evidence", None)) is not None:
         raise InvalidInput(f"a {type(model).__name__} has no log evidence here: {why}")
-    if not hasattr(model, "evidence"):
+    if hasattr(model, "evidence"):
+        options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
+        found, how, of = model.evidence(release, **options)
+    elif hasattr(model, "log_evidence"):
+        found, how, of = exact(model, release)
+    else:
+        families = ", ".join(models_with("evidence", "log_evidence"))
         raise InvalidInput(
             f"model is a {type(model).__name__}, which has no log evidence here; there are those "
-            f"of the families {', '.join(models_with('evidence'))}. bdp.observe adds a law up to a "
-            "constant to a PyMC model"
+            f"of the families {families}. bdp.observe adds a law up to a constant to a PyMC model"
         )
-    found, how, of = model.evidence(release, draws=draws, chains=chains, warmup=warmup, seed=seed)
     warn_of(found)
     warn_of_conflict(model.noises(release), 2)
     return Evidence(found.log_value, found.standard_error, how, of)

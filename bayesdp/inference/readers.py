@@ -35,9 +35,13 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 
 
-def models_with(method: str) -> tuple[str, ...]:
-    """Families whose models have a method, in alphabetical order."""
-    return tuple(family for family, model in sorted(MODELS.items()) if hasattr(model, method))
+def models_with(*methods: str) -> tuple[str, ...]:
+    """Families whose models have one of these methods, in alphabetical order."""
+    return tuple(
+        family
+        for family, model in sorted(MODELS.items())
+        if any(hasattr(model, method) for method in methods)
+    )
 
 
 def instead(mechanism: Any) -> str:

@@ -37,7 +37,13 @@ def releases_of(given: Releases) -> tuple[Release, ...]:
 
 
 def parts_of(given: Releases) -> list[tuple[Part, ...]]:
-    """Return each group's parts, one a release."""
+    """Return each group's parts, one a release.
+
+    Parameters
+    ----------
+    given : Release, or several in a list
+        Several are of the same records, in the same groups.
+    """
     return list(zip(*(release.parts for release in releases_of(given)), strict=True))
 
 

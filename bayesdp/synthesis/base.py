@@ -30,8 +30,8 @@ class Synthesizer:
     (`bayesdp.core.fields.declared`). It writes
 
     - `tally`, sums over records in memory, which refuses those that it can't take;
-    - `add`, where two tallies don't add up by +, `count`, the records in one, and `statistic`,
-      where what is released is made of it;
+    - `add`, where two tallies don't add up by +, `count`, where its records aren't its `n`, and
+      `statistic`, where what is released is made of it;
     - `mechanism`, by which a group is released, from public numbers alone,
 
     and inherits `release` and `guarantee`, with groups, scans of files and a ledger.
@@ -54,8 +54,8 @@ class Synthesizer:
         return operator.add(one, other)
 
     def count(self, tally: Any) -> int:
-        """How many records a tally is of."""
-        raise NotImplementedError
+        """How many records a tally is of: here its n."""
+        return int(tally.n)
 
     def statistic(self, tally: Any) -> Any:
         """The statistic that is released, from a tally: here the tally itself."""

@@ -76,14 +76,6 @@ class BetaBinomialSynthesizer(Synthesizer):
             records = records[records.columns[0]]
         return Count.of(records, empty=not self.public_n)
 
-    def add(self, one: Count, other: Count) -> Count:
-        """The counts of two disjoint sets of records together."""
-        return Count(one.successes + other.successes, one.n + other.n)
-
-    def count(self, tally: Count) -> int:
-        """How many records were counted."""
-        return int(tally.n)
-
     def tallies(self, data: Any, by: Any = None) -> dict[Label, Count]:
         """The count of each group's records, or of all under None.
 

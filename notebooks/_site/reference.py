@@ -22,6 +22,7 @@ SECTIONS = {
     "evaluate": "bdp.evaluate",
     "networks": "bdp.networks",
     "distributional": "bdp.distributional",
+    "extending": "bdp.extending",
     "errors": "bdp.errors",
 }
 """The package and its namespaces; a name that is in several has its page in the first."""

@@ -36,8 +36,6 @@ from bayesdp.inference.counts.binomial_weights import (
     noises_of_counts,
     weighted_cells,
 )
-from bayesdp.inference.evidence_ways import Answer
-from bayesdp.inference.evidence_ways import exact as exact_evidence
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate
 from bayesdp.inference.several import (
@@ -147,10 +145,6 @@ class BinomialModel(Model):
     def log_evidence(self, release: Releases) -> float:
         """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(cells.log_evidence for cells in self.cells(release))
-
-    def evidence(self, release: Releases, **options: Any) -> Answer:
-        """Compute the log evidence for `bdp.log_evidence`; it is exact."""
-        return exact_evidence(self, release)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return what draws a new count of a part's records, given the parameters."""

@@ -27,7 +27,6 @@ from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import poisson_release, predictive
 from bayesdp.inference.counts.poisson_release import Known
-from bayesdp.inference.evidence_ways import Answer, exact
 from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
@@ -122,10 +121,6 @@ class PoissonModel(Model):
                 "is no log evidence of them here; release with fixed=False and public_n=False"
             )
         return sum(float(special.logsumexp(law)) for each in known for law in each.laws)
-
-    def evidence(self, release: Releases, **options: Any) -> Answer:
-        """Compute the log evidence for `bdp.log_evidence`; it is exact."""
-        return exact(self, release)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return what draws a part's new events by area, given the rates."""

@@ -29,8 +29,6 @@ from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.base import Model, Run
 from bayesdp.inference.conflict import Noise
-from bayesdp.inference.evidence_ways import Answer
-from bayesdp.inference.evidence_ways import exact as exact_evidence
 from bayesdp.inference.exact_release import is_exact, posterior_given
 from bayesdp.inference.gaussian import mean as gaussian_mean
 from bayesdp.inference.gaussian import pair as gaussian_pair
@@ -161,10 +159,6 @@ class GaussianModel(Model):
                 "GaussianModel(prior=(0, 10), sd=1)"
             )
         return sum(each.log_evidence for each in self._posteriors(release))
-
-    def evidence(self, release: Releases, **options: Any) -> Answer:
-        """Compute the log evidence for `bdp.log_evidence`; it is exact."""
-        return exact_evidence(self, release)
 
     def predicted(self, release: Release, part: Part) -> Statistic:
         """Return what draws moments of a part's new records, given the parameters."""

@@ -16,7 +16,6 @@ from bayesdp.inference.log_linear.fit import engine_for, naive_counts, obstacle_
 from bayesdp.inference.log_linear.release import closed
 from bayesdp.inference.regression.logistic_problem import Setting
 from bayesdp.inference.regression.logistic_release import setting_of
-from bayesdp.release import Release
 
 _ANSWERS = (
     "the records' true categories are summed out, pattern by pattern of answers, and Hamiltonian "
@@ -50,10 +49,6 @@ def sampled(setting: Setting, *, summed: bool, seed: int | None, **options: Any)
 
 def naive_setting(model: Any, release: Any) -> tuple[Setting, NDArray[np.int64] | None]:
     """Read a release as if it were of the truth; with the table, or None where records answered."""
-    if not isinstance(release, Release):
-        raise InvalidInput(
-            f"release is a {type(release).__name__}; a naive fit takes one bdp.Release at a time"
-        )
     setting = setting_of(model, release, naive=True)
     if setting.noisy is None:
         return setting, None

@@ -159,9 +159,9 @@ class BetaBinomialMechanism(Mechanism):
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies."""
-        copies, one = check_at_least_one("copies", copies), self.pure_epsilon()
+        copies, ratio = check_at_least_one("copies", copies), self.size / min(self.prior)
         self.relation(neighbours)
-        return pure_profile(one, copies, copies * one)  # whose rounding `_SAFE` covers
+        return pure_profile(self.pure_epsilon(), copies, copies * math.log1p(ratio) * _SAFE)
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0

@@ -62,6 +62,10 @@ class Count:
                 "check that the two are in this order: Count(successes, n)"
             )
 
+    def __add__(self, other: Count) -> Count:
+        """The count of two disjoint sets of records."""
+        return Count(self.successes + other.successes, self.n + other.n)
+
     @property
     def failures(self) -> Any:
         """Number of zeros, n - successes."""
@@ -173,7 +177,13 @@ def _is_missing_value(value: Any) -> bool:
 
 
 def count_view(mechanism: Any) -> CountView:
-    """The view of a mechanism whose statistic is a `Count`."""
+    """The view of a mechanism whose statistic is a `Count`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        With `logp` of outputs and counts that broadcast.
+    """
     return CountView(
         lambda z, x, n: mechanism.logp(z, Count(x, n)),
         lambda n: mechanism.check_statistic(Count(0, n)),
