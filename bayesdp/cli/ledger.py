@@ -77,10 +77,10 @@ def show(
                 name,
                 budget.neighbours.value,
                 len(of.history()),
-                pair(budget),
-                pair(spent),
+                cost_text(budget),
+                cost_text(spent),
                 f"{cost(of.history()).rho:.6g} of {limit:.6g}" if limit else "-",
-                pair(rest),
+                cost_text(rest),
                 spent.strength.value,
             )
         )
@@ -97,7 +97,7 @@ def show(
                 (
                     entry.position,
                     entry.at,
-                    pair(entry),
+                    cost_text(entry),
                     entry.guarantee.strength.value,
                     json.dumps(entry.released),
                 )
@@ -141,7 +141,7 @@ def spend(
     released = {"mechanisms": [{"name": mechanism, "parameters": _object(parameters)}]}
     budget = Ledger.open(url).dataset(dataset)
     entry = budget.spend(promise, released, accept_unproved=accept_unproved)
-    typer.echo(f"recorded as entry {entry.position}; left: {pair(budget.remaining())}")
+    typer.echo(f"recorded as entry {entry.position}; left: {cost_text(budget.remaining())}")
 
 
 @app.command()
@@ -161,7 +161,7 @@ def verify(
     typer.echo("the ledger is sound")
 
 
-def account(url: str | None, dataset: str | None) -> DatasetLedger | None:
+def open_account(url: str | None, dataset: str | None) -> DatasetLedger | None:
     """The budget that two options name, or None where neither is given."""
     if (url is None) != (dataset is None):
         raise InvalidInput("ledger and dataset go together: --ledger URL --dataset NAME")
@@ -185,7 +185,7 @@ def _print(title: str, headings: tuple[str, ...], rows: list[tuple[Any, ...]]) -
     Console().print(table)
 
 
-def pair(cost: Any) -> str:
+def cost_text(cost: Any) -> str:
     """Epsilon, and delta unless it is zero, with all their digits."""
     return f"{cost.epsilon}" if cost.delta == 0 else f"{cost.epsilon}, {cost.delta}"
 

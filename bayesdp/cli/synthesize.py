@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bayesdp import cli_options, ledger_cli
+from bayesdp.cli import options
+from bayesdp.cli.ledger import cost_text, open_account
 from bayesdp.errors import InvalidInput
 
 
@@ -53,8 +54,8 @@ def synthesize(
     from bayesdp.synthesis.tables import answers, check_values, group_labels, read_table
 
     check_target(out, MANIFEST, force=force)  # before anything is spent or drawn
-    account = ledger_cli.account(ledger, dataset)
-    listed = cli_options.groups(groups) if groups else None
+    account = open_account(ledger, dataset)
+    listed = options.groups(groups) if groups else None
     if all_groups and (listed or not by or confidential_n):
         raise InvalidInput(
             "all-groups publishes the labels that occur in --by; it goes with neither --groups nor "
@@ -72,7 +73,7 @@ def synthesize(
         epsilon=epsilon,
         copies=copies,
         size=size,
-        prior=cli_options.pair("prior", prior) if prior else None,
+        prior=options.pair("prior", prior) if prior else None,
         public_n=not confidential_n,
         groups=shown,
     )
@@ -83,4 +84,4 @@ def synthesize(
     for assumption in release.guarantee.assumptions:
         typer.echo(f"  {assumption}")
     if account is not None:
-        typer.echo(f"  left of {account.name}: {ledger_cli.pair(account.remaining())}")
+        typer.echo(f"  left of {account.name}: {cost_text(account.remaining())}")

@@ -1,4 +1,4 @@
-"""Commands `bayesdp reproduce` and `bayesdp errata`: the papers' numbers again, and errors."""
+"""Command `bayesdp reproduce`: a paper's numbers again. Heavy imports wait until it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayesdp.cli_tables import progress_bar
+from bayesdp.cli.tables import progress_bar
 
 
 def reproduce(
@@ -29,22 +29,3 @@ def reproduce(
         result = reproduction(out, force=force, progress=step)
     result.print()
     typer.echo(f"tables and figures written to {out}")
-
-
-def errata(
-    name: Annotated[
-        str, typer.Argument(help="A paper, as zheng, or an erratum, as zheng-theorem-7.12.")
-    ] = "",
-) -> None:
-    """List the papers' errors; for one of them, or one paper's, compute the evidence."""
-    from bayesdp.evaluation.papers.errata import SOURCES, evidence, find_errata
-
-    for each in find_errata(name):
-        typer.secho(f"{SOURCES[each.paper]}, {each.place} ({each.flaw})", bold=True)
-        typer.echo(f"  printed: {each.printed}")
-        typer.echo(f"  true:    {each.true}")
-        if not name:
-            typer.echo(f"  shown by: {each.command}")
-            continue
-        for case in evidence(each):
-            typer.echo(f"  {case}")

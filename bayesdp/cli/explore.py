@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bayesdp import cli_options
 from bayesdp.checks import check_at_least_one
+from bayesdp.cli import options
 from bayesdp.errors import InvalidInput, quoted
 
 
@@ -43,7 +43,7 @@ def explore(
         title = title or f"{released.variable}, {released.by} {group}"
         released = released[labels[group]]
     sizes = None if n is None else range(check_at_least_one("n", n), n + 1)
-    model = BinomialModel(cli_options.pair("prior", prior), n=sizes)
+    model = BinomialModel(options.pair("prior", prior), n=sizes)
     page = write_explorer(released, out, model=model, level=level, title=title, force=force)
     typer.echo(f"explorer written to {page}")
     if show:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bayesdp import cli_options
-from bayesdp.cli_tables import print_table, progress_bar
+from bayesdp.cli import options
+from bayesdp.cli.tables import print_table, progress_bar
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import MODELS
 
@@ -71,20 +71,20 @@ def plan(
 
     if out is not None:
         check_target(out, TABLE, force=force)
-    declared = cli_options.parameters(parameters or [])
+    declared = options.parameters(parameters or [])
     if prior is not None:
-        declared["prior"] = cli_options.numbers("prior", prior)
-    size = None if n is None else cli_options.sizes(n)
+        declared["prior"] = options.numbers("prior", prior)
+    size = None if n is None else options.sizes(n)
     if isinstance(size, range):
         declared.setdefault("n", size)
     model = model_of(family, declared)
     expected: Any = None
     if design_prior is not None:
-        expected = cli_options.numbers("design_prior", design_prior)
+        expected = options.numbers("design_prior", design_prior)
     among = _mechanisms(mechanisms, synthesizer or [])
-    options: dict[str, Any] = {
+    question: dict[str, Any] = {
         "mechanisms": among,
-        "epsilon": cli_options.pair("epsilon_range", epsilon_range, "0.05,10"),
+        "epsilon": options.pair("epsilon_range", epsilon_range, "0.05,10"),
         "copies": None if copies is None else _whole(copies),
         "design_prior": expected[0] if expected and len(expected) == 1 else expected,
         "estimand": _estimand(estimand),
@@ -94,7 +94,7 @@ def plan(
             model,
             size,
             target=width,
-            **options,
+            **question,
             level=level,
             assurance=assurance,
             delta=delta,

@@ -1,10 +1,16 @@
-"""Values of the command line's options, parsed from text."""
+"""Options that commands share, and values of options, parsed from text."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from bayesdp.errors import InvalidInput, quoted
+
+Out = Annotated[Path, typer.Option(help="Where to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
 
 
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
