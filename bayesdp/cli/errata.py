@@ -13,7 +13,7 @@ def errata(
     ] = "",
 ) -> None:
     """List the papers' errors; for one of them, or one paper's, compute the evidence."""
-    from bayesdp.evaluation.papers.errata import SOURCES, evidence, find_errata
+    from bayesdp.papers.errata import SOURCES, evidence, find_errata
 
     for each in find_errata(name):
         typer.secho(f"{SOURCES[each.paper]}, {each.place} ({each.flaw})", bold=True)

@@ -22,7 +22,7 @@ def reproduce(
     ] = False,
 ) -> None:
     """Compute a paper's tables and figures again, beside what it printed."""
-    from bayesdp.evaluation.papers.catalogue import find_paper
+    from bayesdp.papers.catalogue import find_paper
 
     reproduction = find_paper(paper, replicates, quick=quick)
     with progress_bar() as step:

@@ -308,9 +308,9 @@ def test_reproduce_charest(bayesdp, place):
 
 def test_reproduce_hu(bayesdp, place, monkeypatch):
     """With one figure's fit by Stan; test_hu.py has all."""
-    from bayesdp.evaluation.papers import hu_stan
+    from bayesdp.papers.hu import stan
 
-    monkeypatch.setattr(hu_stan, "PLANS", hu_stan.PLANS[:1])
+    monkeypatch.setattr(stan, "PLANS", stan.PLANS[:1])
     status, out, _ = bayesdp("reproduce hu --replicates 2 --out h")
     assert status == 0
     assert "not differentially private" in " ".join(out.split())
