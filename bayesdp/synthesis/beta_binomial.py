@@ -12,13 +12,13 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count import Count
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.parameters import check_cost, check_size
 from bayesdp.synthesis.publish import publish_groups

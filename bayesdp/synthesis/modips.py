@@ -11,7 +11,6 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, plain
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
@@ -20,6 +19,7 @@ from bayesdp.mechanisms.families.evidence import priors_of
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.modips_methods import METHODS

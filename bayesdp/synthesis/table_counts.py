@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan

@@ -65,9 +65,6 @@ TOP = {
     *("checks", "errors", "kernel_cache", "lazy", "private_folder", "progress", "renamed"),
     *("_version", "optional", "registry", "resources", "storage"),
 }
-ROOM_OF = dict.fromkeys(
-    ("manifest", "manifest_text", "release_folder", "release_frames", "release_table"), "release"
-)
 
 
 def imports(path: Path) -> set[str]:
@@ -84,7 +81,7 @@ def imports(path: Path) -> set[str]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "bayesdp" and len(parts) > 1:
-                found.add(ROOM_OF.get(parts[1], parts[1]))
+                found.add(parts[1])
     return found
 
 
@@ -92,14 +89,14 @@ def test_imports_point_one_way():
     wrong = {}
     for path in FILES:
         inside = path.relative_to(PACKAGE).parts
-        room = ROOM_OF.get(inside[0].removesuffix(".py"), inside[0].removesuffix(".py"))
+        room = inside[0].removesuffix(".py")
         if room in MAY_IMPORT and (more := imports(path) - MAY_IMPORT[room] - {room} - TOP):
             wrong["/".join(inside)] = more
     assert wrong == {}
 
 
 def test_every_room_is_listed():
-    rooms = {p.name for p in PACKAGE.iterdir() if (p / "__init__.py").exists()} | {"release"}
+    rooms = {p.name for p in PACKAGE.iterdir() if (p / "__init__.py").exists()}
     assert rooms == set(MAY_IMPORT)
 
 

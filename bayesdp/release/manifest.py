@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bayesdp.errors import InvalidInput, InvalidRelease, quoted
-from bayesdp.manifest_text import SEAL, check_seal, read_json, sealed
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.registry import mechanism_named
+from bayesdp.release.manifest_text import SEAL, check_seal, read_json, sealed
 
 FORMAT: Final = "bayesdp-release"
 VERSION: Final = 2

@@ -1,4 +1,4 @@
-"""The border: what crosses from the curator to the analyst, and nothing else."""
+"""A release: its parts, what they promise together, and its way to a disk and back."""
 
 from __future__ import annotations
 
@@ -14,27 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import check_delta
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.manifest import Label, MechanismEntry, Origin, check_label
 from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.accounting import STRENGTHS
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label
+from bayesdp.release.parts import Part
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MANIFEST = "manifest.json"
-OUTPUTS = "outputs.parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One group's mechanism and its released copies."""
-
-    group: Label
-    mechanism: Mechanism
-    outputs: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -233,14 +222,14 @@ class Release:
         own instead of `variable`. The order of the rows says nothing: groups in their order, and
         sorted within each.
         """
-        from bayesdp.release_frames import frames
+        from bayesdp.release.frames import frames
 
-        return frames(self)
+        return frames(self.parts, self.variable, self.by)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what was released and how; the same for a saved and loaded copy."""
-        from bayesdp.release_frames import listed
+        from bayesdp.release.frames import listed
 
         content = [
             [part.group, MechanismEntry.of(part.mechanism).model_dump(), listed(part)]
@@ -272,7 +261,7 @@ class Release:
         InvalidInput
             If `key` is no such secret.
         """
-        from bayesdp.release_folder import write
+        from bayesdp.release.folder import write
 
         return write(self, Path(folder), force=force, key=key)
 
@@ -295,6 +284,6 @@ class Release:
             hash or the key's signature, the outputs can't come from their mechanism, the version
             is newer, or the promise written down isn't the one that the mechanisms give.
         """
-        from bayesdp.release_folder import read
+        from bayesdp.release.folder import read
 
-        return read(Path(folder), key)
+        return read(cls, Path(folder), key)

@@ -7,12 +7,14 @@ import hashlib
 import json
 import math
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from bayesdp._version import __version__
 from bayesdp.errors import InvalidRelease, quoted
-from bayesdp.manifest import (
+from bayesdp.privacy.guarantee import Guarantee
+from bayesdp.release.manifest import (
     STUMBLES,
     DistributionalEntry,
     GuaranteeEntry,
@@ -22,14 +24,15 @@ from bayesdp.manifest import (
     PartEntry,
     parse_manifest,
 )
-from bayesdp.manifest_text import check_key
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.release import MANIFEST, OUTPUTS, Part, Release
-from bayesdp.release_table import read_table, split_table, write_table
+from bayesdp.release.manifest_text import check_key
+from bayesdp.release.parts import MANIFEST, OUTPUTS, Part, Written
+from bayesdp.release.table import read_table, split_table, write_table
 from bayesdp.storage import whole_folder
 
+Made = TypeVar("Made", bound=Written)
 
-def write(release: Release, folder: Path, *, force: bool, key: bytes | None) -> Path:
+
+def write(release: Written, folder: Path, *, force: bool, key: bytes | None) -> Path:
     """Write a release; see `Release.save`."""
     check_key(key)
     data = write_table([(part.mechanism, part.outputs) for part in release.parts])
@@ -40,7 +43,7 @@ def write(release: Release, folder: Path, *, force: bool, key: bytes | None) -> 
     return folder
 
 
-def read(folder: Path, key: bytes | None) -> Release:
+def read(make: Callable[..., Made], folder: Path, key: bytes | None) -> Made:
     """Read a release and check all of it; see `Release.load`."""
     check_key(key)
     try:
@@ -55,7 +58,7 @@ def read(folder: Path, key: bytes | None) -> Release:
             "damaged; get the release folder again from whoever published it"
         )
     try:
-        release = Release(
+        release = make(
             tuple(_parts(data, manifest)),
             variable=manifest.variable,
             by=manifest.by,
@@ -75,7 +78,7 @@ PromiseEntry = GuaranteeEntry | DistributionalEntry
 _CLOSE_OR_WORDS = {"epsilon", "rho", "assumptions", "source", "class_in_words"}
 
 
-def _promise(release: Release) -> PromiseEntry | None:
+def _promise(release: Written) -> PromiseEntry | None:
     promise = release.guarantee
     if release.reproducible or math.isinf(promise.epsilon):
         return None
@@ -83,7 +86,7 @@ def _promise(release: Release) -> PromiseEntry | None:
     return entry.model_validate_json(json.dumps(dataclasses.asdict(promise)))
 
 
-def _manifest(release: Release, sha256: str) -> Manifest:
+def _manifest(release: Written, sha256: str) -> Manifest:
     return Manifest(
         software=f"bayesdp {__version__}",
         origin=release.origin,
@@ -101,7 +104,7 @@ def _manifest(release: Release, sha256: str) -> Manifest:
     )
 
 
-def _check_promise(release: Release, manifest: Manifest, folder: Path) -> None:
+def _check_promise(release: Written, manifest: Manifest, folder: Path) -> None:
     """Compare what is written with what the mechanisms give; the wording may differ."""
     written, true = manifest.guarantee, _promise(release)
     if written is None and true is None:

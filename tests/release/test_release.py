@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp.manifest_text import sealed
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.release import MANIFEST, OUTPUTS
+from bayesdp.release.manifest_text import sealed
 from bayesdp.storage import whole_folder
 
 
@@ -342,7 +342,7 @@ def test_killed_at_any_point_there_is_a_whole_folder_or_none(tmp_path: Path, gro
     """Some time after its first release is there, whenever that may be."""
     rng = np.random.default_rng(0)
     context = multiprocessing.get_context("forkserver")  # a fork would take locked locks along
-    context.set_forkserver_preload([__name__, "bayesdp.release_folder", "pyarrow.parquet"])
+    context.set_forkserver_preload([__name__, "bayesdp.release.folder", "pyarrow.parquet"])
     for round_ in range(12):
         place = tmp_path / str(round_)
         place.mkdir()
