@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear_chain import chain
 from bayesdp.engines.log_linear_flows import one_sided
-from bayesdp.engines.log_linear_likelihood import Model
-from bayesdp.engines.log_linear_moves import COEFFICIENTS, NUMBERS, Released
 from bayesdp.engines.log_linear_problem import Problem
 from bayesdp.errors import EngineFailed
+from bayesdp.kernels.log_linear.chain import chain
+from bayesdp.kernels.log_linear.likelihood import Model
+from bayesdp.kernels.log_linear.moves import COEFFICIENTS, NUMBERS, Released
 from bayesdp.progress import Step, bar
 
 Floats = NDArray[np.float64]

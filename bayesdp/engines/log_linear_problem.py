@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from bayesdp.engines.log_linear_chain import Tuning
 from bayesdp.engines.log_linear_coefficients import information
-from bayesdp.engines.log_linear_likelihood import Model
-from bayesdp.engines.log_linear_moves import ANSWERS, COEFFICIENTS, NUMBERS, Released
+from bayesdp.kernels.log_linear.chain import Tuning
+from bayesdp.kernels.log_linear.likelihood import Model
+from bayesdp.kernels.log_linear.moves import ANSWERS, COEFFICIENTS, NUMBERS, Released
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Problem:
     information : float
         What all copies tell of it: the squared slope of their log law, on average.
     pairs : ndarray of int, shape (pairs, 2)
-        Of a logistic model (`bayesdp.engines.log_linear_likelihood`).
+        Of a logistic model (`bayesdp.kernels.log_linear.likelihood`).
     """
 
     columns: Floats

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.engines.log_linear_moves import NUMBERS
 from bayesdp.inference.conflict import Noise, noise_from, noise_from_marginals
 from bayesdp.inference.counts.binomial_weights import noises_of_counts
 from bayesdp.inference.gaussian.release import noises_of_means, noises_of_moments
 from bayesdp.inference.several import Releases, agreed_size, parts_of
+from bayesdp.kernels.log_linear.moves import NUMBERS
 
 
 def noises_of(model: Any, release: Releases) -> list[Noise]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.kernels.hidden.annealing import Effort, Target
 from bayesdp.networks.auxiliary import (
     UNRELIABLE,
     Auxiliary,
@@ -18,7 +19,7 @@ from bayesdp.networks.auxiliary import (
     problems_of_constant,
 )
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
-from bayesdp.networks.hidden_annealing import Effort, Kept, Target
+from bayesdp.networks.hidden_annealing import Kept
 from bayesdp.networks.hidden_chain import Plan
 from bayesdp.networks.hidden_evidence import seen_of
 from bayesdp.networks.hidden_start import first_guess

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.kernels.hidden.annealing import Effort, Target, anneal
+from bayesdp.kernels.hidden.graph import hidden_of
 from bayesdp.networks.auxiliary import Constant, normalizer_about
 from bayesdp.networks.chain import Law, Moves, Walk
 from bayesdp.networks.formula import BoundFormula
-from bayesdp.networks.hidden_annealing import Effort, Kept, Target, anneal, room
-from bayesdp.networks.hidden_graph import hidden_of
+from bayesdp.networks.hidden_annealing import Kept, room
 from bayesdp.networks.hidden_guide import Mixture, fit_mixture, no_mixture
 from bayesdp.networks.hidden_pace import fit_pace
 from bayesdp.networks.hidden_start import first_guess, settle

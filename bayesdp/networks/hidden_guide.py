@@ -12,13 +12,10 @@ A move proposes b from q whatever the coefficients a are, and its ratio has q(a)
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from bayesdp.networks.compiling import kernel
 
 _COMPONENTS = 100
 _NEAREST = 20  # points a term about each, at least; else the next share of all
@@ -85,22 +82,3 @@ def fit_mixture(
     rest = (1.0 - _TAILS) / (len(means) - 1)
     weight = np.append(_TAILS, np.full(len(means) - 1, rest))
     return Mixture(np.array(means), root, back, weight / weight.sum())
-
-
-@kernel
-def log_mixture(theta: Any, mixture: Any) -> Any:
-    """Log-density of the mixture but for a constant."""
-    terms, components = len(theta), len(mixture.weight)
-    logs, top = np.empty(components), -np.inf
-    for j in range(components):
-        logs[j] = math.log(mixture.weight[j])
-        for t in range(terms):
-            z = 0.0
-            for u in range(t + 1):
-                z += mixture.inverse[j, t, u] * (theta[u] - mixture.mean[j, u])
-            logs[j] += math.log(mixture.inverse[j, t, t]) - 0.5 * z * z
-        top = max(top, logs[j])
-    total = 0.0
-    for j in range(components):
-        total += math.exp(logs[j] - top)
-    return top + math.log(total)

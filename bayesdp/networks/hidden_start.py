@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from bayesdp.kernels.graphs.markov import changes_of
+from bayesdp.kernels.hidden.annealing import Target
+from bayesdp.kernels.hidden.graph import Hidden
+from bayesdp.kernels.hidden.moves import run_hidden
+from bayesdp.kernels.hidden.seen import Seen
 from bayesdp.networks.formula import BoundFormula
-from bayesdp.networks.hidden_annealing import Target
-from bayesdp.networks.hidden_evidence import Seen
-from bayesdp.networks.hidden_graph import Hidden
-from bayesdp.networks.hidden_moves import run_hidden
-from bayesdp.networks.markov import changes_of
 from bayesdp.networks.network import Network
 from bayesdp.networks.pseudolikelihood import Dyads, climb, inverse
 

@@ -32,12 +32,13 @@ MAY_IMPORT = {
         "report",
     },
     "core": set(),
+    "kernels": set(),
     "privacy": set(),
-    "mechanisms": {"core", "privacy", "networks"},
+    "mechanisms": {"core", "privacy", "networks", "kernels"},
     "release": {"privacy", "mechanisms", "networks"},
     "synthesis": {"privacy", "mechanisms", "release", "engines", "networks"},
-    "engines": {"core", "privacy", "mechanisms", "release"},
-    "inference": {"core", "privacy", "mechanisms", "release", "engines", "networks"},
+    "engines": {"core", "privacy", "mechanisms", "release", "kernels"},
+    "inference": {"core", "privacy", "mechanisms", "release", "engines", "networks", "kernels"},
     "evaluation": {
         "privacy",
         "mechanisms",
@@ -48,7 +49,7 @@ MAY_IMPORT = {
         "networks",
         "report",
     },
-    "networks": set(),
+    "networks": {"kernels"},
     "papers": {
         "privacy",
         "mechanisms",
@@ -62,7 +63,7 @@ MAY_IMPORT = {
     "report": {"privacy", "mechanisms", "release", "engines", "inference", "evaluation"},
 }
 TOP = {
-    *("checks", "errors", "kernel_cache", "lazy", "private_folder", "progress", "renamed"),
+    *("checks", "errors", "lazy", "private_folder", "progress", "renamed"),
     *("_version", "optional", "registry", "resources", "storage"),
 }
 

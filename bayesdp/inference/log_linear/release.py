@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.views import NoiseView, view_of
-from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
+from bayesdp.kernels.log_linear.moves import NUMBERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.mechanisms.noise.additive import AdditiveNoise

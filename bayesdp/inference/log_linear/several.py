@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.log_linear_moves import Released
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.release import NoisyTable, noisy_table
+from bayesdp.kernels.log_linear.moves import Released
 from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.release import Part
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bayesdp.inference.regression.coordinates import Space, read_moments, sampled_density
 from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden, first_point, white_space
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 from bayesdp.progress import Step, no_step
 
 _LENGTH = 2.4  # of a trajectory: with a random length, near the best for a normal density

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bayesdp.inference.regression.factors import Floats, factor, inverse_of
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 
 @kernel

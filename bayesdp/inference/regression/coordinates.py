@@ -27,7 +27,7 @@ from bayesdp.inference.regression.moments import (
     log_noise,
     moments_density,
 )
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 Frame = tuple[Floats, Floats]
 """z_ and A_0."""

@@ -9,7 +9,7 @@ from bayesdp.inference.regression.chain import sample_coordinates
 from bayesdp.inference.regression.coordinates import Space, sampled_density
 from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 
 @kernel

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 Floats = NDArray[np.float64]
 

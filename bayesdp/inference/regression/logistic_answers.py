@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.log_linear_moves import ANSWERS, Released
 from bayesdp.engines.log_linear_problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import axes_of
@@ -23,6 +22,7 @@ from bayesdp.inference.regression.logistic_problem import (
     problem_of,
     success_of,
 )
+from bayesdp.kernels.log_linear.moves import ANSWERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.release import Part

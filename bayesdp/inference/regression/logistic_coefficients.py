@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.engines.log_linear_moves import COEFFICIENTS
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import NoisyTable, closed, released_of
 from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
+from bayesdp.kernels.log_linear.moves import COEFFICIENTS
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.families.moments import STEPS, in_steps
 from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism

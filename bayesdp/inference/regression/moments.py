@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from bayesdp.inference.regression.coefficients_law import coefficients_law
 from bayesdp.inference.regression.factors import factor, inverse_of
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 Floats = NDArray[np.float64]
 Seen = tuple[Floats, Floats, NDArray[np.bool_], float]

@@ -39,7 +39,7 @@ import math
 
 import numpy as np
 
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 FRACTION_BITS = 50
 HALF = 30

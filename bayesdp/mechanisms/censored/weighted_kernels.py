@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.compiling import kernel
 
 HALF = 30
 CHUNK = 1024
