@@ -41,16 +41,21 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}.{python}"
         self._cache_file = _File(self._cache_path, name, compiled)
 
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        arguments = getattr(sig, "args", sig)
-        return sig, tuple(map(_layout, arguments)), codegen.magic_tuple()
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[str, ...] | None:
+        """Words alone: numba's own keys are classes, which an upgrade may have moved."""
+        arguments = [_words(kind) for kind in getattr(sig, "args", sig)]
+        return None if "" in arguments else (*arguments, *map(str, codegen.magic_tuple()))
 
 
-def _layout(kind: Any) -> tuple[Any, ...]:
-    """The order of fields of a named tuple, and of those in it, which numba doesn't compare."""
+def _words(kind: Any) -> str:
+    """Describe an argument's type, with the fields of named tuples; "" where code isn't kept."""
     if isinstance(kind, types.BaseTuple):
-        return (*getattr(kind, "fields", ()), *map(_layout, kind.types))
-    return ()
+        made = getattr(kind, "instance_class", tuple)
+        within = [_words(each) for each in kind.types]
+        named = f"{made.__module__}.{made.__qualname__}{getattr(kind, 'fields', ())}"
+        return "" if "" in within else f"{named}({', '.join(within)})"
+    # Functions are told apart by their addresses, which another run gives to others.
+    return "" if isinstance(kind, types.Callable) or " at 0x" in str(kind) else str(kind)
 
 
 class _File(IndexDataCacheFile):  # type: ignore[misc]
@@ -72,6 +77,10 @@ class _File(IndexDataCacheFile):  # type: ignore[misc]
     def _stamp(self) -> str:
         return stamp(self._compiled)
 
+    def load(self, key: Any) -> Any:
+        """Code that was kept for arguments of some types, or None."""
+        return None if key is None else super().load(key)
+
     def save(self, key: Any, data: Any) -> None:
         """Keep a kernel's code for arguments of some types; in place of numba's own `save`.
 
@@ -81,6 +90,8 @@ class _File(IndexDataCacheFile):  # type: ignore[misc]
         """
         from filelock import FileLock
 
+        if key is None:
+            return
         lock = FileLock(Path(self._cache_path, _LOCK))
         try:
             lock.acquire()

@@ -134,11 +134,31 @@ def calls_a_module(model):
     return markov.number_of_dyads(model)
 
 
-def test_the_order_of_fields_is_part_of_what_code_is_kept_by():
-    cache = graph.grown._cache
-    one, other = (numba.typeof(namedtuple("Pair", fields)(1, 2.0)) for fields in ("a b", "b a"))
-    codegen = graph.grown.targetctx.codegen()
-    assert cache._index_key((one,), codegen)[1] != cache._index_key((other,), codegen)[1]
+def test_code_is_kept_by_words_with_the_names_and_order_of_fields():
+    """Words can be read again wherever a class has gone to."""
+    keys = [
+        graph.grown._cache._index_key(
+            (numba.typeof((namedtuple("Pair", fields)(1, 2.0), 3)),),
+            graph.grown.targetctx.codegen(),
+        )
+        for fields in ("a b", "b a")
+    ]
+    assert keys[0] != keys[1]
+    assert all(isinstance(word, str) for key in keys for word in key)
+
+
+def test_code_for_functions_as_arguments_is_not_kept(monkeypatch):
+    """They are told apart by addresses."""
+    monkeypatch.setattr(
+        type(applied._cache._cache_file), "_save_data", lambda *_: pytest.fail("it is kept")
+    )
+    assert applied(numba.njit(lambda x: x + 1), 1) == 2
+    assert applied(numba.njit(lambda x: x + 5), 1) == 6
+
+
+@kernel
+def applied(function, x):
+    return function(x)
 
 
 def test_kernels_that_are_made_inside_a_function_are_not_kept():
