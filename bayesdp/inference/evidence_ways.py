@@ -178,8 +178,8 @@ def log_linear(
     model: Any, release: Releases, *, draws: int, chains: int, warmup: int, seed: int | None
 ) -> Answer:
     """Log evidence by a bridge over the effects, where the latent table sums out."""
-    from bayesdp.engines.log_linear import sample
-    from bayesdp.engines.log_linear_evidence import log_prior_density, summed_likelihood
+    from bayesdp.engines.log_linear.chains import sample
+    from bayesdp.engines.log_linear.evidence import log_prior_density, summed_likelihood
     from bayesdp.inference.log_linear import fit as fits
 
     setting = fits.setting_of(model, release)
@@ -212,7 +212,7 @@ def log_constant_of_table(setting: Any, release: Any) -> float:
 
     Both are taken at one table, near the released one.
     """
-    from bayesdp.engines.log_linear_evidence import log_law_at
+    from bayesdp.engines.log_linear.evidence import log_law_at
 
     released, possible = setting.noisy.released, setting.noisy.possible
     near = np.rint(setting.noisy.centre)[released.places[:, 0]]

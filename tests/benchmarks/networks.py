@@ -151,8 +151,8 @@ def hidden_networks() -> None:
     from bayesdp.kernels.hidden.graph import copied, hidden_of
     from bayesdp.kernels.hidden.moves import run_hidden
     from bayesdp.networks.evidence import Evidence
-    from bayesdp.networks.hidden import sample_hidden
-    from bayesdp.networks.hidden_evidence import seen_of
+    from bayesdp.networks.hidden.evidence import seen_of
+    from bayesdp.networks.hidden.sampling import sample_hidden
     from bayesdp.networks.randomness import state_from
 
     az, n, formula, theta = import_arviz(), 205, "edges + gwesp(0.5)", (-4.8, 1.0)

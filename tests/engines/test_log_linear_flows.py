@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayesdp.engines.log_linear_flows import one_sided
+from bayesdp.engines.log_linear.flows import one_sided
 
 LOW, HIGH = -5.0, 1.0  # two places, of weights 0.1 and 0.9
 

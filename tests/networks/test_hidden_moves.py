@@ -14,8 +14,8 @@ from bayesdp.kernels.hidden.triangles import MOST_TRIANGLES, flip_triangles, tri
 from bayesdp.networks import Network
 from bayesdp.networks.evidence import Evidence, SeenDegrees, SeenStatistics
 from bayesdp.networks.graph import graph_of
-from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_start import first_guess
+from bayesdp.networks.hidden.evidence import seen_of
+from bayesdp.networks.hidden.start import first_guess
 from bayesdp.networks.randomness import state_from
 from tests.networks.hidden_oracles import EVIDENCE, every_graph, flipped, log_likelihood
 

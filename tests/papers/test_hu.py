@@ -14,7 +14,7 @@ import pytest
 from scipy import integrate, stats
 
 import bayesdp as bdp
-from bayesdp.engines import stan
+from bayesdp.engines.stan import sampling as stan
 from bayesdp.papers.catalogue import find_paper
 from bayesdp.papers.hu import reproduction as hu
 from bayesdp.papers.hu import stan as hu_stan

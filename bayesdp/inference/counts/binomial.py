@@ -226,11 +226,11 @@ class BinomialModel:
             scalar = releases_of(release)[0].by is None
             drawn = exact.sample(self._posteriors(release), scalar=scalar, **options)
         elif engine == "pymc":
-            from bayesdp.engines import pymc
+            from bayesdp.engines.pymc import sampling as pymc
 
             drawn = pymc.sample(self.pymc_model(release), **nuts)
         elif engine == "stan":
-            from bayesdp.engines import stan
+            from bayesdp.engines.stan import sampling as stan
 
             drawn = stan.sample(self.family, self.stan_data(release), **nuts)
         elif engine == "augmentation":
@@ -276,7 +276,7 @@ class BinomialModel:
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, the latent counts summed out."""
-        from bayesdp.engines.pymc_programs import binomial
+        from bayesdp.engines.pymc.programs import binomial
 
         first = releases_of(release)[0]
         groups = None if first.by is None else group_coordinate(first)

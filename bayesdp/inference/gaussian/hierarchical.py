@@ -180,7 +180,7 @@ class HierarchicalGaussianModel:
                 reason = "means sum out where sd is known, so chains run over two numbers"
             drawn = self._marginal(self.known(release), options)
             return self._result(drawn, release, reason)
-        from bayesdp.engines import pymc
+        from bayesdp.engines.pymc import sampling as pymc
 
         reason = "asked for" if engine == "pymc" else "sd is unknown, so all numbers are sampled"
         variables = ["mu", "mean", "spread", *(["sigma"] if self.sd is None else [])]
@@ -238,7 +238,7 @@ class HierarchicalGaussianModel:
         InvalidInput
             As of `GaussianModel.pymc_model`.
         """
-        from bayesdp.engines.pymc_gaussian import pooled
+        from bayesdp.engines.pymc.gaussian import pooled
         from bayesdp.inference.gaussian.nuts import observed
 
         known = self.sd is not None

@@ -191,7 +191,7 @@ class GaussianModel:
             If the release is of integers, or conjugate: NUTS has no gradient, or no need of one;
             or, with sd unknown, has truncated sums or a copy with all its records at a bound.
         """
-        from bayesdp.engines.pymc_gaussian import gaussian
+        from bayesdp.engines.pymc.gaussian import gaussian
         from bayesdp.inference.gaussian.nuts import observed
 
         known = self.sd is not None
@@ -264,7 +264,7 @@ class GaussianModel:
             scalar = releases_of(release)[0].by is None
             drawn = exact.sample_mixtures(mixtures, scalar=scalar, **options)
         elif engine == "pymc":
-            from bayesdp.engines import pymc
+            from bayesdp.engines.pymc import sampling as pymc
 
             names = ["mu"] if self.sd is not None else ["mu", "sigma"]
             nuts: dict[str, Any] = {"warmup": warmup, "progress": progress, "variables": names}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.engines.pymc_gaussian import Observed
+from bayesdp.engines.pymc.gaussian import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism

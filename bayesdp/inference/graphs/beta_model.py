@@ -159,7 +159,7 @@ class NetworkBetaModel:
 
     def pymc_model(self, release: Release) -> pm.Model:
         """Build the model as a pm.Model; "beta" has senders, then receivers, if directed."""
-        from bayesdp.engines.pymc_programs import beta_model
+        from bayesdp.engines.pymc.programs import beta_model
 
         return beta_model(self.stan_data(release))
 
@@ -204,12 +204,12 @@ class NetworkBetaModel:
     ) -> az.InferenceData:
         options |= check_sampling(**{n: options[n] for n in ("seed", "draws", "chains", "warmup")})
         if engine == "stan":
-            from bayesdp.engines import stan
+            from bayesdp.engines.stan import sampling as stan
 
             drawn = stan.sample(self.family, data, variables=["beta"], **options)
         elif engine in ("auto", "pymc"):
-            from bayesdp.engines import pymc
-            from bayesdp.engines.pymc_programs import beta_model
+            from bayesdp.engines.pymc import sampling as pymc
+            from bayesdp.engines.pymc.programs import beta_model
 
             drawn = pymc.sample(beta_model(data), variables=["beta"], **options)
         else:

@@ -21,7 +21,7 @@ Found = tuple[Draws, str, Sequence[str]]
 
 def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: Any) -> Found:
     """Draw coefficients and the hidden graph; options are those of `sample_hidden`."""
-    from bayesdp.networks.hidden import sample_hidden
+    from bayesdp.networks.hidden.sampling import sample_hidden
 
     with warnings.catch_warnings():  # the verdict has them all, and warns once
         warnings.filterwarnings("ignore", UNRELIABLE)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear_problem import Problem
+from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.design import (
     INTERCEPT,

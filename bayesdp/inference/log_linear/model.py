@@ -189,7 +189,7 @@ class LogLinearModel:
                 UserWarning,
                 stacklevel=2,
             )
-        from bayesdp.engines.log_linear import sample
+        from bayesdp.engines.log_linear.chains import sample
 
         drawn = sample(setting.problem, summed=run == "hmc", progress=progress, **given)
         return self._result(drawn, release, setting, reason, cells)
@@ -219,7 +219,7 @@ class LogLinearModel:
         setting = fits.setting_of(self, release)
         counts = fits.naive_counts(setting.noisy)
         plain = fits.known_table(setting, counts)
-        from bayesdp.engines.log_linear import sample
+        from bayesdp.engines.log_linear.chains import sample
 
         drawn = sample(plain.problem, summed=False, known=counts, **given)
         reason = "naive: takes the noisy counts for real ones"

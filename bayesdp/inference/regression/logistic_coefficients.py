@@ -2,7 +2,7 @@
 
 Predictors of finitely many values make a table of the records, and the coefficients are a function
 of it; the table is sampled, and its coefficients found anew for every change of it
-(`bayesdp.engines.log_linear_coefficients`). What the mechanism's solver leaves to be desired is
+(`bayesdp.engines.log_linear.coefficients`). What the mechanism's solver leaves to be desired is
 below 2^-15 of the noise for epsilon of 1 or less, and taken as nothing, as is the lattice.
 """
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear import sample
+from bayesdp.engines.log_linear.chains import sample
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.fit import engine_for, naive_counts, obstacle_of
 from bayesdp.inference.log_linear.release import closed

@@ -114,7 +114,7 @@ def anneal(
     """Make a move for each row of `noise`, then refresh the hidden graph; fill `kept`.
 
     A move proposes b = c + pull (a - c) + noise, and `guide` is the law q, as in `exchange`; or,
-    where it is `fresh`, b = noise, drawn from the `mixture` (`hidden_guide`).
+    where it is `fresh`, b = noise, drawn from the `mixture` (`networks.hidden.guide`).
     Changes `theta` and `statistics`; returns the hidden graph.
     """
     terms = len(theta)

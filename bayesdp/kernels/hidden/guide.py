@@ -1,6 +1,6 @@
 """Kernel of the mixture that guides annealing.
 
-Derived in `bayesdp.networks.hidden_guide`.
+Derived in `bayesdp.networks.hidden.guide`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernel of an annealing's levels.
 
-Derived in `bayesdp.networks.hidden_pace`.
+Derived in `bayesdp.networks.hidden.pace`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels of evidence that reads the whole graph.
 
-Derived in `bayesdp.networks.hidden_whole`.
+Derived in `bayesdp.networks.hidden.whole`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels of a log-linear model's coefficients given its counts.
 
-Derived in `bayesdp.engines.log_linear_coefficients`.
+Derived in `bayesdp.engines.log_linear.coefficients`.
 """
 
 from __future__ import annotations

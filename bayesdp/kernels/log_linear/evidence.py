@@ -1,6 +1,6 @@
 """Kernels of the likelihoods that a log-linear model's evidence sums.
 
-Derived in `bayesdp.engines.log_linear_evidence`.
+Derived in `bayesdp.engines.log_linear.evidence`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Released(NamedTuple):
     kind : int
         NUMBERS: the above. ANSWERS: records' own, whose true cells are summed out and never
         sampled. COEFFICIENTS: of a regression on the whole table
-        (`bayesdp.engines.log_linear_coefficients`), copies in the rows of `table`.
+        (`bayesdp.engines.log_linear.coefficients`), copies in the rows of `table`.
     starts : ndarray of int64, shape (patterns + 1,)
         Of ANSWERS, each pattern of which was observed `observed[a, 0]` times: where its entries
         start in the next two.

@@ -180,7 +180,7 @@ class CensoredPosteriorMechanism:
                 *notes,
                 COMPUTATIONAL,
             ),
-            source="bayesdp.synthesis.censor"
+            source="bayesdp.synthesis.censor.model"
             if self.grid is None
             else "bayesdp.synthesis.posterior_grid",
         )
@@ -212,7 +212,7 @@ class CensoredPosteriorMechanism:
         raise InvalidInput(
             "mechanism 'censored_posterior' can't be audited without its model; its guarantee is "
             "conditional on exact draws, unless these are from a grid, and its proof is in "
-            "bayesdp.synthesis.censor"
+            "bayesdp.synthesis.censor.model"
         )
 
     def outputs(self) -> None:

@@ -31,9 +31,9 @@ from bayesdp.privacy.distributional.irwin_hall import centred_distribution
 from bayesdp.privacy.distributional.least_squares import UniformProducts
 from bayesdp.privacy.distributional.map_estimator import MAPEstimator
 from bayesdp.privacy.distributional.record_laws import BoundedLaw, Uniform
-from bayesdp.privacy.distributional.sums_choice import best_bound
-from bayesdp.privacy.distributional.sums_published import SumBound, published, published_uniform
-from bayesdp.privacy.distributional.sums_shift import shift_delta
+from bayesdp.privacy.distributional.sums.choice import best_bound
+from bayesdp.privacy.distributional.sums.published import SumBound, published, published_uniform
+from bayesdp.privacy.distributional.sums.shift import shift_delta
 from bayesdp.privacy.distributional.uniform_part import UniformPart
 
 DELTA = 1e-6

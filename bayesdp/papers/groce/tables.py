@@ -11,9 +11,9 @@ from bayesdp.papers.reproduction import Table, Value
 from bayesdp.privacy.distributional.irwin_hall import centred_distribution
 from bayesdp.privacy.distributional.least_squares import UniformProducts
 from bayesdp.privacy.distributional.record_laws import RecordLaw, TopCodedNormal, Uniform
-from bayesdp.privacy.distributional.sums_choice import best_bound
-from bayesdp.privacy.distributional.sums_profile import SumProfile
-from bayesdp.privacy.distributional.sums_published import (
+from bayesdp.privacy.distributional.sums.choice import best_bound
+from bayesdp.privacy.distributional.sums.profile import SumProfile
+from bayesdp.privacy.distributional.sums.published import (
     SumBound,
     published,
     published_uniform,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
-from bayesdp.engines import stan
 from bayesdp.engines.draws import import_arviz
+from bayesdp.engines.stan import sampling as stan
 from bayesdp.errors import BayesDPError, EngineFailed, MissingDependency
 from bayesdp.papers.hu.comparators import FittedComparator, HuComparators
 from bayesdp.papers.hu.figures import PLANS, Plan

@@ -1,7 +1,7 @@
 """Rules for PyTensor operations: whose records a result is of, given those of its inputs.
 
-`bayesdp.synthesis.censor_states` says what the states mean, and why these rules prove that a
-record's term is its own. `bayesdp.synthesis.censor_indexing` has the rules of shapes and indices.
+`bayesdp.synthesis.censor.states` says what the states mean, and why these rules prove that a
+record's term is its own. `bayesdp.synthesis.censor.indexing` has the rules of shapes and indices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.shape import Shape, Shape_i, SpecifyShape
 from pytensor.tensor.special import LogSoftmax, Softmax
 
-from bayesdp.synthesis.censor_states import PUBLIC, Kind, Setting, State, mixed, records
+from bayesdp.synthesis.censor.states import PUBLIC, Kind, Setting, State, mixed, records
 
 _OPEN = ("pytensor", "pymc", "pymc_extras")  # whose operations hold no data of their own
 

@@ -16,9 +16,9 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.synthesis.censor_graph import Axes, Tracer, contents, root_state
-from bayesdp.synthesis.censor_rules import hides, holds_length
-from bayesdp.synthesis.censor_states import Kind
+from bayesdp.synthesis.censor.graph import Axes, Tracer, contents, root_state
+from bayesdp.synthesis.censor.rules import hides, holds_length
+from bayesdp.synthesis.censor.states import Kind
 
 POTENTIAL = "censored_log_likelihood"
 

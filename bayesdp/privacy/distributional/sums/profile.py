@@ -12,11 +12,11 @@ For given known records the rest are independent of what is known, and the known
 worlds alike. A record that is known itself leaves N + 1 others. So delta(epsilon) is at most the
 divergence between the law of the N others' sum and itself moved by a vector within those shifts:
 
-- uniform records, one coordinate: exactly that, by `sums_shift`. No simulator does better than
+- uniform records, one coordinate: exactly that, by `sums.shift`. No simulator does better than
   `simulator_floor`, which isn't far;
-- a log-concave density, one coordinate: `sums_steps`, averaged over how many of the N records come
-  from the part below its steps (`sums_mixture`), as the divergence is jointly convex;
-- a uniform part on a box, any number of coordinates: the same with `sums_shift`. In several
+- a log-concave density, one coordinate: `sums.steps`, averaged over how many of the N records come
+  from the part below its steps (`sums.mixture`), as the divergence is jointly convex;
+- a uniform part on a box, any number of coordinates: the same with `sums.shift`. In several
   coordinates one cut m is used: Pr[fewer than m from the part] + the divergence for m.
 
 Mixtures of such laws, and dependent records that are such given something unknown, are covered for
@@ -42,9 +42,9 @@ from bayesdp.checks import check_at_least_one, check_delta, check_share, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.distributional.guarantee import Definition, check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
-from bayesdp.privacy.distributional.sums_mixture import below, largest_cut, mixture_delta
-from bayesdp.privacy.distributional.sums_shift import gaussian_guess, shift_delta, shifts_delta
-from bayesdp.privacy.distributional.sums_steps import steps_delta
+from bayesdp.privacy.distributional.sums.mixture import below, largest_cut, mixture_delta
+from bayesdp.privacy.distributional.sums.shift import gaussian_guess, shift_delta, shifts_delta
+from bayesdp.privacy.distributional.sums.steps import steps_delta
 from bayesdp.privacy.distributional.uniform_part import UniformPart
 from bayesdp.privacy.profile import check_profile_epsilon, gaussian_profile, smallest_satisfying
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from bayesdp.engines.log_linear_coefficients import information
+from bayesdp.engines.log_linear.coefficients import information
 from bayesdp.kernels.log_linear.chain import Tuning
 from bayesdp.kernels.log_linear.likelihood import Model
 from bayesdp.kernels.log_linear.moves import ANSWERS, COEFFICIENTS, NUMBERS, Released

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesdp.checks import is_number
-from bayesdp.engines.pymc import import_pymc, without_notices
+from bayesdp.engines.pymc.sampling import import_pymc, without_notices
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import pymc as pm
     from numpy.typing import ArrayLike, NDArray
 
-    from bayesdp.synthesis.censor_graph import Tracer
+    from bayesdp.synthesis.censor.graph import Tracer
 
 
 def censor(
@@ -161,7 +161,7 @@ def censored(
     tracer, terms = traced(model, record_dim, public_n=relation is Neighbours.REPLACE_ONE)
     import pytensor.tensor as pt
 
-    from bayesdp.synthesis.censor_graph import as_shared
+    from bayesdp.synthesis.censor.graph import as_shared
 
     lower, upper = clipping_interval(epsilon, relation, center, is_discrete(model))
     factor = check_weights(weights, tracer.axes.n)
@@ -187,8 +187,10 @@ def traced(model: pm.Model, record_dim: str | None, *, public_n: bool) -> tuple[
     pymc = import_pymc()
     if not isinstance(model, pymc.Model):
         raise InvalidInput(f"model is a {type(model).__name__}; it must be a pm.Model")
-    from bayesdp.synthesis import censor_check, censor_graph, censor_refusals
-    from bayesdp.synthesis.censor_states import Setting
+    from bayesdp.synthesis.censor import check as censor_check
+    from bayesdp.synthesis.censor import graph as censor_graph
+    from bayesdp.synthesis.censor import refusals as censor_refusals
+    from bayesdp.synthesis.censor.states import Setting
 
     censor_refusals.check_form(model)
     axes = censor_graph.record_axes(model, record_dim)
@@ -263,8 +265,8 @@ def _replaced(model: Any, tracer: Any, total: Any) -> Any:
     )
     from pytensor.graph.replace import graph_replace
 
-    from bayesdp.synthesis.censor_graph import share_records
-    from bayesdp.synthesis.censor_refusals import POTENTIAL
+    from bayesdp.synthesis.censor.graph import share_records
+    from bayesdp.synthesis.censor.refusals import POTENTIAL
 
     fgraph, memo = fgraph_from_model(model)
     for k in reversed(range(len(fgraph.outputs))):

@@ -11,7 +11,7 @@ Every variable is in one of these states, from the data down:
 - *random*: not yet drawn, so only its shape has a meaning;
 - *mixed*: anything else, with the reason.
 
-The rules (`bayesdp.synthesis.censor_rules`) keep these meanings, given that they hold for an
+The rules (`bayesdp.synthesis.censor.rules`) keep these meanings, given that they hold for an
 operation's inputs; an operation without a rule gives *mixed* as soon as an input is not public.
 So if the graph's result is *records*, each record has a term of its own: a proof by induction
 on the graph, not a test of examples. What an operation hides from the graph can't be seen:

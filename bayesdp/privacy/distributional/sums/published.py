@@ -54,7 +54,7 @@ from bayesdp.privacy.distributional.irwin_hall import (
     error,
     further,
 )
-from bayesdp.privacy.distributional.sums_mixture import below
+from bayesdp.privacy.distributional.sums.mixture import below
 from bayesdp.privacy.distributional.uniform_part import UniformPart
 
 

@@ -2,7 +2,7 @@
 
 The record's axis is found by the name of its dimension, or as the first axis. What belongs to a
 record is what has that axis: its entries of the observed variables, and of every `pm.Data` and
-constant as long as the records. `bayesdp.synthesis.censor_states` says how each record's term is
+constant as long as the records. `bayesdp.synthesis.censor.states` says how each record's term is
 shown to be its own.
 """
 
@@ -28,8 +28,8 @@ from pytensor.tensor.math import All
 from pytensor.tensor.type import TensorType
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.synthesis.censor_indexing import result_of
-from bayesdp.synthesis.censor_states import COUNT, PUBLIC, Kind, Setting, State, mixed, records
+from bayesdp.synthesis.censor.indexing import result_of
+from bayesdp.synthesis.censor.states import COUNT, PUBLIC, Kind, Setting, State, mixed, records
 
 
 @dataclass(frozen=True)

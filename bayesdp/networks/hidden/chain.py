@@ -14,10 +14,10 @@ from bayesdp.kernels.hidden.graph import hidden_of
 from bayesdp.networks.auxiliary import Constant, normalizer_about
 from bayesdp.networks.chain import Law, Moves, Walk
 from bayesdp.networks.formula import BoundFormula
-from bayesdp.networks.hidden_annealing import Kept, room
-from bayesdp.networks.hidden_guide import Mixture, fit_mixture, no_mixture
-from bayesdp.networks.hidden_pace import fit_pace
-from bayesdp.networks.hidden_start import first_guess, settle
+from bayesdp.networks.hidden.guide import Mixture, fit_mixture, no_mixture
+from bayesdp.networks.hidden.kept import Kept, room
+from bayesdp.networks.hidden.pace import fit_pace
+from bayesdp.networks.hidden.start import first_guess, settle
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import Normalizer
 from bayesdp.networks.randomness import state_from

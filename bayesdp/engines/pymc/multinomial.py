@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc.sampling import import_pymc
 
 if TYPE_CHECKING:
     import pymc as pm

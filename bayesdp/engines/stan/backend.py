@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.stan_programs import Program
+from bayesdp.engines.stan.programs import Program
 from bayesdp.errors import InvalidInput
 
 SAMPLE_STATS = {

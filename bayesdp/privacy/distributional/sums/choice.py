@@ -18,7 +18,7 @@ from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.distributional.guarantee import check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
-from bayesdp.privacy.distributional.sums_published import (
+from bayesdp.privacy.distributional.sums.published import (
     SumBound,
     published,
     published_uniform,

@@ -12,10 +12,10 @@ from bayesdp.privacy.distributional.guarantee import (
     check_known_records,
 )
 from bayesdp.privacy.distributional.record_laws import RecordLaw
-from bayesdp.privacy.distributional.sums_profile import SumProfile
+from bayesdp.privacy.distributional.sums.profile import SumProfile
 from bayesdp.privacy.guarantee import Strength, check_epsilon
 
-SOURCE = "bayesdp.privacy.distributional.sums_profile; cf. Groce (2014), Theorems 6.6 and 6.7"
+SOURCE = "bayesdp.privacy.distributional.sums.profile; cf. Groce (2014), Theorems 6.6 and 6.7"
 DENSITY = (
     "Records have a density, as declared: they are recorded with so many digits that rounding them "
     "doesn't matter to a sum of the unknown ones."

@@ -1,4 +1,4 @@
-"""The rules of `bayesdp.synthesis.censor_rules` for shapes, places and indices.
+"""The rules of `bayesdp.synthesis.censor.rules` for shapes, places and indices.
 
 Importing this module registers them.
 """
@@ -21,8 +21,8 @@ from pytensor.tensor.subtensor import (
 )
 from pytensor.tensor.type_other import SliceType
 
-from bayesdp.synthesis.censor_rules import result_of, rule
-from bayesdp.synthesis.censor_states import (
+from bayesdp.synthesis.censor.rules import result_of, rule
+from bayesdp.synthesis.censor.states import (
     COUNT,
     PLACE,
     PUBLIC,

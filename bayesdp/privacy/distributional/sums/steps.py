@@ -11,7 +11,7 @@ one of the uniform numbers left in, the density is constant on cells, and the di
 that of c + 1 and 1 - f parts that of c.
 
 The q_j are log-concave; so is their convolution; so the best set is a half-line, as in
-`sums_shift`, and the largest shift the worst. The two directions are the two tails.
+`sums.shift`, and the largest shift the worst. The two directions are the two tails.
 
 The convolution is a discrete Fourier transform of the law tilted to have its mean where the
 half-line ends, so that the tail keeps its digits. Added to the result are what wraps round, by

@@ -14,7 +14,7 @@ from pytensor.graph.replace import clone_replace
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.randomness import generator
-from bayesdp.synthesis.censor_graph import Tracer, contents
+from bayesdp.synthesis.censor.graph import Tracer, contents
 
 _POINTS = 3
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear_flows import one_sided
-from bayesdp.engines.log_linear_problem import Problem
+from bayesdp.engines.log_linear.flows import one_sided
+from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import EngineFailed
 from bayesdp.kernels.log_linear.chain import chain
 from bayesdp.kernels.log_linear.likelihood import Model

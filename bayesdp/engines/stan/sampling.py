@@ -13,10 +13,10 @@ import numpy as np
 
 from bayesdp.checks import check_seed
 from bayesdp.engines.draws import Draws, seed_of
-from bayesdp.engines.stan_backend import Backend, Run
-from bayesdp.engines.stan_cmdstan import CmdStan, find_cmdstan
-from bayesdp.engines.stan_programs import Program, compiled, read_program
-from bayesdp.engines.stan_pystan import PyStan, pystan_version
+from bayesdp.engines.stan.backend import Backend, Run
+from bayesdp.engines.stan.cmdstan import CmdStan, find_cmdstan
+from bayesdp.engines.stan.programs import Program, compiled, read_program
+from bayesdp.engines.stan.pystan import PyStan, pystan_version
 from bayesdp.errors import InvalidInput, MissingDependency, quoted
 from bayesdp.progress import wanted
 
@@ -45,7 +45,7 @@ def sample(
     """Draw from the posterior of a shipped Stan program by NUTS.
 
     The program is compiled on first use, which takes a minute or so, and kept in the user's
-    cache (`bayesdp.engines.stan_programs.cache_folder`). Data and draws pass through files in a
+    cache (`bayesdp.engines.stan.programs.cache_folder`). Data and draws pass through files in a
     private folder (`bayesdp.private_folder`), which doesn't outlive the call.
 
     Parameters

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.stan_backend import Run, require_variables, to_sample_stats, without_values
-from bayesdp.engines.stan_programs import Program
+from bayesdp.engines.stan.backend import Run, require_variables, to_sample_stats, without_values
+from bayesdp.engines.stan.programs import Program
 from bayesdp.errors import EngineFailed
 from bayesdp.private_folder import private_folder
 

@@ -10,7 +10,7 @@ descriptor of stderr while it compiles, leaves a folder `build` in the working d
 keeps draws in a cache. In a process of its own none of that reaches the caller.
 
 This file imports nothing of bayesdp. The option -P keeps its folder off the module search path,
-where bayesdp/engines/stan.py would hide the package `stan`.
+where bayesdp/engines/stan/sampling.py would hide the package `stan`.
 """
 
 import asyncio

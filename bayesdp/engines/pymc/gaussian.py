@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesdp.engines.pymc import import_pymc
-from bayesdp.engines.pymc_noise import log_ndtr, noise_logp, unbounded_logp
+from bayesdp.engines.pymc.noise import log_ndtr, noise_logp, unbounded_logp
+from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism

@@ -13,7 +13,7 @@ from bayesdp.kernels.hidden.triangles import triangles_among
 from bayesdp.kernels.hidden.whole import reads_whole
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula, bind_together
-from bayesdp.networks.hidden_whole import whole_of
+from bayesdp.networks.hidden.whole import whole_of
 from bayesdp.networks.network import Network
 from bayesdp.networks.offset import offset_from
 

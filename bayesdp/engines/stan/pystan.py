@@ -27,18 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.stan_backend import (
+from bayesdp.engines.stan.backend import (
     SAMPLE_STATS,
     Run,
     require_variables,
     to_sample_stats,
     without_values,
 )
-from bayesdp.engines.stan_programs import Program
+from bayesdp.engines.stan.programs import Program
 from bayesdp.errors import EngineFailed
 from bayesdp.private_folder import private_folder
 
-_WORKER = Path(__file__).with_name("stan_pystan_worker.py")
+_WORKER = Path(__file__).with_name("pystan_worker.py")
 # httpstan's own, and no symbols for a debugger, which take a third of the time and the space.
 _COMPILER_OPTIONS = ["-O3", "-std=c++14", "-Wno-sign-compare", "-g0"]
 _POLL_SECONDS = 0.2

@@ -19,10 +19,10 @@ from bayesdp.networks.auxiliary import (
     problems_of_constant,
 )
 from bayesdp.networks.evidence import Constraint, Evidence, check_constraint
-from bayesdp.networks.hidden_annealing import Kept
-from bayesdp.networks.hidden_chain import Plan
-from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_start import first_guess
+from bayesdp.networks.hidden.chain import Plan
+from bayesdp.networks.hidden.evidence import seen_of
+from bayesdp.networks.hidden.kept import Kept
+from bayesdp.networks.hidden.start import first_guess
 from bayesdp.networks.network import Network
 from bayesdp.networks.normalizer import no_points
 from bayesdp.networks.offset import NO_OFFSET
@@ -90,14 +90,14 @@ def sample_hidden(
 ) -> HiddenDraws:
     r"""Draw coefficients c and a graph x from prior(c) exp(c . s(x)) / Z(c) L(x).
 
-    Coefficients move together with the graph (`hidden_annealing`), which also moves alone between
-    (`hidden_moves`). Chains start from graphs of their own, and overdispersed coefficients, and
-    run in parallel threads. In the warm-up's second half they share what they have seen, as the
-    guide of far moves (`hidden_guide`); nothing adapts after it. Z comes from all graphs, where
-    they can be listed; else, for up to three coefficients and 5,000 dyads, from tempered chains
-    that cross between sparse and dense graphs (`tempering`); beyond, it cancels by auxiliary
-    graphs. Those bias the answer where they are too short, and by much where they stay in the phase
-    that they start from, which is looked for afterwards.
+    Coefficients move together with the graph (`kernels.hidden.annealing`), which also moves alone
+    between (`kernels.hidden.moves`). Chains start from graphs of their own, and overdispersed
+    coefficients, and run in parallel threads. In the warm-up's second half they share what they
+    have seen, as the guide of far moves (`networks.hidden.guide`); nothing adapts after it. Z comes
+    from all graphs, where they can be listed; else, for up to three coefficients and 5,000 dyads,
+    from tempered chains that cross between sparse and dense graphs (`tempering`); beyond, it
+    cancels by auxiliary graphs. Those bias the answer where they are too short, and by much where
+    they stay in the phase that they start from, which is looked for afterwards.
 
     Parameters
     ----------
