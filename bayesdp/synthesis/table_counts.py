@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,35 @@ from bayesdp.synthesis.tally import tallied, typed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
-    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
-
-    Tabulated: TypeAlias = DirichletMultinomialSynthesizer | LogLinearSynthesizer
-
 Tables = dict[Label, NDArray[np.int64]]
+
+
+class Tabulated(Protocol):
+    """A synthesizer of tables, by what it declares of their cells, their groups and n."""
+
+    @property
+    def categories(self) -> Mapping[str, Sequence[Any]] | None:
+        """Values of the categorical columns."""
+
+    @property
+    def bounds(self) -> Any:
+        """Bounds of the real columns."""
+
+    @property
+    def bins(self) -> Any:
+        """Intervals that these are cut into."""
+
+    @property
+    def outside(self) -> str:
+        """Treatment of records out of bounds."""
+
+    @property
+    def public_n(self) -> bool:
+        """True if n is public."""
+
+    @property
+    def groups(self) -> Sequence[Any] | None:
+        """All groups there may be."""
 
 
 def declared_axes(
