@@ -1,5 +1,6 @@
 # make demo   the main job on a real survey, in a fresh environment
 # make test   the same environment, then every check and test
+# make calibrate   what is calibrated at one cell there, over the full grid: before an inference changes
 # make bench  figures, as ratios measured in one run
 # make site   the documentation, into site/, its notebooks run afresh
 # make lint   style and types alone
@@ -9,7 +10,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test fast bench site lint clean
+.PHONY: demo test fast calibrate bench site lint clean
 
 demo: .venv/.demo
 	$(BIN)/bayesdp demo --force
@@ -20,6 +21,9 @@ test: lint
 
 fast: .venv/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+calibrate: .venv/.test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m calibrate
 
 bench: .venv/.test
 	$(BIN)/python -m tests.benchmarks.run

@@ -23,6 +23,17 @@ with warnings.catch_warnings():  # these libraries announce their own futures wh
     import arviz  # noqa: F401
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cells of `make calibrate` out, unless `-m` or a test's own id asks for them."""
+    asked = [argument for argument in config.args if "::" in argument]
+    if "calibrate" in config.option.markexpr or asked:
+        return
+    left_out = [item for item in items if item.get_closest_marker("calibrate")]
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("calibrate")]
+        config.hook.pytest_deselected(items=left_out)
+
+
 def missing(what: str, install: str) -> None:
     """Fail in CI, skip on a laptop, and say what to install."""
     message = f"{what} is missing; install it with: {install}"

@@ -98,6 +98,7 @@ def run(folder: Path, blocked: list[str], code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_analyst_needs_no_extra(charest_release: bdp.Release, tmp_path: Path):
     """Import, a release, a fit, a ledger and the command line."""
     saved = charest_release.save(tmp_path / "release")
@@ -105,6 +106,7 @@ def test_an_analyst_needs_no_extra(charest_release: bdp.Release, tmp_path: Path)
     run(tmp_path, blocked, ANALYST, str(saved))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_what_needs_an_extra_says_how_to_install_it(extra: str, tmp_path: Path):
     said = run(tmp_path, EXTRAS[extra], FEATURE.replace("FEATURE", NEEDED[extra]))
@@ -119,6 +121,7 @@ def test_the_extras_are_those_of_the_project():
     assert '".[all,test]"' in makefile
 
 
+@pytest.mark.slow
 def test_every_import_is_declared():
     declared = {plain(line) for line in PROJECT["dependencies"]}
     for extra in EXTRAS:

@@ -14,6 +14,8 @@ from bayesdp.networks import BayesianERGM, Network, NormalPrior
 from tests.contracts.test_models import noisy_moments_of_any_size, noisy_table
 from tests.networks.oracles import karate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def at_once(monkeypatch):

@@ -14,6 +14,7 @@ HOW_TO = (ROOT / "notebooks" / "how_to.md").read_text()
 
 
 # What is released is random, and so is whether chains mix: a fit that didn't says so.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 @pytest.mark.parametrize(
     ("text", "blocks", "printed"),

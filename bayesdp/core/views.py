@@ -7,12 +7,14 @@ holds laws up to constants where it says so, and nothing confidential.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bayesdp.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,6 +31,29 @@ AnyView = TypeVar("AnyView", bound=View)
 def view_of(mechanism: Any, kind: type[AnyView]) -> AnyView | None:
     """The view of this kind that the mechanism offers, or None."""
     return next((view for view in getattr(mechanism, "views", ()) if isinstance(view, kind)), None)
+
+
+@dataclass(frozen=True)
+class IntractableView(View):
+    """A law of outputs given one kind of statistic that can't be followed.
+
+    Attributes
+    ----------
+    kind : type of View
+        Of the view that is missing for it.
+    why : str
+        A sentence, with the way out.
+    """
+
+    kind: type[View]
+    why: str
+
+
+def check_tractable(mechanism: Any, kind: type[View]) -> None:
+    """Raise InvalidInput where the mechanism says that its law is intractable for a kind."""
+    for view in getattr(mechanism, "views", ()):
+        if isinstance(view, IntractableView) and issubclass(view.kind, kind):
+            raise InvalidInput(view.why)
 
 
 @dataclass(frozen=True)
@@ -111,6 +136,45 @@ class FixedTotalView(View):
     each: Callable[[Sequence[Any], float, float], list[Integer]]
 
 
+class Cell(Protocol):
+    """Protocol of noise on a single number, on a lattice, perhaps kept within bounds."""
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise, in the number's unit."""
+
+    @property
+    def step(self) -> float:
+        """Distance between the lattice's points."""
+
+    @property
+    def whole(self) -> bool:
+        """True if the number is an integer."""
+
+    @property
+    def noise(self) -> Any:
+        """Law of the noise in steps, a `bayesdp.mechanisms.noise.laws.Noise`."""
+
+    @property
+    def bounds(self) -> tuple[Any, Any] | None:
+        """Ends that outputs are kept between; None of one that is open."""
+
+    @property
+    def ends(self) -> tuple[int | None, int | None]:
+        """The first and the last lattice point within the bounds, in steps."""
+
+    @property
+    def bounding(self) -> str | None:
+        """Way to keep outputs within the bounds: "truncated", "inflated" or None."""
+
+    @property
+    def log_concave(self) -> bool:
+        """True if the law is log-concave in an integer, for every output."""
+
+    def logp(self, output: Any, statistic: Any) -> Floats:
+        """Log Pr[output | number], vectorised over both."""
+
+
 @dataclass(frozen=True)
 class NoiseView(View):
     """Outputs that are a number, or a vector, plus independent noise of one law.
@@ -119,12 +183,12 @@ class NoiseView(View):
     ----------
     shape : tuple of int
         The statistic's: () or (k,).
-    cell : mechanism
-        Of the same noise on a single number (`bayesdp.mechanisms.noise.additive.AdditiveNoise`).
+    cell : Cell
+        Of the same noise on a single number.
     """
 
     shape: tuple[int, ...]
-    cell: Any
+    cell: Cell
 
 
 @dataclass(frozen=True)
@@ -233,3 +297,204 @@ class GraphView(View):
 @dataclass(frozen=True)
 class DyadsView(GraphView):
     """The law of outputs given a hidden graph whose dyads were randomised one by one."""
+
+
+@dataclass(frozen=True)
+class MeanLaw:
+    """Law of some outputs given the mean of normal records with a known sd.
+
+    Attributes
+    ----------
+    scale : float
+        On which it varies with the mean.
+    logp : callable
+        Of an array of means within the records' bounds: log p(all outputs | mean).
+    """
+
+    scale: float
+    logp: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class NormalView(View):
+    """The law of outputs given the mean of normal records, or that and their variance.
+
+    Attributes
+    ----------
+    n : int
+        Records.
+    bounds : tuple of two floats
+        Within which they all are.
+    sd : float or None
+        Theirs, where it is known; None where the law depends on their variance too.
+    statistic : callable
+        Of a mean and a variance with divisor n - 1: what the mechanism takes of such records.
+    law : callable
+        Of the outputs, where sd is known: a `MeanLaw`.
+    """
+
+    n: int
+    bounds: Ends
+    sd: float | None
+    statistic: Callable[[float, float], Any]
+    law: Callable[[Sequence[Any]], MeanLaw]
+
+
+@dataclass(frozen=True)
+class NormalCopiesView(NormalView):
+    """Copies of normal records, drawn around a posterior's draw given noisy moments.
+
+    Attributes
+    ----------
+    family : Gaussian
+        With the records' bounds and the prior that copies are drawn under.
+    size : int
+        Records a copy.
+    parts : tuple of Cell
+        Noise on the mean and, where sd isn't known, on the variance.
+    bounding : {"inflated", "truncated"}
+        How noisy moments and synthetic records are kept in their range.
+    """
+
+    family: Any
+    size: int
+    parts: tuple[Cell, ...]
+    bounding: str
+
+    @property
+    def largest_variance(self) -> float:
+        """Largest variance of records within the bounds, where sd isn't known."""
+        bounds: Any = self.parts[1].bounds
+        return float(bounds[1])
+
+
+@dataclass(frozen=True)
+class MomentsView(View):
+    """Outputs that are the noisy sums of columns, of their squares and of their products.
+
+    Columns are rescaled by their bounds to [-1, 1]. An output's numbers are n, where it isn't
+    public, the sums, those of squares, and those of products of pairs in order.
+
+    Attributes
+    ----------
+    bounds : mapping of str to tuple of two floats
+        Of each column, in order.
+    n : int or None
+        Records, where public.
+    size : Cell or None
+        Noise on n, where it isn't.
+    moment : Cell
+        Noise on any other number.
+    """
+
+    bounds: Mapping[str, Ends]
+    n: int | None
+    size: Cell | None
+    moment: Cell
+
+
+@dataclass(frozen=True)
+class CoefficientsView(View):
+    """Outputs that are the noisy coefficients of a penalised regression, the intercept first.
+
+    Columns are rescaled by their bounds to [-1, 1].
+
+    Attributes
+    ----------
+    loss : {"linear", "logistic"}
+    bounds : mapping of str to tuple of two floats
+        Of each column.
+    predictors : tuple of str
+    response : str
+    penalty : float
+        What the sum of squared coefficients costs.
+    n : int
+        Records.
+    coefficient : Cell
+        Noise on any of them.
+    """
+
+    loss: str
+    bounds: Mapping[str, Ends]
+    predictors: tuple[str, ...]
+    response: str
+    penalty: float
+    n: int
+    coefficient: Cell
+
+
+@dataclass(frozen=True)
+class MarginalsView(View):
+    """Outputs that are noisy counts of marginals of a table.
+
+    Attributes
+    ----------
+    axes : tuple of `bayesdp.mechanisms.counts.cells.Axis`
+        The table's columns.
+    possible : ndarray of bool
+        Cells that aren't structural zeros; the table's shape.
+    marginals : tuple of tuple of str
+        Columns of each.
+    places : tuple of tuple of int
+        Axes of each.
+    statistic : callable
+        Of the whole table's counts: all marginals' counts.
+    count : Cell
+        Noise on any of them.
+    """
+
+    axes: tuple[Any, ...]
+    possible: NDArray[np.bool_]
+    marginals: tuple[tuple[str, ...], ...]
+    places: tuple[tuple[int, ...], ...]
+    statistic: Callable[[Any], Any]
+    count: Cell
+
+
+@dataclass(frozen=True)
+class DrawnCountsView(View):
+    """Counts of synthetic records drawn from a Dirichlet posterior's draw.
+
+    Given counts x of categories an output is Dirichlet-multinomial(size, alpha + x).
+
+    Attributes
+    ----------
+    alpha : ndarray, shape (k,)
+        The prior; 0 of a structural zero.
+    size : int
+        Records of a copy.
+    counts : callable
+        Of the outputs: their counts of categories, shape (copies, k).
+    """
+
+    alpha: Floats
+    size: int
+    counts: Callable[[Sequence[Any]], Floats]
+
+
+@dataclass(frozen=True)
+class ChoiceView(View):
+    """Outputs that are a candidate, chosen with probability in proportion to exp(rate utility).
+
+    Attributes
+    ----------
+    k : int
+        Candidates.
+    rate : float
+    """
+
+    k: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class RecordsView(View):
+    """Outputs that are synthetic records, or from which some can be drawn.
+
+    Attributes
+    ----------
+    drawn_by : str, optional
+        The call that draws records from counts that were released; None where outputs are records.
+    """
+
+    drawn_by: str | None = None

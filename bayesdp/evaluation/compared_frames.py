@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import RecordsView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.release import Release
 
@@ -17,24 +18,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-# Mechanisms whose outputs are records, and how to draw records from others' counts.
-_RECORDS = {
-    "beta_binomial",
-    "censored_beta",
-    "censored_posterior",
-    "conjugate",
-    "modips_grid",
-    "modips_nested",
-    "modips_sbs",
-    "modips_selected",
-    "modips_sequential",
-    "randomized_response",
-}
-_DRAWN_BY = {
-    "dirichlet_multinomial": "bdp.DirichletMultinomialSynthesizer.records(release)",
-    "noisy_marginals": "bdp.synthesizers.LogLinearSynthesizer.records(release, size)",
-    "perturbed_histogram": "bdp.synthesizers.PerturbedHistogramSynthesizer.records(release, size)",
-}
 _NUMBERS = {"integer", "floating", "boolean", "mixed-integer-float", "decimal"}
 
 
@@ -67,13 +50,12 @@ def copies_of(released: Any) -> list[pd.DataFrame]:
 
 def _check_records(release: Release) -> None:
     for part in release.parts:
-        mechanism: Any = part.mechanism
-        name = mechanism.name
-        if name not in _RECORDS or (name == "conjugate" and mechanism.size is None):
-            way = f"give {_DRAWN_BY[name]}" if name in _DRAWN_BY else "give DataFrames of records"
+        shown = view_of(part.mechanism, RecordsView)
+        if shown is None or shown.drawn_by is not None:
+            way = "DataFrames of records" if shown is None else shown.drawn_by
             raise InvalidInput(
-                f"released is a Release of {quoted(name)}, which holds counts or other numbers, a "
-                f"row each, and no records; {way}"
+                f"released is a Release of {quoted(part.mechanism.name)}, which holds counts or "
+                f"other numbers, a row each, and no records; give {way}"
             )
 
 

@@ -17,14 +17,12 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from bayesdp.core.views import NoiseView, view_of
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -70,17 +68,17 @@ def noise_from(
     """
     together: dict[bool, list[tuple[Floats, float, float]]] = {True: [], False: []}
     for part in parts:
-        if view_of(part.mechanism, NoiseView) is None:
+        if (noise := view_of(part.mechanism, NoiseView)) is None:
             continue
-        mechanism: Any = part.mechanism
+        cell = noise.cell
         outputs = np.array(part.outputs, dtype=np.float64)
-        laplace = isinstance(mechanism.noise, LaplaceNoise)
-        alone = _each_alone(outputs, mechanism.scale, laplace, low, high, total)
-        first, last = mechanism.bounds or (None, None)
+        laplace = cell.noise.laplace
+        alone = _each_alone(outputs, cell.scale, laplace, low, high, total)
+        first, last = cell.bounds or (None, None)
         below = -math.inf if first is None else float(first)
         above = math.inf if last is None else float(last)
         if np.all(np.asarray(low) >= below) and np.all(np.asarray(high) <= above):
-            together[laplace].append((outputs, float(mechanism.scale), alone))
+            together[laplace].append((outputs, float(cell.scale), alone))
         else:
             yield Noise(alone, outputs.size)
     for laplace, found in together.items():

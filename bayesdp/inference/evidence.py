@@ -24,8 +24,7 @@ from bayesdp.engines.bridge import warn_of
 from bayesdp.engines.draws import check_sampling
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import warn_of_conflict
-from bayesdp.inference.evidence_ways import REFUSED, WAYS
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.readers import models_with
 from bayesdp.inference.several import Releases, releases_of
 
 if TYPE_CHECKING:
@@ -117,20 +116,17 @@ HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
         seed, draws=draws, chains=chains, warmup=warmup
     ).values()
     releases_of(release)
-    family = getattr(model, "family", None)
-    if family in REFUSED:
-        raise InvalidInput(f"a {type(model).__name__} has no log evidence here: {REFUSED[family]}")
-    if family not in WAYS:
+    if (why := getattr(model, "no_evidence", None)) is not None:
+        raise InvalidInput(f"a {type(model).__name__} has no log evidence here: {why}")
+    if not hasattr(model, "evidence"):
         raise InvalidInput(
             f"model is a {type(model).__name__}, which has no log evidence here; there are those "
-            f"of the families {', '.join(WAYS)}. bdp.observe adds a law up to a constant to a PyMC "
-            "model"
+            f"of the families {', '.join(models_with('evidence'))}. bdp.observe adds a law up to a "
+            "constant to a PyMC model"
         )
-    found, how, of = WAYS[family](
-        model, release, draws=draws, chains=chains, warmup=warmup, seed=seed
-    )
+    found, how, of = model.evidence(release, draws=draws, chains=chains, warmup=warmup, seed=seed)
     warn_of(found)
-    warn_of_conflict(noises_of(model, release), 2)
+    warn_of_conflict(model.noises(release), 2)
     return Evidence(found.log_value, found.standard_error, how, of)
 
 

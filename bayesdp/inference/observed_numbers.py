@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesdp.core.views import NoiseView, view_of
+from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, view_of
 from bayesdp.engines.pymc.gaussian import copies_logp
 from bayesdp.engines.pymc.noise import noise_logp
 from bayesdp.engines.pymc.sampling import import_pymc
@@ -16,8 +16,6 @@ from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed
 from bayesdp.inference.observed_integers import shape_of, wrong_shape
 from bayesdp.inference.unobserved import unlike
-from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -55,8 +53,9 @@ def _own_shape(mechanism: Any) -> tuple[int, ...]:
     """Return the shape of one group's statistic."""
     if (noise := view_of(mechanism, NoiseView)) is not None:
         return noise.shape
-    if isinstance(mechanism, ModipsSBSMechanism) and isinstance(mechanism.family, Gaussian):
-        return () if mechanism.family.sd is not None else (2,)
+    if (copies := view_of(mechanism, NormalCopiesView)) is not None:
+        return () if copies.sd is not None else (2,)
+    check_tractable(mechanism, NormalCopiesView)
     raise unlike(mechanism)
 
 
@@ -76,8 +75,10 @@ def _noisy(cell: Any, part: Part, s: Any) -> Any:
 
 
 def _copies(part: Part, s: Any, n: int | None, tag: str) -> Any:
-    family = part.mechanism.family  # type: ignore[attr-defined]
-    known = family.sd is not None
+    copies = view_of(part.mechanism, NormalCopiesView)
+    if copies is None:
+        raise unlike(part.mechanism)
+    known = copies.sd is not None
     seen = observed(part, n, "mean", known=known)
     mean, variance = (s, None) if known else (s[0], s[1])
-    return copies_logp(import_pymc(), tag, seen, mean, variance)
+    return copies_logp(import_pymc(), tag, seen, copies, mean, variance)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_seed
 from bayesdp.engines.draws import import_arviz
 from bayesdp.errors import InvalidInput
-from bayesdp.inference.predictive_statistics import STATISTICS, Statistic
+from bayesdp.inference.predictive_statistics import Statistic
+from bayesdp.inference.readers import models_with
 from bayesdp.inference.result import group_coordinate
 from bayesdp.mechanisms.randomness import reproducible
 from bayesdp.release import Part, Release
@@ -78,15 +79,14 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
     """
     draws = check_at_least_one("draws", draws)
     seed = check_seed(seed)
-    family = getattr(model, "family", type(model).__name__)
-    if family not in STATISTICS:
+    if not hasattr(model, "predicted"):
         raise InvalidInput(
             f"model is a {type(model).__name__}, whose outputs aren't predicted here; there are "
-            f"{', '.join(sorted(STATISTICS))}"
+            f"{', '.join(models_with('predicted'))}"
         )
     attrs = getattr(idata, "attrs", {})
     fitted = str(attrs.get("release", "")).split(" ")
-    if attrs.get("family") != family or release.fingerprint not in fitted:
+    if attrs.get("family") != model.family or release.fingerprint not in fitted:
         raise InvalidInput("idata isn't this model's posterior given this release; fit it again")
     if len({np.shape(part.outputs) for part in release.parts}) > 1:
         raise InvalidInput(
@@ -98,7 +98,7 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
     for g, part in enumerate(release.parts):
         own = {n: v[:, g] if n in grouped else v for n, v in chosen.items()}
         with reproducible(int(rng.integers(2**31))):
-            found.append(_outputs(STATISTICS[family](model, release, part), part, own, rng))
+            found.append(_outputs(model.predicted(release, part), part, own, rng))
     outputs = found[0] if release.by is None else np.stack(found, axis=2)
     made = idata.copy()
     own_dims = list(idata.observed_data["outputs"].dims)

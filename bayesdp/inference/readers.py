@@ -35,6 +35,11 @@ def models_of(mechanism: Any) -> tuple[str, ...]:
     return tuple(model.__name__ for model in MODELS.values() if model.reads(mechanism))
 
 
+def models_with(method: str) -> tuple[str, ...]:
+    """Families whose models have a method, in alphabetical order."""
+    return tuple(family for family, model in sorted(MODELS.items()) if hasattr(model, method))
+
+
 def instead(mechanism: Any) -> str:
     """End an error's sentence: which models read the release, or what to do."""
     found = [f"bdp.models.{name}" for name in models_of(mechanism)]

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel
@@ -29,7 +28,8 @@ class Mechanism(Protocol):
     whole privacy profile also has `profile()`, `delta(epsilon)`, `epsilon(delta)` and `pld()`,
     as `bayesdp.mechanisms.conjugate.release.ConjugateMechanism`. One whose worst neighbours an
     audit may search for has `nearby(pair, generator)`, a random pair near another
-    (`privacy.audit_search`).
+    (`privacy.audit_search`). One whose outputs models read has `views`, a tuple of the laws that
+    `bayesdp.core.views` lists.
     """
 
     name: ClassVar[str]
@@ -68,10 +68,6 @@ class Mechanism(Protocol):
 
     def logp(self, output: Any, statistic: Any) -> NDArray[Any]:
         """Exact law, vectorised over the statistic; InvalidInput where it is intractable."""
-
-    @property
-    def views(self) -> tuple[View, ...]:
-        """The laws of outputs that models read, by kind of statistic; see `core.views`."""
 
     def pairs(self) -> Iterable[tuple[Any, Any]]:
         """Pairs of neighbouring statistics, the worst among them, for an audit."""

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 from bayesdp.checks import check_path
+from bayesdp.core.views import AnswersView, CountView, DrawnCountsView, NoiseView, view_of
 from bayesdp.engines.mixture import BetaMixture, check_level
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.combining import combine, proportions
 from bayesdp.inference.counts.binomial import BinomialModel
 from bayesdp.inference.counts.multinomial import MultinomialModel
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
-from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.release import Part, Release
 from bayesdp.report.html import render_page, shipped_text
 from bayesdp.report.inputs import label_of
@@ -115,8 +113,7 @@ def render_explorer(
             raise InvalidInput(
                 f"{name} is a {type(given).__name__}; it must be a {kind.__name__}, of a proportion"
             )
-    kinds = {type(part.mechanism) for part in release.parts}
-    if len(kinds) > 1:
+    if len({_reader_of(part.mechanism) for part in release.parts}) > 1:
         raise InvalidInput("groups are released by mechanisms of different kinds; explore each")
     groups = [_group(part, release, model, level) for part in release.parts]
     content = {
@@ -144,7 +141,7 @@ def render_explorer(
 
 def _group(part: Part, release: Release, model: BinomialModel, level: float) -> dict[str, Any]:
     """Describe a group for the page: public parameters, outputs, and numbers to check it by."""
-    reader = _READERS.get(type(part.mechanism))
+    reader = _reader_of(part.mechanism)
     if reader is None:
         raise InvalidInput(f"the release's mechanism is {quoted(part.mechanism.name)}; {TAKES}")
     alone = release if release.by is None else release[part.group]
@@ -160,7 +157,6 @@ def _group(part: Part, release: Release, model: BinomialModel, level: float) -> 
     ones, size = described["outputs"], described["size"]
     return {
         "label": label_of(part),
-        "kind": part.mechanism.name,
         "n": n,
         "epsilon": epsilon,
         "neighbours": promise.neighbours.value,
@@ -208,7 +204,12 @@ def _model_of(release: Release, n: int, prior: Prior) -> BinomialModel:
 def _read_copies(release: Release, n: int, prior: Prior) -> Read:
     made: Any = release.mechanism
     model = _model_of(release, n, prior)
-    described = {"size": made.size, "prior": made.prior, "outputs": list(release.outputs)}
+    described = {
+        "kind": "beta_binomial",
+        "size": made.size,
+        "prior": made.prior,
+        "outputs": list(release.outputs),
+    }
     return described, model.posterior(release), model.naive_posterior(release)
 
 
@@ -219,7 +220,12 @@ def _read_answers(release: Release, n: int, prior: Prior) -> Read:
             f"the release has {release.copies} copies of answers of {made.k} categories; {TAKES}"
         )
     ones = int(np.sum(release.outputs[0]))
-    described = {"size": n, "matrix": made.matrix.tolist(), "outputs": [ones]}
+    described = {
+        "kind": "randomized_response",
+        "size": n,
+        "matrix": made.matrix.tolist(),
+        "outputs": [ones],
+    }
     posterior = None
     if n <= _MOST_LISTED:
         posterior = MultinomialModel(prior=prior[::-1]).posterior(release, 1)
@@ -234,6 +240,7 @@ def _read_noise(release: Release, n: int, prior: Prior) -> Read:
         raise InvalidInput(f"the release's noisy count is {what}; {TAKES}")
     model = _model_of(release, n, prior)
     described = {
+        "kind": "discrete_laplace",
         "size": n,
         "scale": made.scale,
         "moved": made.moved(),
@@ -245,11 +252,17 @@ def _read_noise(release: Release, n: int, prior: Prior) -> Read:
     return described, model.posterior(release), naive
 
 
-_READERS: dict[type[Any], Callable[[Release, int, Prior], Read]] = {
-    BetaBinomialMechanism: _read_copies,
-    RandomizedResponseMechanism: _read_answers,
-    DiscreteLaplaceMechanism: _read_noise,
-}
+def _reader_of(mechanism: Any) -> Callable[[Release, int, Prior], Read] | None:
+    """Return what reads a mechanism's releases for the page; None of a law that it hasn't."""
+    noise, drawn = view_of(mechanism, NoiseView), view_of(mechanism, DrawnCountsView)
+    if noise is not None:
+        laplace = noise.cell.whole and noise.cell.noise.laplace
+        return _read_noise if laplace and hasattr(mechanism, "moved") else None
+    if view_of(mechanism, AnswersView) is not None:
+        return _read_answers
+    if drawn is not None and view_of(mechanism, CountView) is not None:
+        return _read_copies
+    return None
 
 
 def _numbers(posterior: BetaMixture, level: float) -> list[float]:

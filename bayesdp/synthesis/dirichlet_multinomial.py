@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number, keep, plain
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
 from bayesdp.mechanisms.counts.dirichlet_multinomial_calibration import share_of_a_move
+from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -25,7 +26,7 @@ from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.parameters import check_cost, check_outside, check_size
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks
-from bayesdp.synthesis.table_counts import declared_axes, record_frames, tabulated
+from bayesdp.synthesis.table_counts import declared_axes, tabulated
 from bayesdp.synthesis.tally import groups_name
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class DirichletMultinomialSynthesizer:
         InvalidInput
             If the release isn't of such a table, or its cells have no names.
         """
-        return record_frames(release, seed)
+        return _record_frames(release, seed)
 
     def _axes(self) -> tuple[Axis, ...] | None:
         return declared_axes(self.bounds, self.categories, self.bins)
@@ -273,3 +274,27 @@ class DirichletMultinomialSynthesizer:
                 f"table of numbers of shape {shape}"
             )
         return np.where(excluded, 0.0, given.ravel())
+
+
+def _record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
+    """Draw the synthetic records of a table's release, one DataFrame a copy."""
+    import pandas as pd
+
+    for part in release.parts:
+        if not isinstance(part.mechanism, DirichletMultinomialMechanism):
+            raise InvalidInput(
+                f"release is of mechanism {quoted(part.mechanism.name)}; give one of a "
+                "Dirichlet-multinomial table"
+            )
+    random = generator_of(seed)
+    frames = []
+    for k in range(release.copies):
+        parts = []
+        for part in release.parts:
+            mechanism: Any = part.mechanism
+            frame = pd.DataFrame(mechanism.synthetic(part.outputs[k], random))
+            if release.by is not None:
+                frame.insert(0, release.by, part.group)
+            parts.append(frame)
+        frames.append(pd.concat(parts, ignore_index=True))
+    return frames

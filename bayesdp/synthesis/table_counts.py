@@ -5,24 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from operator import add
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
-from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.randomness import generator_of
-from bayesdp.release import Release
 from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Tables = dict[Label, NDArray[np.int64]]
 
@@ -159,30 +153,6 @@ def _given_counts(
     if made.public_n and not table.any():
         raise InvalidInput("counts is of no records; there is nothing to release")
     return axes, {None: table}
-
-
-def record_frames(release: Release, seed: int | None) -> list[pd.DataFrame]:
-    """Draw the synthetic records of a table's release, one DataFrame a copy."""
-    import pandas as pd
-
-    for part in release.parts:
-        if not isinstance(part.mechanism, DirichletMultinomialMechanism):
-            raise InvalidInput(
-                f"release is of mechanism {quoted(part.mechanism.name)}; give one of a "
-                "Dirichlet-multinomial table"
-            )
-    random = generator_of(seed)
-    frames = []
-    for k in range(release.copies):
-        parts = []
-        for part in release.parts:
-            mechanism: Any = part.mechanism
-            frame = pd.DataFrame(mechanism.synthetic(part.outputs[k], random))
-            if release.by is not None:
-                frame.insert(0, release.by, part.group)
-            parts.append(frame)
-        frames.append(pd.concat(parts, ignore_index=True))
-    return frames
 
 
 def _flat(counts: Any, axes: tuple[Axis, ...] | None) -> NDArray[np.int64]:

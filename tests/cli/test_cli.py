@@ -1,5 +1,6 @@
 """The command line, as a curator and an analyst type it."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -299,6 +300,7 @@ def test_labels_are_shown_as_they_are(bayesdp, monkeypatch):
     assert "…" not in out
 
 
+@pytest.mark.slow
 def test_reproduce_charest(bayesdp, place):
     status, out, _ = bayesdp("reproduce charest --replicates 200 --out c")
     assert status == 0
@@ -306,10 +308,16 @@ def test_reproduce_charest(bayesdp, place):
     assert (place / "c" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_reproduce_hu(bayesdp, place, monkeypatch):
-    """With one figure's fit by Stan; test_hu.py has all."""
-    from bayesdp.papers.hu import stan
+    """With few records, and one figure's fit by Stan; test_hu.py has all."""
+    from bayesdp.papers.catalogue import PAPERS
+    from bayesdp.papers.hu import reproduction, stan
 
+    few = functools.wraps(reproduction.reproduce)(
+        functools.partial(reproduction.reproduce, records=100)
+    )
+    monkeypatch.setitem(PAPERS, "hu", few)
     monkeypatch.setattr(stan, "PLANS", stan.PLANS[:1])
     status, out, _ = bayesdp("reproduce hu --replicates 2 --out h")
     assert status == 0
@@ -317,6 +325,7 @@ def test_reproduce_hu(bayesdp, place, monkeypatch):
     assert (place / "h" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_reproduce_zheng(bayesdp, place):
     status, out, _ = bayesdp("reproduce zheng --out z")
     assert status == 0

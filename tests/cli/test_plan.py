@@ -14,6 +14,7 @@ def bayesdp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli):
     return run_cli
 
 
+@pytest.mark.slow
 def test_a_proportion_from_table_to_picture(bayesdp):
     line = "plan --prior 1,1 --n 100 --width 0.2 --copies 1,2 --epsilon-range 0.1,8 --out plan/"
     status, out, _ = bayesdp(line)
@@ -34,6 +35,7 @@ def test_a_proportion_from_table_to_picture(bayesdp):
     assert again["assured"].notna().all()
 
 
+@pytest.mark.slow
 def test_a_synthesizer_declared_in_toml(bayesdp):
     status, out, _ = bayesdp(
         "plan --n 80:120 --width 0.5 --replicates 20 --epsilon-range 6,8 --synthesizer "
@@ -59,6 +61,7 @@ def test_a_category_and_one_true_proportion(bayesdp):
     assert bayesdp(line)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -14,7 +14,6 @@ PACKAGE = Path(bayesdp.__file__).parent
 
 CIRCLES = {
     ("bayesdp.evaluation.planning", "plot", "result"),
-    ("bayesdp.inference", "log_linear.fit", "log_linear.model", "noises"),
     ("bayesdp.mechanisms.conjugate", "calibration", "promise", "release"),
     (
         "bayesdp.mechanisms.counts",
@@ -32,12 +31,22 @@ CIRCLES = {
     (
         "bayesdp.mechanisms",
         "families.base",
+        "families.bernoulli",
+        "families.categorical",
         "families.checking",
+        "families.gaussian",
+        "families.gaussian_draws",
+        "families.gaussian_laws",
+        "families.grid_laws",
+        "families.grids",
+        "families.normal_views",
         "modips.calibration",
+        "modips.grid",
+        "modips.grid_promise",
+        "modips.grid_published",
         "modips.promise",
         "modips.sbs",
     ),
-    ("bayesdp.mechanisms.families", "gaussian", "gaussian_draws", "gaussian_laws"),
     (
         "bayesdp.mechanisms.families",
         "linear_regression",
@@ -52,10 +61,9 @@ CIRCLES = {
         "statistics_outputs",
         "statistics_promise",
     ),
-    ("bayesdp.mechanisms.modips", "grid", "grid_promise", "grid_published"),
     ("bayesdp.mechanisms.modips", "selected", "selected_outputs"),
     ("bayesdp.mechanisms.modips", "sequential", "sequential_outputs", "sequential_promise"),
-    ("bayesdp.mechanisms.noise", "additive", "calibration", "fields", "outputs", "reach"),
+    ("bayesdp.mechanisms.noise", "additive", "calibration", "fields", "outputs"),
 }
 """Those there are, to be made fewer: each is a helper that takes the class that calls it."""
 

@@ -38,6 +38,7 @@ def docstrings_of(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.body[0].lineno, docstring
 
 
+@pytest.mark.slow
 def test_first_lines_stand_alone():
     checked, offenders = 0, []
     for path in sorted(PACKAGE.rglob("*.py")):

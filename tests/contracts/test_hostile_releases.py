@@ -93,6 +93,7 @@ def same(loaded: Any, written: Any) -> bool:
     return type(loaded) is type(written) and loaded == written
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of numbers out of all range, on the way to the refusal
 @each(EXAMPLES)
 def test_mutants_are_read_as_they_are_or_refused(example: Example, tmp_path: Path):
@@ -187,6 +188,7 @@ def test_counts_that_are_too_many_to_try(tmp_path: Path):
         refuse(folder, "these are 1,000,000,000")
 
 
+@pytest.mark.slow
 def test_a_small_file_that_says_it_is_large(folder: Path):
     """Equal values take no room in a file, and all of it in memory."""
     manifest, _ = manifest_of(folder)

@@ -61,6 +61,7 @@ def test_no_neighbour_costs_more_than_it_claims(example: Example):
                 assert np.nanmax(log_p - log_q) <= guarantee.epsilon * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @each(with_neighbours(COMPUTABLE))
 def test_an_audit_acquits_it_and_tries_the_worst_pair(example: Example):
     mechanism = example.mechanism

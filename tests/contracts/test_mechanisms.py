@@ -39,6 +39,7 @@ def test_outputs_survive_encoding(example: Example):
     assert mechanism.decode({k: v[shuffled] for k, v in columns.items()}) == outputs
 
 
+@pytest.mark.slow
 @each(EXAMPLES)
 def test_a_release_of_it_survives_the_disk(example: Example, tmp_path):
     outputs = [example.mechanism.check_output(z) for z in example.outputs][:3]

@@ -124,6 +124,7 @@ def test_what_numpy_would_show_is_refused_before(check: Any):
         assert not [trace for trace in TRACES for shown in said(caught.value) if trace in shown]
 
 
+@pytest.mark.slow
 def test_messages_quote_by_the_one_function():
     """No `!r` in what is raised: `quoted` says what may be shown."""
     found = []

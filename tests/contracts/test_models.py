@@ -250,7 +250,12 @@ CASES = {
 few = pytest.mark.filterwarnings("ignore:the chains of this fit")  # so few draws tell nothing
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=() if case.engine == "exact" else pytest.mark.slow)
+        for name, case in CASES.items()
+    ]
+)
 def case(request) -> Case:
     return CASES[request.param]
 
@@ -311,6 +316,14 @@ def test_a_seed_fixes_the_draws(case):
         first, second, other = (fit[name].to_numpy() for fit in fits)
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
+
+
+@few
+def test_every_chain_has_draws_of_its_own(case, fitted):
+    """One seed for all chains would look like perfect agreement of them."""
+    for name in case.variables:
+        chains = fitted(case).posterior[name].to_numpy()
+        assert len({chain.tobytes() for chain in chains}) == len(chains) == 3
 
 
 @pytest.mark.filterwarnings("ignore:this log evidence")  # few draws

@@ -141,6 +141,7 @@ def neighbours(domain: Records, most: int, relation: str) -> Iterator[tuple[Reco
                     yield from ((data, (*data[:i], record, *data[i + 1 :])) for i in range(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_no_neighbours_are_told_apart_by_more_than_epsilon(name):
     release, domain, most, relation = CASES[name]

@@ -171,6 +171,7 @@ def test_every_public_way_to_release_is_run() -> None:
     assert {name.partition("(")[0] for name in CASES | CHAINS} == ours
 
 
+@pytest.mark.slow
 def test_releases_leave_nothing(sandbox: Sandbox) -> None:
     started = time.time()
     sandbox.run(RECORDS, *CASES)

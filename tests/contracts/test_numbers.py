@@ -250,6 +250,7 @@ def test_copies_of_a_narrow_type_cost_as_many_plain_ones(name: str, method: str,
     assert promise(copies=64).epsilon > 40
 
 
+@pytest.mark.slow
 def test_what_a_check_of_a_number_returns_is_used():
     """No statement calls one and drops what it returns."""
     trees = {p: ast.parse(p.read_text(encoding="utf-8")) for p in PACKAGE.rglob("*.py")}

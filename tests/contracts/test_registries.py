@@ -6,11 +6,13 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.evaluation.declarations import MODELS, SYNTHESIZERS, model_of, synthesizer_of
+from bayesdp.evaluation.planning.count_designs import DESIGNS
 from bayesdp.mechanisms.registry import REGISTRY, mechanism_named
 
 MODULE = """
 from dataclasses import dataclass
 import bayesdp as bdp
+from bayesdp.evaluation.planning.count_designs import BetaBinomial
 
 @dataclass(frozen=True)
 class OtherNoise(bdp.mechanisms.DiscreteLaplaceMechanism):
@@ -23,6 +25,10 @@ class OtherSynthesizer(bdp.BetaBinomialSynthesizer):
 @dataclass(frozen=True)
 class OtherModel(bdp.BinomialModel):
     family = "other_model"
+
+@dataclass(frozen=True)
+class OtherDesign(BetaBinomial):
+    pass
 
 def function():
     pass
@@ -42,6 +48,9 @@ other_synthesizer = other_noises:OtherSynthesizer
 [bayesdp.models]
 other_model = other_noises:OtherModel
 binomial = other_noises:OtherModel
+
+[bayesdp.designs]
+other_design = other_noises:OtherDesign
 """
 
 
@@ -65,7 +74,7 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_rows_resolve():
-    for registry in (REGISTRY, MODELS, SYNTHESIZERS):
+    for registry in (REGISTRY, MODELS, SYNTHESIZERS, DESIGNS):
         assert all(isinstance(registry[name], type) for name in registry)
         assert all(
             registry.find(name, bdp.errors.InvalidInput) is registry[name] for name in registry
@@ -84,6 +93,15 @@ def test_a_release_by_another_package_is_loaded(other: Path, tmp_path: Path):
     assert type(model_of("other_model", {})).__name__ == "OtherModel"
     declared = synthesizer_of("other_synthesizer", {"epsilon": 1.0})
     assert type(declared).__name__ == "OtherSynthesizer"
+
+
+def test_a_plan_takes_a_design_of_another_package(other: Path):
+    """By its name; not unless it is asked for."""
+    names = ["other_design", "beta_binomial"]
+    found = bdp.plan(bdp.BinomialModel(), n=30, target=0.7, mechanisms=names, copies=1)
+    assert found.best["other_design", 1] == found.best["beta_binomial", 1] is not None
+    with pytest.raises(bdp.errors.InvalidInput, match=r"must be one of \['beta_binomial', "):
+        bdp.plan(bdp.BinomialModel(), n=30, target=0.7, mechanisms=["another_design"])
 
 
 def test_none_replaces_a_name_of_bayesdp(other: Path):

@@ -12,8 +12,10 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
-from bayesdp.core.views import CountView, View, view_of
+from bayesdp.core.views import CountView, MeanLaw, NormalView, View, check_tractable, view_of
 from bayesdp.engines.enumeration import enumerate_cells
+from bayesdp.inference.gaussian.mean import posterior_of_mean
+from bayesdp.inference.gaussian.release import seen_mean
 from bayesdp.inference.readers import MODELS, models_of
 from bayesdp.mechanisms.counts.count import Count, count_view
 from bayesdp.mechanisms.registry import REGISTRY
@@ -64,7 +66,7 @@ def test_every_mechanism_has_views_of_known_kinds():
     seen = set()
     for mechanism in examples():
         seen.add(mechanism.name)
-        for view in mechanism.views:
+        for view in getattr(mechanism, "views", ()):
             assert type(view) in KINDS
             assert view_of(mechanism, type(view)) is not None
     assert seen == set(REGISTRY)
@@ -81,6 +83,39 @@ def test_a_mechanism_from_elsewhere_is_read():
         chance = math.comb(x, z) * 0.4**z * 0.6 ** (x - z) if x >= z else 0.0
         wanted += chance * special.beta(prior[0] + x, prior[1] + 7 - x) / special.beta(*prior)
     assert cells.log_evidence == pytest.approx(math.log(wanted), abs=1e-12)
+
+
+def test_a_law_of_a_mean_is_read_wherever_it_is_from():
+    """Against the posterior of a normal mean with normal noise, in closed form."""
+    size, sd, noise, z = 40, 2.0, 0.3, np.array([0.7, 1.1])
+
+    def law(outputs):
+        def logp(means):
+            away = (np.asarray(outputs)[:, None] - means) / noise
+            return -(away**2).sum(axis=0) / 2
+
+        return MeanLaw(noise, logp)
+
+    class Elsewhere:
+        name: ClassVar[str] = "elsewhere"
+        n: ClassVar[int] = size
+        views = (NormalView(size, (-50.0, 50.0), sd, lambda mean, _: mean, law),)
+
+    made = Elsewhere()
+    assert models_of(made) == ("GaussianModel", "HierarchicalGaussianModel")
+    posterior = posterior_of_mean(seen_mean(Part(None, made, tuple(z)), None, "mean"), sd, None)
+    assert posterior.mixture.mean() == pytest.approx(z.mean(), abs=1e-9)
+    assert posterior.mixture.sd() ** 2 == pytest.approx(sd**2 / size + noise**2 / 2, rel=1e-8)
+
+
+def test_an_intractable_law_is_read_by_no_model_and_says_why():
+    family = bdp.families.Gaussian((-4.0, 4.0), sd=1.0)
+    made = bdp.mechanisms.ModipsGridMechanism(family, 5, 1.0, (-3.0, 3.0), "sphc", n=9)
+    assert models_of(made) == ()
+    assert view_of(made, NormalView) is None
+    with pytest.raises(bdp.errors.InvalidInput, match="'sphc', whose law is intractable"):
+        check_tractable(made, NormalView)
+    check_tractable(made, CountView)  # of which it says nothing
 
 
 def test_a_view_taken_away_takes_the_reader_away(monkeypatch):

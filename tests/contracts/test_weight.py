@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import bayesdp as bdp
 from tests.contracts.examples import EXAMPLES
 
@@ -32,6 +34,7 @@ def test_a_release_is_light():
     assert not any(name.startswith("bayesdp.mechanisms.counts") for name in found)
 
 
+@pytest.mark.slow
 def test_loading_one_loads_its_mechanism_alone(tmp_path: Path):
     """Of each mechanism, in a process that is a copy of one with nothing but pyarrow loaded."""
     for example in {example.mechanism.name: example for example in EXAMPLES}.values():

@@ -1,8 +1,11 @@
 """Balance of leaps: kept by draws of a law, broken by draws that miss a part of it."""
 
 import numpy as np
+import pytest
 
 from bayesdp.engines.log_linear.flows import one_sided
+
+pytestmark = pytest.mark.slow
 
 LOW, HIGH = -5.0, 1.0  # two places, of weights 0.1 and 0.9
 

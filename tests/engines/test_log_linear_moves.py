@@ -13,6 +13,8 @@ from bayesdp.kernels.log_linear import levels as by_level
 from bayesdp.kernels.log_linear import moves as moves
 from bayesdp.mechanisms.counts.cells import Axis
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1, 2)))
 KNOWN = special.gammaln(np.arange(100) + 1.0)

@@ -60,6 +60,7 @@ def test_a_seed_may_be_longer_than_nutpie_s(asked: dict[str, Any]) -> None:
     assert all(0 <= seed < 2**64 for seed in found)
 
 
+@pytest.mark.slow
 def test_a_fit_leaves_no_source_in_the_folder_of_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

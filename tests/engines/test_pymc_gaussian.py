@@ -7,6 +7,7 @@ import pytest
 from bayesdp.engines.pymc.gaussian import _log_between
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b"),
     [(-3.0, 5.0), (9.0, 10.0), (39.0, 40.0), (-40.0, -39.0), (-1e-3, 1e-3), (-12.0, 9.0)],

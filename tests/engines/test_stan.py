@@ -23,6 +23,8 @@ from bayesdp.engines.stan import sampling as stan
 from bayesdp.errors import EngineFailed, InvalidInput
 from tests.conftest import require_pystan
 
+pytestmark = pytest.mark.slow
+
 # Three groups with 3, 1 and 4 cells; group 0 may have had no records at all.
 DATA: dict[str, Any] = {
     "G": 3,

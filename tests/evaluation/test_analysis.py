@@ -43,6 +43,7 @@ def analysis(tmp_path: Path) -> Path:
 
 
 # On another machine chains may differ in their last digits: a fit that didn't mix says so.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_shipped_analyses_run(path: Path, tmp_path: Path):

@@ -83,6 +83,7 @@ def test_total_variance_is_unbiased(simulation):
     assert abs(squared.mean() - true) < Z * squared.std(ddof=1) / math.sqrt(squared.size)
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_those_of_copies_taken_as_independent_do_not(simulation):
     combined, (estimates, _) = simulation
     covered = np.mean([low <= 0 <= high for low, high in (c.interval() for c in combined)])

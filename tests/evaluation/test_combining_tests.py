@@ -178,6 +178,7 @@ class TestSize:
             found = 100 * exact_size(rule, BETWEEN[rule], 3, copies)
             assert found == pytest.approx(percent, abs=0.01)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rule", BETWEEN)
     @pytest.mark.parametrize(("size", "copies"), [(3, 5), (2, 12)])
     def test_simulated_is_exact(self, rule, size, copies):
@@ -195,6 +196,7 @@ class TestSize:
         error = math.sqrt(expected * (1 - expected) / repetitions)
         assert abs(rejected / repetitions - expected) < Z * error
 
+    @pytest.mark.slow
     def test_with_noise_that_differs_between_components(self):
         """The row 2, 50 at M = 5 of the table in `CombinedVector.wald_test`: 8.0% and 6.1%."""
         repetitions, generator = 4000, np.random.default_rng(17)

@@ -49,6 +49,7 @@ def test_one_component_is_the_scalar(rule, shape):
                     assert test.p_value == pytest.approx(expected.p_value, rel=1e-9)
 
 
+@pytest.mark.slow
 @given(
     npst.arrays(float, (4, 2), elements=st.floats(-9, 9)),
     npst.arrays(float, (4, 2), elements=st.floats(1e-6, 9)),

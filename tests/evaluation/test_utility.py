@@ -125,6 +125,7 @@ def test_dependent_and_constant_columns_add_no_coefficient():
     assert math.isnan(value(constant, "pmse_ratio"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fitted", "measure"), [(True, "pmse_ratio"), (False, "pmse_ratio_independent")]
 )

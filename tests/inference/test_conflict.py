@@ -20,6 +20,7 @@ FALSE_ALARM = 1e-6
 WARNS = "noise hardly explains what was released"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(f"ignore:{WARNS}:UserWarning")
 @pytest.mark.parametrize("variance", [-1.0, -0.125, 400.0])
 def test_a_variance_that_none_has(variance):
@@ -257,6 +258,7 @@ def test_the_least_noise_on_marginals_is_no_more_than_what_there_is(kind):
             assert noise.numbers == 10
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:this log evidence:UserWarning")
 def test_evidences_say_so_too():
     count = bdp.mechanisms.DiscreteLaplaceMechanism(1.0, 1.0, neighbours=REPLACE, n=50)

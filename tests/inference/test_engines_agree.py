@@ -28,6 +28,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MODELS)
 def test_within_four_monte_carlo_standard_errors(case, engine, request):
     model, fixture = MODELS[case]
@@ -46,6 +47,7 @@ def test_within_four_monte_carlo_standard_errors(case, engine, request):
             assert abs(draws.mean() - expected) < 4 * az.mcse(draws)
 
 
+@pytest.mark.slow
 def test_too_few_draws_are_convicted(charest_release):
     with pytest.warns(UserWarning, match="the chains of this fit can't be relied on"):
         idata = bdp.BinomialModel().fit(
@@ -67,6 +69,7 @@ def test_stan_runs_inside_an_event_loop(charest_release):
     assert idata.posterior["p"].shape == (2, 200)
 
 
+@pytest.mark.slow
 def test_it_embeds_in_a_larger_pymc_model(grouped_release):
     """A hierarchical prior on the groups' proportions, with the release's likelihood."""
     import pymc as pm
@@ -89,6 +92,7 @@ def test_it_embeds_in_a_larger_pymc_model(grouped_release):
     assert np.ptp(means) < np.ptp(alone)  # pooled towards each other
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_sampled_says_why():
     import pymc as pm
 

@@ -13,11 +13,14 @@ from scipy import integrate, special, stats
 import bayesdp as bdp
 from bayesdp.engines.bridge import log_integral
 from bayesdp.engines.log_linear.evidence import log_prior_density, summed_likelihood
-from bayesdp.inference import evidence_ways as ways
+from bayesdp.inference.counts import multinomial_evidence
 from bayesdp.inference.counts import multinomial_release as categories
+from bayesdp.inference.log_linear import evidence as ways
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.mechanisms.counts.cells import Axis
 from tests.inference.regression.test_linear_regression import mechanism, model, released, simulated
+
+pytestmark = pytest.mark.slow
 
 FAR = 5.0  # standard errors
 REPLACE = bdp.Neighbours.REPLACE_ONE
@@ -196,7 +199,7 @@ def test_modips_copies_against_a_list_of_all_counts():
     expected = categories.listed(parts, alpha, sizes).log_evidence
     mixture = categories.mixed(parts, alpha, sizes)
     options = {"draws": 1000, "chains": 2, "warmup": 100}
-    near(ways._of_mixture(mixture, np.random.SeedSequence(1), options), expected)
+    near(multinomial_evidence._of_mixture(mixture, np.random.SeedSequence(1), options), expected)
 
 
 # Linear regression.

@@ -67,6 +67,7 @@ def check_against_brute_force(posterior, mechanism, outputs, prior, sizes):
     return truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 10.0, 50.0])
 @pytest.mark.parametrize(
     ("n", "size", "copies", "prior"),

@@ -8,6 +8,8 @@ from scipy import integrate, stats
 
 import bayesdp as bdp
 
+pytestmark = pytest.mark.slow
+
 D = bdp.distributional
 PROMISE = D.DistributionalGuarantee(0.5, 1e-6, "any records", D.LawClass.of("any"))
 

@@ -67,6 +67,7 @@ def test_a_binomial_count_is_summed_out(name: str):
             assert at(made, p=p) == pytest.approx(right, abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outputs", "bounding"), [([3, 28], None), ([0, 25], "inflated")])
 def test_copies_further_apart_than_noise_reaches(outputs: list[int], bounding: str | None):
     """The integer is between them, as likely as both noises together say."""
@@ -227,6 +228,7 @@ def test_a_real_statistic_has_the_noises_density(noise, bounding):
             assert at(made, statistic=1.5) == -math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sd", [1.0, None])
 def test_modips_copies_of_normal_records_bring_their_latents(sd):
     """NUTS against the exact engine, at 5 Monte Carlo standard errors."""

@@ -17,6 +17,7 @@ def predicted(model, release, draws=4000):
     return bdp.posterior_predictive(model, idata, release, draws=draws, seed=3)
 
 
+@pytest.mark.slow
 def test_counts_follow_their_law(charest_release):
     """Against the sum over confidential counts, old and new; chi-square over the outputs."""
     model, mechanism = bdp.BinomialModel(), charest_release.mechanism
@@ -41,6 +42,7 @@ def test_counts_follow_their_law(charest_release):
     assert stats.chisquare(observed[keep], expected[keep]).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_noisy_means_have_the_variances_of_all_that_is_random():
     noise = bdp.mechanisms.GaussianMechanism(0.4, 0.01, neighbours="replace_one", n=25)
     release = bdp.Release.of_groups(
@@ -72,6 +74,29 @@ def test_moments_are_of_records_within_their_bounds():
     assert float(z.max()) <= 4.0
 
 
+@pytest.mark.parametrize("statistic", ["mean", "sum"])
+def test_copies_of_normal_records_are_predicted_in_their_mechanism_s_own_unit(statistic):
+    """A mechanism says itself what it takes of records; the model's word is about bare numbers.
+
+    A copy's mean has the variances of mu, of n records' mean, of noise, of a draw given it and of
+    the copy's own records, bounds being far away.
+    """
+    n, sd, size, scale = 50, 2.0, 40, 0.1
+    family = bdp.families.Gaussian((-30.0, 30.0), sd=sd)
+    made = bdp.mechanisms.ModipsSBSMechanism(family, size, (scale,), n=n, noise="gaussian")
+    y = np.linspace(-3.0, 5.0, size)
+    release, model = (
+        bdp.Release.of(made, [y], delta=1e-6),
+        bdp.GaussianModel(sd=sd, statistic=statistic),
+    )
+    z = predicted(model, release, draws=2000).posterior_predictive["outputs"].to_numpy()[0, :, 0]
+    means, mu = z.mean(axis=1), model.posterior(release)
+    variance = mu.sd() ** 2 + 2 * sd**2 / n + scale**2 + sd**2 / size
+    assert abs(means.mean() - mu.mean()) < 5 * np.sqrt(variance / means.size)
+    assert abs(means.var() - variance) < 5 * variance * np.sqrt(2 / means.size)
+
+
+@pytest.mark.slow
 def test_answers_and_tables():
     answers = bdp.mechanisms.RandomizedResponseMechanism.kary(1.0, 3, n=200)
     release = bdp.Release.of(answers, [tuple([0] * 120 + [1] * 50 + [2] * 30)])
@@ -98,6 +123,7 @@ def check_means(z, expected):
     assert np.all(np.abs(z.mean(axis=0) - expected) < 5 * error)
 
 
+@pytest.mark.slow
 def test_events_by_area():
     mechanism = bdp.mechanisms.PoissonGammaMechanism(None, (20.0, 5.0), (9.0, 4.0), None)
     release = bdp.Release.of(mechanism, [(11, 4), (14, 9)])
@@ -115,6 +141,7 @@ def test_events_by_area():
     check_means(z, 20 * (rates / rates.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
+@pytest.mark.slow
 def test_groups_of_one_population():
     mechanism = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
     release = bdp.Release.of_groups({"a": (mechanism, [3, 4]), "b": (mechanism, [10, 9])})
@@ -130,6 +157,7 @@ def test_groups_of_one_population():
     check_means(z, made.posterior["mu"].to_numpy().mean(axis=(0, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 @pytest.mark.parametrize("n", [None, 28])
 def test_tables_of_a_log_linear_model(n):

@@ -59,6 +59,7 @@ def with_sum(outputs):
     return np.column_stack([outputs, outputs.sum(axis=1)])
 
 
+@pytest.mark.slow
 def test_probabilities_of_categories():
     rng, alpha, a, n, size = np.random.default_rng(1), (0.8, 2.0, 1.0), np.array([2.0, 1, 3]), 6, 5
     made = bdp.mechanisms.DirichletMultinomialMechanism(n, size, 3, tuple(a))
@@ -71,6 +72,7 @@ def test_probabilities_of_categories():
     agree(found, independent, rng.multinomial(size, share / share.sum(1, keepdims=True)), log_w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [None, 14])
 def test_rates_of_events(n):
     rng, prior, e, scale = np.random.default_rng(2), (2.0, 1.5), np.array([4.0, 1.0, 7.0]), 1.5
@@ -92,6 +94,7 @@ def test_rates_of_events(n):
     agree(found, independent, np.maximum(new + noise(rng, scale, new.shape), 0), log_w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False])
 def test_normal_means_and_variances(known):
     rng, n, scale, (m0, k, a, b) = np.random.default_rng(3), 12, 0.4, (0.5, 2.0, 4.0, 3.0)
@@ -113,6 +116,7 @@ def test_normal_means_and_variances(known):
     agree(found, independent, new + rng.laplace(scale=scale, size=new.shape), log_w)
 
 
+@pytest.mark.slow
 def test_proportions_of_groups():
     rng, n, scale, c = np.random.default_rng(4), np.array([9, 30]), 0.7, 10.0
     made = [
@@ -130,6 +134,7 @@ def test_proportions_of_groups():
     agree(found, independent, new + noise(rng, scale, new.shape), log_w)
 
 
+@pytest.mark.slow
 def test_means_of_groups():
     rng, n, scale, sd = np.random.default_rng(5), 20, 0.5, 1.2
     made = bdp.mechanisms.LaplaceMechanism(scale, 0.1, REPLACE, n=n)
@@ -144,6 +149,7 @@ def test_means_of_groups():
     agree(found, independent, new + rng.laplace(scale=scale, size=new.shape), log_w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [None, 28])
 def test_tables(n):
     """Main effects of two columns: log rates of cells, or probabilities where n is known."""

@@ -123,6 +123,7 @@ def test_evidence_is_that_of_the_product():
 COUNTED = bdp.mechanisms.BetaBinomialMechanism(30, 30, (6.0, 6.0))
 
 
+@pytest.mark.slow
 def test_laws_of_a_count_multiply():
     """Of two mechanisms, one of which doesn't say n: against the sum over all counts."""
     hidden = bdp.mechanisms.BetaBinomialMechanism(None, 12, (4.0, 4.0))

@@ -71,6 +71,7 @@ def test_laws_of_counts_multiply(name):
         assert base.log_probability(x) == pytest.approx(np.log(shares), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_chains_sample_them_together():
     """Gibbs sampling, within 5 of its standard errors, which is a false alarm of 1e-6 a number."""
     releases = list(SETS["modips copies and noise"])
@@ -225,6 +226,7 @@ def effects_on_a_grid(releases, model):
     return p, log_p + stats.norm.logpdf(u, 0, model.prior).sum(axis=1), float(grid[1] - grid[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_laws_of_tables_multiply(name):
     releases = list(TABLES[name])
@@ -247,6 +249,7 @@ def test_laws_of_tables_multiply(name):
     assert evidence.standard_error < 0.02
 
 
+@pytest.mark.slow
 def test_tables_as_copies_or_as_releases():
     """Two copies of one mechanism are two releases of it, draw by draw."""
     relation = bdp.Neighbours.ADD_REMOVE
@@ -262,6 +265,7 @@ def test_tables_as_copies_or_as_releases():
         assert np.allclose(one.posterior["beta"], two.posterior["beta"], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_whole_marginal_may_name_its_columns_in_any_order():
     """It has the same counts, in another order."""
     z = np.array([[2, 1], [3, 0]])

@@ -64,6 +64,7 @@ def test_exact_bernoulli_has_its_probability(gamma, slack, monkeypatch):
         assert seen == k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slack", [bernoulli._SLACK, 0.3])
 @pytest.mark.parametrize(
     ("ratio", "gamma"),

@@ -12,6 +12,8 @@ import bayesdp as bdp
 from bayesdp.networks import BayesianERGM, Network, NormalPrior, goodness_of_fit, simulate
 from tests.networks.oracles import ORACLES, all_graphs, florentine, karate
 
+pytestmark = pytest.mark.slow
+
 
 def exact_posterior(network: Network, terms: list[str], sd: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of two coefficients, on a grid, all graphs enumerated."""

@@ -152,6 +152,7 @@ def test_it_converges_where_the_coefficients_are_far_apart(n: int):
     assert np.abs(fit.coef).max() > 10
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_are_fitted():
     rng = np.random.default_rng(0)
     d = project_to_graphical(np.maximum(rng.negative_binomial(1, 0.05, 100_000), 1))
@@ -159,6 +160,7 @@ def test_a_hundred_thousand_nodes_are_fitted():
     np.testing.assert_allclose(fit.expected_degrees, d, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_draws_have_the_probabilities_of_the_model():
     beta = np.array([-2.0, -0.5, -0.5, 0.3, 1.5])
     fit, draws = model(beta), 20_000

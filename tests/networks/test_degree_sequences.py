@@ -68,6 +68,7 @@ def test_the_slack_is_the_smallest_over_all_disjoint_sets(n: int):
         assert erdos_gallai_slack(np.array(d))[0].tolist() == smallest
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(noisy)
 def test_the_projection_is_a_nearest_sequence_of_all_graphs(z):

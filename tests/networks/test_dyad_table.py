@@ -82,6 +82,7 @@ def example(n: int, directed: bool, seed: int = 3) -> Network:
 CASES = [(f, 4, False) for f in UNDIRECTED] + [(f, 3, True) for f in DIRECTED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evidence", [uneven, whole])
 @pytest.mark.parametrize(("formula", "n", "directed"), CASES)
 def test_it_is_the_sum_over_all_graphs(formula, n, directed, evidence):
@@ -93,6 +94,7 @@ def test_it_is_the_sum_over_all_graphs(formula, n, directed, evidence):
         assert table.log_likelihood(theta) == pytest.approx(expected, abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("formula", "n", "directed"), CASES)
 def test_known_graphs_too(formula, n, directed):
     first, second = example(n, directed, 3), example(n, directed, 4)

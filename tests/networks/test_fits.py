@@ -28,6 +28,7 @@ def test_florentine_marriages_as_r_fits_them(fit, formula, coef, error):
     assert (frame["monte_carlo_error"] == 0).all()
 
 
+@pytest.mark.slow
 def test_karate_club_as_r_fits_it():
     """R's own estimate is simulated too, to about a hundredth."""
     found = fit_mle(karate(), "edges + gwesp(0.5)", seed=1)
@@ -37,6 +38,7 @@ def test_karate_club_as_r_fits_it():
     np.testing.assert_allclose(found.standard_error, [0.276, 0.167], rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "directed", "formula", "pairs"),
     [
@@ -101,6 +103,7 @@ def test_likelihoods_without_a_maximum_are_refused(network, formula, message):
         fit_mple(network, formula)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "message"),
     [

@@ -34,6 +34,7 @@ def errors(theta: np.ndarray, mean, sd, correlation: float) -> np.ndarray:
     return found.mean((0, 1)) / az.mcse(az.convert_to_dataset(found))["x"].to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [None, 1])
 @pytest.mark.parametrize("epsilon", SEVEN)
 def test_seven_nodes(epsilon, levels):
@@ -47,6 +48,7 @@ def test_seven_nodes(epsilon, levels):
         assert max(float(az.rhat(drawn.theta[..., k])) for k in (0, 1)) < 1.01
 
 
+@pytest.mark.slow
 def test_short_auxiliary_graphs_bias_towards_the_prior():
     """Then the ratio is nearer to that of the priors: means nearer to 0, sds to 2."""
     (mean, sd, _) = SEVEN[4.0]
@@ -75,6 +77,7 @@ def test_short_auxiliary_graphs_bias_towards_the_prior():
     assert np.abs(off[2]).max() < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["statistics, rounded", "degrees, gaussian", "all"])
 def test_five_nodes_seen_in_every_way(kind):
     terms, sd = ["edges", "triangle"], 1.0
@@ -104,6 +107,7 @@ def test_five_nodes_seen_in_every_way(kind):
     assert (np.abs(drawn.statistics.mean((0, 1)) - expected) < 4 * error).all()
 
 
+@pytest.mark.slow
 def test_what_is_returned():
     network = simulate(40, "edges + gwesp(0.5)", [-2.5, 0.4], seed=1).networks[0][0]
     options = {"draws": 60, "tune": 60, "chains": 2, "levels": 10, "keep_networks": 3}
@@ -129,6 +133,7 @@ def test_what_is_returned():
     assert not np.array_equal(other.theta, drawn.theta)
 
 
+@pytest.mark.slow
 def test_annealed_moves_and_the_plain_exchange_agree_on_thirty_nodes():
     network = simulate(30, "edges + gwesp(0.5)", [-2.6, 0.5], seed=1).networks[0][0]
     evidence = flipped(network, 2.5)
@@ -146,6 +151,7 @@ def test_annealed_moves_and_the_plain_exchange_agree_on_thirty_nodes():
     assert ess[0] > 5 * ess[1]
 
 
+@pytest.mark.slow
 def test_sparse_networks_of_many_nodes():
     """Rows are lists above 5,792 nodes; almost all ties of the release are there, and few more."""
     n, epsilon = 6_000, 9.0
@@ -166,6 +172,7 @@ def test_sparse_networks_of_many_nodes():
         assert last == drawn.statistics[chain, -1, 0]
 
 
+@pytest.mark.slow
 def test_collapsed_graphs_are_said_to_be():
     nodes = Network(8)
     nothing = Evidence(Network(8), np.empty((0, 2), np.int64), np.empty(0), constant=-30.0)
@@ -197,6 +204,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changed", "message"), REFUSED)
 def test_arguments_that_are_refused(changed, message):
     nodes = Network(10, [[0, 1]])
@@ -227,7 +235,13 @@ def test_levels_lie_where_statistics_vary_and_the_same_in_both_directions():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*graphs were empty or complete")  # on six nodes, some are
-@pytest.mark.parametrize("terms", [["edges", "triangle"], ["edges", "gwesp(0.5)"]])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        ["edges", "triangle"],
+        pytest.param(["edges", "gwesp(0.5)"], marks=pytest.mark.calibrate),
+    ],
+)
 def test_simulation_based_calibration_on_six_nodes(terms):
     """Prior draws, exact graphs, flips of them: ranks of coefficients and of ties are uniform.
 

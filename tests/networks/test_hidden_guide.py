@@ -10,6 +10,8 @@ from bayesdp.networks.hidden.guide import fit_mixture
 from bayesdp.networks.hidden.sampling import sample_hidden
 from tests.networks.hidden_oracles import flipped
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 
 

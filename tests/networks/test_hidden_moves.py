@@ -19,6 +19,8 @@ from bayesdp.networks.hidden.start import first_guess
 from bayesdp.networks.randomness import state_from
 from tests.networks.hidden_oracles import EVIDENCE, every_graph, flipped, log_likelihood
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 
 

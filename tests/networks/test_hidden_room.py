@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import itertools
 import numpy as np
@@ -29,6 +31,7 @@ for seed in range(100):
 """
 
 
+@pytest.mark.slow
 def test_moves_near_the_end_of_the_room(tmp_path):
     checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     checked["NUMBA_OPT"] = "0"  # the bounds are looked at all the same, and compiling is most of it

@@ -18,6 +18,8 @@ from tests.networks.oracles import karate
 from tests.networks.test_hidden_moves import check_law, run_codes
 from tests.networks.test_max_degree import errors
 
+pytestmark = pytest.mark.slow
+
 Truncated, Triangles = (
     bdp.mechanisms.TruncatedStatisticsMechanism,
     bdp.mechanisms.NoisyTrianglesMechanism,

@@ -60,6 +60,7 @@ def errors(theta: np.ndarray, mean, sd, correlation: float) -> np.ndarray:
     return found.mean((0, 1)) / az.mcse(az.convert_to_dataset(found))["x"].to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("constraint", "auxiliary"), [("max_degree", "exact"), ("max_degree", 300), ("none", "exact")]
 )
@@ -77,6 +78,7 @@ def test_both_readings_of_a_bound_are_the_enumerated_ones(constraint, auxiliary)
     assert both[0] > 0.5 > -0.5 > both[1]
 
 
+@pytest.mark.slow
 def test_a_fit_takes_the_bound_of_the_release_for_the_sample_space():
     mechanism = bdp.mechanisms.NoisyStatisticsMechanism(FORMULA, SCALE, 5, max_degree=MOST)
     release = bdp.Release.of(mechanism, outputs=[(4, 4)])

@@ -105,6 +105,7 @@ def test_bitsets_and_lists_hold_the_same_graph(n, directed, density, seed):
     assert bits.sizes[0] == lists.sizes[0] == len(pairs)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_fit():
     rng = np.random.default_rng(1)
     pairs = np.unique(np.sort(rng.integers(0, 100_000, (500_000, 2)), axis=1), axis=0)

@@ -104,6 +104,7 @@ def attained(term: str, n: int, directed: bool, node: bool, most: int | None) ->
     return name not in ("gwesp", "gwdsp")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", [False, True])
 @pytest.mark.parametrize(("term", "n", "directed"), CASES)
 def test_no_neighbours_are_further_apart_and_some_are_as_far(term, n, directed, node):

@@ -33,6 +33,7 @@ def code(pairs: np.ndarray, n: int) -> int:
     return int((1 << (pairs[:, 0].astype(object) * n + pairs[:, 1])).sum()) if len(pairs) else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bitsets", [True, False])
 @pytest.mark.parametrize("with_offset", [False, True])
 @pytest.mark.parametrize("model", range(len(MODELS)))

@@ -13,6 +13,8 @@ from bayesdp.networks.tempering import Tempering
 from tests.networks.hidden_oracles import every_graph, flipped
 from tests.networks.oracles import karate, ties
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (5, False, ["edges", "triangle"]),
     (6, False, ["edges", "gwesp(0.5)"]),

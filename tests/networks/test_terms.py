@@ -45,6 +45,7 @@ def graphs(draw):
     return a.astype(int), directed, (i, j) if directed or i < j else (j, i)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bitsets", [True, False])
 @pytest.mark.parametrize("term", ORACLES)
 @given(drawn=graphs())

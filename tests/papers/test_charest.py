@@ -2,6 +2,7 @@
 claim that a note of the page makes."""
 
 import csv
+import functools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -30,6 +31,8 @@ from bayesdp.papers.charest.study import (
 from bayesdp.papers.charest.tables import PRINTED_VARIANCE, estimated_variance
 from bayesdp.papers.reproduction import Reproduction, Table
 
+pytestmark = pytest.mark.slow
+
 ERRORS = 5  # Monte Carlo standard errors allowed: a false alarm in 2 million
 COUNTS = np.arange(101)
 FILES = [
@@ -48,6 +51,7 @@ def simulated() -> dict[tuple[Design, float | None], Outputs]:
     }
 
 
+@functools.cache
 def spread_table(replicates: int, seed: int) -> Table:
     return reproduction.spread_table([spread_row(*cell, replicates, seed) for cell in SPREAD_CELLS])
 

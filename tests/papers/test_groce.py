@@ -10,6 +10,8 @@ from bayesdp.cli import app
 from bayesdp.papers.groce import reproduction, tables
 from bayesdp.papers.reproduction import Reproduction, Table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory) -> Reproduction:

@@ -29,6 +29,8 @@ from bayesdp.papers.hu.study import (
 )
 from bayesdp.papers.hu.tables import APART, ERROR, RATIO
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"replicates": 3, "records": 100, "seed": 5}
 FILES = sorted(
     [
@@ -159,7 +161,6 @@ def test_means_have_standard_errors(result, study):
     assert f"PH {np.mean(drawn):.4g} ± {error:.1g}" in result.figures[5].caption
 
 
-@pytest.mark.slow
 def test_stan_draws_what_the_grid_draws():
     """Each kind of posterior, one with the weights of another, and Stan's failure."""
     try:

@@ -21,6 +21,8 @@ from bayesdp.papers.liu.claims import claim_table
 from bayesdp.papers.liu.posterior_tables import COVERAGES, RATIO, posterior_tables
 from bayesdp.papers.liu.tables import BINARY, GAUSSIAN, agreement_table, cost_table
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"replicates": 20, "seed": 5}
 FILES = sorted(
     ["index.html"]
@@ -51,7 +53,7 @@ def made() -> dict:
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory, progress, printed, made):
-    """Of the command, on both cores; fewer replicates where each takes seconds."""
+    """Of the command, on both cores; fewer cells and replicates where each takes seconds."""
     folder = tmp_path_factory.mktemp("reproduced") / "liu"
     kept = []
 
@@ -68,6 +70,13 @@ def result(tmp_path_factory, progress, printed, made):
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
         patch.setattr(liu_cells, "MOST_PAIRS", 2)
+        designs = [
+            design
+            for design in liu_cells.posterior_designs()
+            if design.share is None or (design.n, design.share) == (100, 0.5)
+        ]
+        for module in (liu_cells, liu_posterior_tables):
+            patch.setattr(module, "posterior_designs", lambda: designs)
         patch.setitem(PAPERS, "liu", reproduce)
         run = liu.run_cells
         patch.setattr(liu, "run_cells", lambda *a, **k: made.update(run(*a, **k)) or made)
@@ -197,11 +206,11 @@ def test_a_quick_run_leaves_the_posteriors_out_and_changes_nothing_else(
 ):
     with monkeypatch.context() as patch:
         patch.setattr(liu_cells, "compare", lambda *_: pytest.fail("a posterior in a quick run"))
-        every = liu_cells.cells()
+        every = [cell for cell in liu_cells.cells() if cell.part != "posterior"]
         found = liu_cells.run_cells(
             tmp_path / "j", replicates=20, seed=2016, workers=1, leave_out={"posterior"}
         )
-    assert set(found) == {cell for cell in every if cell.part != "posterior"}
+    assert set(found) == set(every)
     assert all(made[cell] == numbers for cell, numbers in found.items())
     monkeypatch.setattr(liu, "run_cells", lambda journal, **_: journal.touch() or found)
     quick = find_paper("liu", 20, quick=True)(tmp_path / "liu", workers=1)
@@ -227,15 +236,26 @@ def _parts(cell):
     return cell.part, cell.design
 
 
-@pytest.mark.slow
-def test_claims_and_printed_numbers(tmp_path, monkeypatch):
+# Of binary records; of normal ones, whose means are in the middle of the bounds and not.
+SOME = [(1.0, 100, 0.1), (1.0, 100, 0.5), (10.0, 100, 0.0), (0.5, 10, 0.0), (0.5, 10, 2.0)]
+
+
+@pytest.mark.parametrize("where", [SOME, pytest.param(None, marks=pytest.mark.calibrate)])
+def test_claims_and_printed_numbers(where, tmp_path, monkeypatch):
     """At 2000 replicates: Table 1 reproduces, and what is said of Figure 6(a) at 100 times n."""
-    every = liu_cells.posterior_designs()  # those of unknown sd are for test_liu_study.py
-    for module in (liu_cells, liu_posterior_tables):
-        monkeypatch.setattr(
-            module, "posterior_designs", lambda: [d for d in every if d.share is None]
-        )
-    cells = liu_cells.run_cells(tmp_path / "j", replicates=2000, seed=2016)
+    designs = [
+        design
+        for design in liu_cells.posterior_designs()
+        if design.share is None  # those of unknown sd are for test_liu_study.py
+        if where is None or (design.epsilon, design.n, design.truth) in where
+    ]
+    assert where is None or len(designs) == len(where)
+    options = {"replicates": 2000, "seed": 2016, "workers": 1, "leave_out": {"posterior"}}
+    cells = liu_cells.run_cells(tmp_path / "j", **options)
+    for place, cell in enumerate(liu_cells.cells()):
+        if cell.part == "posterior" and cell.design in designs:
+            cells[cell] = liu_cells.numbers(2016, (place, cell, 500))
+    monkeypatch.setattr(liu_posterior_tables, "posterior_designs", lambda: designs)
     claims = claim_table(cells, 2000)
     verdicts: dict[str, list[str]] = {}
     for where, _, _, verdict in claims.values:

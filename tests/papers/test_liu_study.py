@@ -172,6 +172,7 @@ def test_standard_errors():
     assert differs(0.9, 0.88, 5000) == pytest.approx(-0.02 / (one * math.sqrt(2)))
 
 
+@pytest.mark.slow
 def test_posterior_cells_use_the_same_copies_as_the_study():
     """The mechanism's own releases give Theorem 7 the lengths that the study gives it."""
     design = Design(100, 10, 1.0, p=0.1)

@@ -78,6 +78,7 @@ def normal_delta(method: str, n: int, m: int, ratio: float, epsilon: float) -> f
     return stats.norm.sf(x) - math.exp(epsilon) * stats.norm.sf(x + shift)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", SYNTHETIC)
 def test_thresholds_of_figure_6_1_are_one_too_large(tables, method):
     for row in rows(tables[f"bernoulli_{method}_pure"]):
@@ -93,6 +94,7 @@ def test_thresholds_of_figure_6_1_are_one_too_large(tables, method):
         assert row["verdict"] == "'only if' is FALSE; 1 less is enough"
 
 
+@pytest.mark.slow
 def test_order_of_a_draw_with_epsilon_zero(tables):
     for row in rows(tables["bernoulli_parameter_draw_zero"]):
         for prior, delta in (("exact", "delta"), ("prior, printed", "delta at the printed")):
@@ -323,6 +325,7 @@ def test_folder_and_page(result, tables):
         assert any(number in finding for finding in result.findings)
 
 
+@pytest.mark.slow
 def test_folder_is_replaced_only_on_request(result):
     with pytest.raises(bdp.errors.ReleaseExists, match="exists already"):
         reproduction.reproduce(result.folder)

@@ -82,6 +82,7 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     return float(upper - math.exp(epsilon) * stats.norm.cdf(-shift / 2 - epsilon / shift))
 
 
+@pytest.mark.slow
 def test_the_thesis_bound_for_the_gaussian_is_convicted():
     truth = thesis_7_8(2.0)
     assert gaussian_delta(truth.shift, 1.0) == pytest.approx(1.84e-3, rel=5e-3)
@@ -133,6 +134,7 @@ def test_a_whole_epsilon_in_every_bin_is_convicted():
     assert found.epsilon_lower > 2 * found.claim.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -240,6 +242,7 @@ class Leaking:
         return np.where(rng.random(copies) < self.leak * x, self.made.size, z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "least", "most"), [(1.0, 0.8, 1.0), (0.2, 0.0, 0.05)])
 def test_the_smallest_fault_is_convicted_and_much_smaller_ones_are_not(times, least, most):
     """100 runs with a fault planted, of which a few choose an event with less of it."""

@@ -71,6 +71,7 @@ EQUAL = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "count", "total"), EQUAL)
 def test_equal_promises_are_a_binomial(epsilon, delta, count, total):
     made = bdp.compose([(promise(epsilon, delta), count)], delta=total)
@@ -100,6 +101,7 @@ def enumerated_delta(parts, at):
 epsilons = st.lists(st.floats(1e-3, 2), min_size=1, max_size=7)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(epsilons, st.floats(-9, -0.3))
 def test_different_promises_by_enumeration(parts, log_delta):
@@ -112,6 +114,7 @@ def test_different_promises_by_enumeration(parts, log_delta):
         assert lower < 0 or enumerated_delta(parts, lower) > delta
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(epsilons, st.floats(0, 2), st.floats(-9, -1), st.integers(0, 10**6))
 def test_one_more_release_never_costs_less_and_the_order_is_free(parts, more, log_delta, seed):
@@ -271,6 +274,7 @@ def test_the_formula_has_no_answer_below_the_deltas():
     assert kairouz_oh_viswanath(1.0, 0.1, 2, 0.15) == math.inf
 
 
+@pytest.mark.slow
 def test_a_delta_that_grows_in_conversion_is_asked_for_smaller():
     """An add/remove promise at delta is one at (1 + exp(epsilon)) delta under replace-one."""
     moved = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 50, (20, 20), size=5)

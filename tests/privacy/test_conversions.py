@@ -42,6 +42,7 @@ def test_rho_and_back_is_on_the_safe_side(rho):
     assert to.pure_to_zcdp(epsilon) <= epsilon**2 / 2 * (1 + 1e-14) + 1e-300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [1e-8, 1e-3, 0.1, 1.0, 30.0, 1e6])
 @pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-9, 1e-100])
 def test_zcdp_against_all_orders(rho, delta):

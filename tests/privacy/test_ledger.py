@@ -18,6 +18,7 @@ from tests.privacy.ledgers import promise
 RELATIONS = list(bdp.Neighbours)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation(url):
     ledger = bdp.Ledger.open(url)
     ledger.create("survey-2026", epsilon=4.0, delta=1e-6, neighbours="replace_one")
@@ -213,6 +214,7 @@ step = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40,
     deadline=None,

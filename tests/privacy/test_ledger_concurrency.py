@@ -88,7 +88,7 @@ def test_threads_share_a_handle(url):
 
 # A thousand in all, each of some 0.1 s. A ledger takes a hundred of them: after each its whole
 # history is read again, which takes ever longer.
-KILLS_OF_ONE = 100
+KILLS_OF_ONE = 25
 KILLS = [
     pytest.param("sqlite", 100, id="sqlite-100"),
     pytest.param("postgresql", 100, id="postgresql-100"),
@@ -97,6 +97,7 @@ KILLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "kills"), KILLS)
 def test_killed_at_any_moment(kind, kills, new_url, processes, tmp_path):
     """After each kill the chain is sound, the budget kept, and every release has its entry.

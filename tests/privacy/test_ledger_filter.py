@@ -202,6 +202,7 @@ def test_a_budget_written_before_there_was_rho_reads_as_it_was(tmp_path):
         account.spend(promise(1e-9))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(1e-3, 0.3), min_size=1, max_size=60))
 def test_all_sums_of_concentrated_spends_verify(epsilons):

@@ -154,6 +154,7 @@ def test_an_interval_is_positive(interval):
         gaussian_profile(1.0).pld(interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["parameter_draw", "synthetic_one"])
 def test_a_conjugate_release_has_a_loss_distribution(method):
     size = 20 if method == "synthetic_one" else None
@@ -175,6 +176,7 @@ def test_post_processing_never_raises_a_divergence(seed, outputs, results, epsil
     assert after <= before + 1e-13
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(("bernoulli", "gaussian")),

@@ -11,6 +11,8 @@ from bayesdp.report.html import render, write_report
 from bayesdp.report.summary import summarize
 from tests.report.browsing import BOXES, TEXTS, VIEWS, Browser, contrast, fits, luminance
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("posterior", "naive", "liu", "reiter_positive")
 DOTS = """
 return [...document.querySelectorAll('svg.chart')].map(chart => {

@@ -116,6 +116,17 @@ def test_labels_cannot_end_the_block_of_data():
     assert content_of(page)["groups"][0]["label"] == evil
 
 
+def test_a_release_is_known_by_its_views():
+    """A conjugate draw's records are beta-binomial copies, under another name."""
+    other = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 50, (9, 9), size=40)
+    made = bdp.mechanisms.BetaBinomialMechanism(50, 40, (9.0, 9.0))
+    one, two = (
+        content_of(render_explorer(bdp.Release.of(m, [18, 21])))["groups"][0] for m in (made, other)
+    )
+    assert one.pop("epsilon") == pytest.approx(two.pop("epsilon"), rel=1e-12)
+    assert one == two
+
+
 def releases_refused() -> dict:
     copies = bdp.mechanisms.BetaBinomialMechanism(n=None, size=100, prior=(10, 10))
     public = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(10, 10))

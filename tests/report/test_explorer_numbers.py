@@ -90,6 +90,7 @@ class TestNumerics:
             return about | {"matrix": mechanism.matrix.tolist()}
         return about | {"scale": mechanism.scale, "moved": 1}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n", [1, 10, 1000, 100_000])
     def test_copies(self, run, n):
         rng = np.random.default_rng(n)
@@ -101,6 +102,7 @@ class TestNumerics:
         ]
         assert self.compare(run, cases) < 1e-9
 
+    @pytest.mark.slow
     def test_answers(self, run):
         cases = [
             (ANSWERS, made(ANSWERS, n, epsilon, 1), [ones], n, prior)
@@ -279,6 +281,7 @@ class TestSliders:
         assert page.find("copies-number").get_attribute("aria-invalid") == "true"
         self.agrees(page, COPIES)
 
+    @pytest.mark.slow
     def test_what_is_held_is_said_where_it_slides(self, browser, grouped, tmp_path):
         """Copies that stay as they are while epsilon slides are not what the records would give."""
         page = Page(browser, grouped, tmp_path)
@@ -300,6 +303,7 @@ class TestSliders:
         page.type("share", "20")  # alone, it is what is asked
         assert "same records" not in page.find("answer").text
 
+    @pytest.mark.slow
     def test_numbers_that_differ_are_said_so(self, browser, grouped, tmp_path):
         page = Page(browser, grouped, tmp_path)
         text = page.path.read_text()

@@ -13,6 +13,8 @@ import bayesdp as bdp
 from tests.report.browsing import BOXES, TEXTS, VIEWS, contrast, fits
 from tests.report.exploring import COPIES, made
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):

@@ -38,6 +38,7 @@ def check_uniform(observed: np.ndarray) -> None:
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 3.0)])
 @pytest.mark.parametrize("options", [{"epsilon": 2.0, "copies": 5}, {"epsilon": 0.5, "copies": 1}])
 def test_exact_engine(prior, options):
@@ -63,11 +64,12 @@ def test_nuts_engines(engine):
         require_pystan()
     model = bdp.BinomialModel(prior=(1.0, 2.0))
     truth, release = simulate(model, 400, seed=23, epsilon=3.0, copies=2)
-    idata = model.fit(release, engine=engine, draws=KEPT * 5, chains=4, warmup=500, seed=5)
+    idata = model.fit(release, engine=engine, draws=KEPT * 5, chains=2, warmup=400, seed=5)
     assert not idata.sample_stats["diverging"].any()
     check_uniform(ranks(idata, truth))
 
 
+@pytest.mark.slow
 def test_n_unknown_is_calibrated_too():
     """n from its prior as well; the exact cdf at the truth is uniform."""
     rng = np.random.default_rng(4)

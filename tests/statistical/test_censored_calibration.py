@@ -6,9 +6,12 @@ the ranks, false alarm 1e-6 a test.
 """
 
 import numpy as np
+import pytest
 from scipy import stats
 
 import bayesdp as bdp
+
+pytestmark = pytest.mark.slow
 
 KEPT = 19  # draws a replicate, so that ranks are 0..19
 FALSE_ALARM = 1e-6

@@ -64,15 +64,17 @@ def released_events(kind, groups):
     return model, bdp.Release.of_groups(made), np.array(truth)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of 200, by chance
 @pytest.mark.parametrize(
     ("kind", "tied"),
     [
         ("noise", False),
         ("copies", False),
+        pytest.param("copies of a fixed total", True, marks=pytest.mark.slow),
         *(
-            pytest.param(kind, True, marks=pytest.mark.slow)
-            for kind in ("noise, n public", "copies, n public", "copies of a fixed total")
+            pytest.param(kind, True, marks=pytest.mark.calibrate)
+            for kind in ("noise, n public", "copies, n public")
         ),
     ],
 )
@@ -84,6 +86,7 @@ def test_rates(kind, tied):
     assert smallest(ranks(idata.posterior["rate"], truth)) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_check_convicts_a_wrong_prior_of_rates():
     _, release, truth = released_events("copies", 200)
     wrong = bdp.models.PoissonModel((RATES[0], 3 * RATES[1]))
@@ -119,6 +122,7 @@ def released_tables(kind, groups):
     return bdp.MultinomialModel(PRIOR, n=range(5, 31) if confidential else None), releases, truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["copies", "copies and noise", "copies, n confidential", "noise, n confidential"]
 )
@@ -136,6 +140,7 @@ def test_the_check_convicts_a_posterior_that_believes_the_copies():
     assert smallest(ranks(found, truth)) < FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")  # of 150, by chance
 @pytest.mark.parametrize("engine", ["marginal", "augmentation"])
 def test_probabilities_from_answers_by_other_engines(engine):

@@ -20,6 +20,8 @@ from bayesdp.papers.charest.study import (
     simulate,
 )
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 REPLICATES = 20_000
 

@@ -11,6 +11,8 @@ import bayesdp as bdp
 from bayesdp.mechanisms.counts.cells import Axis
 from tests.statistical.test_models_calibration import check
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 AXES = (Axis("a", categories=("x", "y")), Axis("b", categories=(0, 1)))
 # 1 and -1 for the first and the second category, in the order of the cells.
@@ -36,10 +38,10 @@ def marginals(n):
     [
         (cells, None, "hmc", 0.7),
         (marginals, 25, "gibbs", None),
-        pytest.param(cells, 25, "gibbs", 0.7, marks=pytest.mark.slow),
-        pytest.param(cells, None, "gibbs", None, marks=pytest.mark.slow),
-        pytest.param(cells, None, "hmc", None, marks=pytest.mark.slow),
-        pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.slow),
+        pytest.param(cells, 25, "gibbs", 0.7, marks=pytest.mark.calibrate),
+        pytest.param(cells, None, "gibbs", None, marks=pytest.mark.calibrate),
+        pytest.param(cells, None, "hmc", None, marks=pytest.mark.calibrate),
+        pytest.param(marginals, None, "gibbs", 0.7, marks=pytest.mark.calibrate),
     ],
 )
 def test_effects(kind, n, engine, prior):

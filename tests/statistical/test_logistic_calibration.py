@@ -12,6 +12,8 @@ from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.regression.perturbed_coefficients_records import gathered
 from tests.statistical.test_models_calibration import check
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 LABELS = {"a": (1, 2, 6), "b": ("u", "v"), "y": (0, 1)}
 AXES = tuple(Axis(name, categories=labels) for name, labels in LABELS.items())
@@ -61,12 +63,12 @@ def coefficients(x):
     "kind",
     [
         poisson_cells,
-        cells,
-        answers,
-        "public",
-        pytest.param(marginals, marks=pytest.mark.slow),
         pytest.param(copies, marks=pytest.mark.slow),
         pytest.param(coefficients, marks=pytest.mark.slow),
+        *(
+            pytest.param(each, marks=pytest.mark.calibrate)
+            for each in (cells, answers, "public", marginals)
+        ),
     ],
 )
 def test_coefficients(kind):

@@ -31,6 +31,7 @@ NORMAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", NORMAL)
 def test_normal_means_from_noise(kind):
     rng, n, sd = np.random.default_rng(1), 15, 1.2
@@ -65,6 +66,7 @@ def test_normal_means_from_copies(bounding):
     assert stats.kstest(naive, "uniform").pvalue < FALSE_ALARM  # the check has power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["mean", *[pytest.param(name, marks=pytest.mark.slow) for name in ("sum", "copies")]]
 )
@@ -105,6 +107,7 @@ def table_release(kind, n):
     return bdp.mechanisms.ModipsSBSMechanism(bdp.families.Categorical(4), n, (2.0,) * 4, n=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["histogram", "copies", pytest.param("modips", marks=pytest.mark.slow)]
 )
@@ -128,6 +131,7 @@ def test_probabilities_from_tables(kind):
     check(places)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 def test_probabilities_from_answers():
     rng, alpha, n = np.random.default_rng(4), (1.0, 2.0, 0.7), 40

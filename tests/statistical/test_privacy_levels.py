@@ -10,6 +10,8 @@ from scipy import stats
 
 import bayesdp as bdp
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 REPLICATES = 500
 

@@ -12,7 +12,10 @@ from tests.inference import record_functions as f
 from tests.statistical.test_models_calibration import check
 
 REPLACE = bdp.Neighbours.REPLACE_ONE
-pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit"),  # of one in hundreds
+]
 
 
 @numba.njit

@@ -217,6 +217,7 @@ def parts(model: Any) -> Callable[[dict[str, np.ndarray]], tuple[float, float, P
     return evaluate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [pytest.param(c, id=c.name) for c in CASES])
 def test_the_clipped_sum_is_the_one_by_hand(example: Case):
     model = example.build()
@@ -247,6 +248,7 @@ def test_there_are_more_than_ten_shapes():
     assert len(CASES) >= 10
 
 
+@pytest.mark.slow
 def test_impossible_records_cost_the_lower_end_and_no_one_else():
     """A record's own invalid parameter, a NaN or -inf is its own affair; a common one forbids."""
     with pm.Model() as model:
@@ -281,6 +283,7 @@ def test_a_censored_model_keeps_what_public_checks_forbid():
     assert total == -math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_the_exact_epsilon_on_all_neighbours_is_the_claim(neighbours: str, epsilon: float):

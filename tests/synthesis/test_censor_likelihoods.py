@@ -74,6 +74,7 @@ def counts_by_category() -> None:
     pm.DirichletMultinomial("y", n=10, a=a, observed=seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(
     "build",

@@ -10,6 +10,8 @@ from scipy import stats
 import bayesdp as bdp
 from bayesdp.mechanisms.censored import grid as censored_grid
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def reference() -> np.ndarray:

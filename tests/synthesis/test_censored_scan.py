@@ -58,6 +58,7 @@ def law(posterior) -> list:
     return [summary, posterior.sample(20, seed=3).to_numpy().tolist(), posterior.censored]
 
 
+@pytest.mark.slow
 def test_a_release_has_the_bits_of_that_in_memory(shares, path, on_disk):
     made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0)
     with bdp.reproducible(5):
@@ -75,6 +76,7 @@ def test_a_release_has_the_bits_of_that_in_memory(shares, path, on_disk):
     assert [*law(posterior), posterior.lipschitz] == right_law
 
 
+@pytest.mark.slow
 def test_so_it_has_with_public_weights(shares, path, on_disk):
     grid = {"grid": (7, 7)}
     made = bdp.synthesizers.CensoredBetaSynthesizer(epsilon=4.0, copies=2, weights=PUBLIC, **grid)
@@ -216,6 +218,7 @@ def ran(program: str) -> list:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size there")
 @pytest.mark.parametrize("limit", [20_000, 41_000])  # in the runs of 40,000 bytes; in the weights
 def test_a_full_disk_costs_nothing_and_leaves_nothing(path, tmp_path, limit):

@@ -25,6 +25,7 @@ DECLARED = bdp.synthesizers.DPERGMSynthesizer(
 )
 
 
+@pytest.mark.slow
 def test_a_release_holds_networks_with_public_attributes_alone(tmp_path):
     release = DECLARED.release(classes(), 3)
     assert str(release.guarantee) == "epsilon = 3 (edge, proved)"
@@ -54,6 +55,7 @@ def test_estimates_from_copies_combine():
         assert low < truth < high < low + 2
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_documentation():
     """Exact for SDD, cells and places in them; 2,000 seeded draws for SPHC, right to 2% or so."""
     empty = Network(205, attributes={"g": np.arange(205) % 4})
@@ -111,6 +113,7 @@ def test_a_directed_network():
     assert all(copy.directed for copy in copies.outputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["sdd", "sdd_mc", "sphc"])
 def test_as_published(method):
     declared = bdp.synthesizers.DPERGMSynthesizer(

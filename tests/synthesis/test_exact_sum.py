@@ -38,6 +38,7 @@ def test_a_sum_and_its_promise(rng, tmp_path):
         bdp.compose([release.mechanism])
 
 
+@pytest.mark.slow
 def test_sums_of_several_coordinates_and_of_any_law(rng, tmp_path):
     values = rng.uniform(-1, 1, (2000, 2))
     release = D.exact_sum(values, law=PAIRS, delta=1e-6)

@@ -228,6 +228,7 @@ def test_a_parquet_file_is_read_in_batches(tmp_path):
 # Inference.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "copies", "bounding", "noise"),
     [
@@ -256,6 +257,7 @@ def test_the_posterior_that_knows_the_sanitisation_is_calibrated(epsilon, copies
     assert stats.kstest(pit, "uniform").pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_calibration_has_power():
     """The naive posterior, which takes the copies for real records, fails it."""
     rng, pit, model = np.random.default_rng(7), [], bdp.BinomialModel()
@@ -268,6 +270,7 @@ def test_the_calibration_has_power():
     assert stats.kstest(pit, "uniform").pvalue < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_an_unknown_n_is_calibrated_too():
     rng, pit, model = np.random.default_rng(8), [], bdp.BinomialModel(n=range(5, 16))
     declared = bdp.ModipsSynthesizer(Bernoulli(), epsilon=2.0, copies=2, size=10, public_n=False)

@@ -54,6 +54,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 def test_draws_of_a_censored_model_without_binding_clips_are_the_exact_posterior():
     """Normal mean, known scale: within 4 Monte Carlo standard errors, at a fixed seed."""
     private = bdp.censor(plain(), epsilon=1e6)
@@ -70,6 +71,7 @@ def test_draws_of_a_censored_model_without_binding_clips_are_the_exact_posterior
     assert abs(float(squares.mean()) - sd**2) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_release_end_to_end(tmp_path: Any):
     synthesizer = bdp.PosteriorSynthesizer(plain(), epsilon=4.0, copies=2, center=-1.4, size=25)
     release = synthesizer.release()
@@ -154,6 +156,7 @@ def test_replace_one_publishes_n_and_halves_the_interval(quick: dict[str, Any]):
     assert release.guarantee.neighbours is bdp.Neighbours.REPLACE_ONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 3, 7, 11])
 def test_copies_never_cost_more_than_epsilon(quick: dict[str, Any], copies: int):
     for epsilon in (0.1, 1.0, math.pi):

@@ -71,6 +71,7 @@ TOYS: list[tuple[Any, Any, Any, list[Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("toy", range(len(TOYS)))
 def test_the_exact_epsilon_on_all_neighbours_is_at_most_the_claim(neighbours: str, toy: int):
@@ -124,6 +125,7 @@ def test_a_worst_case_is_within_one_percent_of_the_claim(neighbours: str):
     assert 0.99 * epsilon < found <= epsilon * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_a_record_s_term_is_the_same_whatever_the_others_are_to_the_last_bit():
     """Numbers of records around the widths of vector instructions, and every place."""
 
@@ -261,6 +263,7 @@ def two_parameters() -> Any:
     return model
 
 
+@pytest.mark.slow
 def test_it_agrees_with_nuts():
     """Two parameters, clips that bind: within 5 Monte Carlo standard errors."""
     grid = on_grid(

@@ -12,6 +12,8 @@ import pytest
 import bayesdp as bdp
 from bayesdp.networks import Network
 
+pytestmark = pytest.mark.slow
+
 ROWS = 97  # a batch: not a divisor of anything
 
 
@@ -142,7 +144,6 @@ def test_ties_in_batches(tmp_path):
         Network.from_pandas(scanned, nodes, source="a")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="no measure of memory there")
 def test_memory_holds_a_batch_and_the_sums(tmp_path):
     """24 million records, 384 MB in memory, in a process of its own."""

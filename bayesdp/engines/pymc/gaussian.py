@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesdp.core.views import NoiseView, NormalCopiesView, view_of
 from bayesdp.engines.pymc.noise import log_ndtr, noise_logp, unbounded_logp
 from bayesdp.engines.pymc.sampling import import_pymc
-from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part
 
 if TYPE_CHECKING:
@@ -118,18 +116,16 @@ def _observe(pymc: Any, g: int, seen: Observed, mu: Any, sigma: Any, known: bool
     """Add a group's latent statistic, and its release's law."""
     mean = _mean(pymc, g, seen, mu, sigma)
     variance = None if known else _variance(pymc, g, seen, sigma)
-    if isinstance(seen.part.mechanism, ModipsSBSMechanism):
-        pymc.Potential(f"release_{g}", copies_logp(pymc, str(g), seen, mean, variance))
+    if (copies := view_of(seen.part.mechanism, NormalCopiesView)) is not None:
+        pymc.Potential(f"release_{g}", copies_logp(pymc, str(g), seen, copies, mean, variance))
         return
+    noise: Any = view_of(seen.part.mechanism, NoiseView)
     numbers = [mean * (seen.n if seen.sums else 1)]
     if variance is not None:
         squares = (seen.n - 1) * variance + seen.n * mean**2
         numbers.append(squares if seen.sums else variance)
     outputs = np.array(seen.part.outputs, dtype=np.float64).reshape(-1, len(numbers))
-    each = [
-        noise_logp(seen.part.mechanism, outputs[:, i], number).sum()  # type: ignore[arg-type]
-        for i, number in enumerate(numbers)
-    ]
+    each = [noise_logp(noise.cell, outputs[:, i], number).sum() for i, number in enumerate(numbers)]
     pymc.Potential(f"release_{g}", sum(each))
 
 
@@ -158,7 +154,9 @@ def _variance(pymc: Any, g: int, seen: Observed, sigma: Any) -> Any:
     return v
 
 
-def copies_logp(pymc: Any, g: str, seen: Observed, mean: Any, variance: Any) -> Any:
+def copies_logp(
+    pymc: Any, g: str, seen: Observed, copies: NormalCopiesView, mean: Any, variance: Any
+) -> Any:
     """Log-law of modips copies' records, whose noisy statistics and parameters join the model.
 
     Parameters
@@ -167,24 +165,25 @@ def copies_logp(pymc: Any, g: str, seen: Observed, mean: Any, variance: Any) -> 
     g : str
         What the names of all that joins the model end in.
     seen : Observed
+    copies : NormalCopiesView
+        The mechanism's view.
     mean, variance : tensors, the second None where sd is known
         The latent statistic.
     """
     import pytensor.tensor as pt
 
-    mechanism: Any = seen.part.mechanism
-    family: Gaussian = mechanism.family
-    (low, high), y, n = family.bounds, np.array(seen.part.outputs), seen.n
+    family, (low, high) = copies.family, copies.bounds
+    y, n = np.array(seen.part.outputs), seen.n
     alike, known = np.zeros(len(y), dtype=bool), 0.0
     if variance is not None:  # then a noisy variance was 0, and they tell the noisy mean
         alike = np.ptp(y, axis=1) == 0
-        told = noise_logp(mechanism.parts[0], y[alike, 0], mean)
-        atom = noise_logp(mechanism.parts[1], 0.0, variance) * int(alike.sum())
+        told = noise_logp(copies.parts[0], y[alike, 0], mean)
+        atom = noise_logp(copies.parts[1], 0.0, variance) * int(alike.sum())
         known = told.sum() + atom
     y = y[~alike]
     if not len(y):
         return known
-    noisy = _noisy_mean(pymc, g, mechanism, mean, len(y))
+    noisy = _noisy_mean(pymc, g, copies, mean, len(y))
     draw = pymc.Normal(f"draw_{g}", shape=len(y))
     if variance is None:
         sd: Any = float(family.sd or 0)
@@ -192,9 +191,9 @@ def copies_logp(pymc: Any, g: str, seen: Observed, mean: Any, variance: Any) -> 
         at_one, _ = mean_posterior(family, n, 1.0)
         theta = float(at_zero) + float(at_one - at_zero) * noisy + float(tau) * draw
     else:
-        sd = _sigmas(pymc, g, mechanism, variance, y)
+        sd = _sigmas(pymc, g, copies, variance, y)
         theta = noisy + sd / math.sqrt(n) * draw
-    truncated = mechanism.bounding == "truncated"
+    truncated = copies.bounding == "truncated"
     inside = np.ones(y.shape, dtype=bool) if truncated else (y > low) & (y < high)
     count = inside.sum(axis=1)
     centre = np.where(inside, y, 0.0).sum(axis=1) / np.maximum(count, 1)
@@ -209,26 +208,26 @@ def copies_logp(pymc: Any, g: str, seen: Observed, mean: Any, variance: Any) -> 
     return known + found.sum()
 
 
-def _noisy_mean(pymc: Any, g: str, mechanism: Any, mean: Any, copies: int) -> Any:
+def _noisy_mean(pymc: Any, g: str, copies: NormalCopiesView, mean: Any, count: int) -> Any:
     import pytensor.tensor as pt
 
-    noise, (low, high) = mechanism.parts[0], mechanism.family.bounds
-    if mechanism.bounding == "truncated":
-        noisy = pymc.Uniform(f"noisy_{g}", low, high, shape=copies)
+    noise, (low, high) = copies.parts[0], copies.bounds
+    if copies.bounding == "truncated":
+        noisy = pymc.Uniform(f"noisy_{g}", low, high, shape=count)
         pymc.Potential(f"noise_{g}", noise_logp(noise, noisy, mean).sum())
         return noisy
-    law = pymc.Laplace if isinstance(noise.noise, LaplaceNoise) else pymc.Normal
-    raw = law(f"noise_{g}", 0.0, 1.0, shape=copies)
+    law = pymc.Laplace if noise.noise.laplace else pymc.Normal
+    raw = law(f"noise_{g}", 0.0, 1.0, shape=count)
     return pt.clip(mean + noise.scale * raw, low, high)
 
 
-def _sigmas(pymc: Any, g: str, mechanism: Any, variance: Any, y: Any) -> Any:
+def _sigmas(pymc: Any, g: str, copies: NormalCopiesView, variance: Any, y: Any) -> Any:
     """Latent sigma of each copy, given a noisy variance above 0."""
     import pytensor.tensor as pt
 
-    noise, half, shape = mechanism.parts[1], (mechanism.n - 1) / 2, len(y)
-    most, start = noise.bounds[1], y.var(axis=1)
-    if mechanism.bounding == "truncated":
+    noise, half, shape = copies.parts[1], (copies.n - 1) / 2, len(y)
+    most, start = copies.largest_variance, y.var(axis=1)
+    if copies.bounding == "truncated":
         noisy = pymc.Uniform(f"noisy_variance_{g}", 0.0, most, shape=shape)
         law = noise_logp(noise, noisy, variance)
     else:

@@ -5,35 +5,34 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
+from bayesdp.core.views import Cell
 
 
-def unbounded_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
+def unbounded_logp(cell: Cell, output: Any, statistic: Any) -> Any:
     """Log-density of the noise, up to a constant."""
     import pytensor.tensor as pt
 
-    away = (output - statistic) / mechanism.scale
-    return -pt.abs(away) if isinstance(mechanism.noise, LaplaceNoise) else -(away**2) / 2
+    away = (output - statistic) / cell.scale
+    return -pt.abs(away) if cell.noise.laplace else -(away**2) / 2
 
 
-def noise_logp(mechanism: AdditiveNoise, output: Any, statistic: Any) -> Any:
+def noise_logp(cell: Cell, output: Any, statistic: Any) -> Any:
     """Log-density of noisy numbers given the statistic, as a PyTensor expression.
 
     Up to a constant; an output at an inflated end has the probability of all beyond.
     """
     import pytensor.tensor as pt
 
-    scale, law = mechanism.scale, unbounded_logp(mechanism, output, statistic)
-    laplace = isinstance(mechanism.noise, LaplaceNoise)
+    scale, law = cell.scale, unbounded_logp(cell, output, statistic)
+    laplace = cell.noise.laplace
     below = _log_laplace if laplace else log_ndtr
-    low, high = (None if e is None else e * mechanism.step for e in mechanism.ends)
-    if mechanism.bounding == "truncated":
+    low, high = (None if e is None else e * cell.step for e in cell.ends)
+    if cell.bounding == "truncated":
         mass: Any = 1.0
         mass = mass - (0 if low is None else pt.exp(below((low - statistic) / scale)))
         mass = mass - (0 if high is None else pt.exp(below((statistic - high) / scale)))
         return law - pt.log(mass)
-    if mechanism.bounding == "inflated":
+    if cell.bounding == "inflated":
         # The density of the others lacks a factor, which an end's probability must have too.
         factor = math.log((2 if laplace else math.sqrt(2 * math.pi)) * scale)
         if low is not None:

@@ -1,6 +1,6 @@
 """Stan through PyStan, which compiles and samples with what pip installs and a C++ compiler.
 
-PyStan runs in a process of its own (see `stan_pystan_worker`). httpstan, the part of PyStan that
+PyStan runs in a process of its own (see `pystan_worker`). httpstan, the part of PyStan that
 compiles and samples, has a cache of programs and draws; here it sees a cache in the private
 folder of one run, which has links to the compiled program in bayesdp's cache and goes with all
 draws when the run ends. httpstan's cache of the user is neither read nor written.

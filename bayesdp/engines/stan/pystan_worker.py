@@ -1,6 +1,6 @@
 """Compile a Stan program with PyStan, or sample from it, in a process of its own.
 
-    python -P stan_pystan_worker.py FOLDER
+    python -P pystan_worker.py FOLDER
 
 FOLDER holds request.json. A failure is written to failure.txt there, with exit status 1; what
 PyStan and the compiler print goes to the standard output.

@@ -9,27 +9,13 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.evaluation.planning.count_designs import DESIGNS
 from bayesdp.mechanisms.base import joint_guarantee
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.counts.histogram import PerturbedHistogramMechanism
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
-from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
-from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
 
 COPIES = (1, 5, 20)
-_COUNTS = {
-    "binomial": ("beta_binomial", "discrete_laplace", "discrete_gaussian", "randomized_response"),
-    "multinomial": ("dirichlet_multinomial", "perturbed_histogram", "randomized_response"),
-}
-NAMES = sorted({name for names in _COUNTS.values() for name in names})
-"""The mechanisms that have a name here."""
-COPIED = ("beta_binomial", "dirichlet_multinomial")
-"""Of those, whose copies are offered: elsewhere one release tells as much as several."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +31,7 @@ class Design:
     make : callable
         A synthesizer or a mechanism that costs a given epsilon.
     named : bool
-        Whether it is one of `NAMES`, and takes the statistic that its mechanism does.
+        Whether it is one of `DESIGNS`, and takes the statistic that its mechanism does.
     """
 
     name: str
@@ -101,15 +87,14 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
         if not copies:
             raise InvalidInput("copies is empty; give numbers of copies, as (1, 5, 20)")
     if mechanisms is None:
-        if model.family not in _COUNTS:
+        offered = _offered(model, delta)
+        if not offered:
             raise InvalidInput(
                 f"mechanisms is missing; of a {type(model).__name__} give synthesizers with the "
                 "data's bounds, at any epsilon: mechanisms=[bdp.ModipsSynthesizer(family=..., "
                 "epsilon=1)]"
             )
-        mechanisms = [
-            name for name in _COUNTS[model.family] if delta or name != "discrete_gaussian"
-        ]
+        mechanisms = offered
     if isinstance(mechanisms, Mapping):
         pairs = list(mechanisms.items())
     elif isinstance(mechanisms, Sequence) and not isinstance(mechanisms, str):
@@ -117,7 +102,7 @@ def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -
     else:
         pairs = [(_name_of(mechanisms), mechanisms)]
     if not pairs:
-        raise InvalidInput(f"mechanisms is empty; give one or more, as {NAMES}")
+        raise InvalidInput(f"mechanisms is empty; give one or more, as {DESIGNS.names()}")
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise InvalidInput(
@@ -159,8 +144,8 @@ def _designs(name: str, item: Any, model: Any, n: Any, copies: Any, delta: float
         times = (copies or COPIES) if takes else [1]
         return [Design(name, m, delta, _calling(name, item, m if takes else None)) for m in times]
     raise InvalidInput(
-        f"mechanisms has {quoted(item)}; it must be one of {NAMES}, a synthesizer, or a function "
-        "of epsilon (and copies) that returns a synthesizer or a mechanism"
+        f"mechanisms has {quoted(item)}; it must be one of {DESIGNS.names()}, a synthesizer, or a "
+        "function of epsilon (and copies) that returns a synthesizer or a mechanism"
     )
 
 
@@ -195,11 +180,12 @@ def _calling(name: str, item: Any, copies: int | None) -> Callable[[float], Any]
 
 
 def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float) -> list[Design]:
-    known = _COUNTS.get(model.family, ())
-    if name not in known:
+    known = _known(model)
+    design = DESIGNS.find(name, InvalidInput)
+    if design is None or model.family not in design.families:
         raise InvalidInput(
             f"mechanisms has {quoted(name)}; of a {type(model).__name__} it must be "
-            + (f"one of {list(known)}, or " if known else "")
+            + (f"one of {known}, or " if known else "")
             + "a synthesizer, such as bdp.ModipsSynthesizer(...), or a function of epsilon that "
             "returns one"
         )
@@ -210,39 +196,18 @@ def _named(label: str, name: str, model: Any, n: Any, copies: Any, delta: float)
             "mechanisms=[bdp.BetaBinomialSynthesizer(epsilon=1, size=1000, public_n=False)] "
             "(--synthesizer 'name = \"beta_binomial\", size = 1000, public_n = false')"
         )
-    if name == "discrete_gaussian" and not delta:
-        raise InvalidInput("mechanisms has 'discrete_gaussian', which needs delta, such as 1e-6")
-    times = (copies or COPIES) if name in COPIED else [1]
-    return [
-        Design(label, m, delta, _calibrating(name, model, n, m, delta), named=True) for m in times
-    ]
+    if design.needs_delta and not delta:
+        raise InvalidInput(f"mechanisms has {quoted(name)}, which needs delta, such as 1e-6")
+    cells = len(model.prior)
+    times = (copies or COPIES) if design.copied else [1]
+    return [Design(label, m, delta, design(n, cells, m, delta).make, named=True) for m in times]
 
 
-def _calibrating(
-    name: str, model: Any, n: int, copies: int, delta: float
-) -> Callable[[float], Any]:
-    """Calibrate the mechanism by its own rule, under replace-one, the number of records public."""
-    cells, relation = len(model.prior), Neighbours.REPLACE_ONE
+def _known(model: Any) -> list[str]:
+    """Names of the designs of a model's family."""
+    return [name for name, design in DESIGNS.items() if model.family in design.families]
 
-    def make(epsilon: float) -> Any:
-        if name == "beta_binomial":
-            return BetaBinomialMechanism.calibrate(n=n, size=n, epsilon=epsilon, copies=copies)
-        if name == "dirichlet_multinomial":
-            return DirichletMultinomialMechanism.calibrate(
-                n=n, size=n, cells=cells, epsilon=epsilon, copies=copies, delta=delta
-            )
-        if name == "randomized_response":
-            return RandomizedResponseMechanism.calibrate(epsilon=epsilon, categories=cells, n=n)
-        if name == "perturbed_histogram":
-            return PerturbedHistogramMechanism.calibrate(
-                epsilon=epsilon, cells=cells, neighbours=relation, n=n
-            )
-        if name == "discrete_laplace":
-            return DiscreteLaplaceMechanism.calibrate(
-                epsilon=epsilon, sensitivity=1, neighbours=relation, n=n
-            )
-        return DiscreteGaussianMechanism.calibrate(
-            epsilon=epsilon, delta=delta, sensitivity=1, neighbours=relation, n=n
-        )
 
-    return make
+def _offered(model: Any, delta: float) -> list[str]:
+    """Names of those that are compared where nothing is asked for."""
+    return [name for name in _known(model) if delta or not DESIGNS[name].needs_delta]

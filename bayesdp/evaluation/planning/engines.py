@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import CountView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning.counts import Proportion
 from bayesdp.evaluation.planning.designs import Design, promise
@@ -14,7 +15,6 @@ from bayesdp.evaluation.planning.laws import law_of_count, total_variation
 from bayesdp.evaluation.planning.lengths import Lengths, lengths_of
 from bayesdp.evaluation.planning.outlook import Outlook, known_advantage, outlook
 from bayesdp.evaluation.planning.question import Question
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
 from bayesdp.mechanisms.randomness import reproducible
 
 Engine = Callable[[float], Outlook]
@@ -46,7 +46,7 @@ def _enumerating(question: Question, design: Design, about: Proportion) -> Engin
         draws = question.replicates or _DRAWS
         found = lengths_of(about, law, design.copies, draws, question.seed)
         apart = known_advantage(made, design.copies)
-        if isinstance(made, BetaBinomialMechanism):
+        if apart == 1.0 and view_of(made, CountView) is not None:  # no more than the count is seen
             apart = 1 - (1 - min(1.0, total_variation(law))) ** design.copies
         guarantee = promise([made], design.copies, design.delta, epsilon)
         return outlook(found, guarantee, question.assurance, apart)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import AnswersView, view_of
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.release import Release
 
 Interval = tuple[float, float]
@@ -24,7 +24,7 @@ def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     responding = multinomial(MultinomialModel(prior=model.prior[::-1]), 1, level, options)
 
     def interval(release: Release, seed: int) -> Interval:
-        if isinstance(release.mechanism, RandomizedResponseMechanism):
+        if view_of(release.mechanism, AnswersView) is not None:
             return responding(release, seed)
         found: Interval = model.posterior(release).interval(level)
         return found
@@ -37,9 +37,8 @@ def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader
     drawn = by_draws(model, ("theta", estimand), level, {"engine": "marginal", **options})
 
     def interval(release: Release, seed: int) -> Interval:
-        mechanism: Any = release.mechanism
-        responses = isinstance(mechanism, RandomizedResponseMechanism)
-        if responses and (mechanism.k > 2 or mechanism.n > _LISTED):
+        answers = view_of(release.mechanism, AnswersView)
+        if answers is not None and (answers.k > 2 or answers.n > _LISTED):
             return drawn(release, seed)
         found: Interval = model.posterior(release, estimand).interval(level)
         return found

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.count import Count
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.core.views import AnswersView, Cell, CountView, NoiseView, view_of
 
 Floats = NDArray[np.float64]
 
@@ -22,39 +18,35 @@ _NEGLIGIBLE = 1e-13
 _MOST_CELLS = 40_000_000  # of a table, to bound memory
 
 
-@singledispatch
 def law_of_count(mechanism: Any, n: int) -> Floats | None:
     """Log Pr[z | x], shape (outputs, n + 1), or None where outputs can't be listed.
 
     Of randomized response z is the number of answers 1, which says all that the answers say of p.
     """
+    if (noise := view_of(mechanism, NoiseView)) is not None:
+        return None if noise.shape else _of_noise(noise.cell, n)
+    if (answers := view_of(mechanism, AnswersView)) is not None:
+        return _of_answers(answers.matrix, n) if answers.k == 2 else None
+    if (count := view_of(mechanism, CountView)) is not None:
+        outputs = mechanism.outputs()
+        if outputs is not None and outputs.ndim == 1:
+            return count.logp(outputs[:, None], np.arange(n + 1), n)
     return None
 
 
-@law_of_count.register
-def _(mechanism: BetaBinomialMechanism, n: int) -> Floats | None:
-    outputs = np.arange(mechanism.size + 1)[:, None]
-    return mechanism.logp(outputs, Count(np.arange(n + 1), n))
-
-
-@law_of_count.register
-def _(mechanism: AdditiveNoise, n: int) -> Floats | None:
-    if not mechanism.whole or mechanism.dimension is not None or mechanism.bounds is not None:
+def _of_noise(cell: Cell, n: int) -> Floats | None:
+    if not cell.whole or cell.bounds is not None:
         return None
     reach = 1
-    while float(mechanism.noise.log_pmf(reach)) > math.log(_NEGLIGIBLE) - 10:
+    while float(cell.noise.log_pmf(reach)) > math.log(_NEGLIGIBLE) - 10:
         reach *= 2
         if (2 * reach + n + 1) * (n + 1) > _MOST_CELLS:
             return None
-    outputs = np.arange(-reach, n + reach + 1)[:, None]
-    return mechanism.logp(outputs, np.arange(n + 1))
+    return cell.logp(np.arange(-reach, n + reach + 1)[:, None], np.arange(n + 1))
 
 
-@law_of_count.register
-def _(mechanism: RandomizedResponseMechanism, n: int) -> Floats | None:
-    if mechanism.k != 2:
-        return None
-    (_, zero), (_, one) = mechanism.matrix
+def _of_answers(matrix: Floats, n: int) -> Floats:
+    (_, zero), (_, one) = matrix
     trials = np.arange(n + 1)
     truly = np.asarray(stats.binom.pmf(trials[:, None], trials, one))
     falsely = np.asarray(stats.binom.pmf(trials[:, None], trials, zero))

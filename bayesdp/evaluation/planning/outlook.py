@@ -36,6 +36,7 @@ of one copy can be coupled to be equal with probability 1 - T_1.
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -43,9 +44,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.planning.lengths import Lengths
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.privacy.guarantee import Guarantee
 
 SURE = 2.0
@@ -99,11 +99,15 @@ def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Atta
 
 def known_advantage(mechanism: Any, copies: int) -> float:
     """Return the profile's delta at epsilon = 0, where a mechanism has it; else 1."""
-    if isinstance(mechanism, AdditiveNoise):
-        return mechanism.delta(0.0, copies=copies)
-    if isinstance(mechanism, RandomizedResponseMechanism):
-        return 1 - (1 - mechanism.delta(0.0)) ** copies
-    return 1.0
+    profile = getattr(mechanism, "profile", None)
+    if profile is None:
+        return 1.0
+    try:
+        if "copies" in inspect.signature(profile).parameters:
+            return float(profile(copies=copies).delta(0.0))
+        return 1 - (1 - float(profile().delta(0.0))) ** copies
+    except InvalidInput:  # of these parameters there is none
+        return 1.0
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import AnswersView, CountView, NoiseView, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.evaluation.planning import families, intervals
 from bayesdp.evaluation.planning.counts import Proportion
 from bayesdp.evaluation.planning.designs import Design, is_mechanism
 from bayesdp.evaluation.planning.families import Simulator
-from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
+from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.count import Count
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Question:
         if self.family == "binomial":
             return _as_taken(families.proportions(self.prior, self.n), made)
         if self.family == "multinomial" and is_mechanism(made):
-            counted = not hasattr(made, "k")
+            counted = view_of(made, AnswersView) is None
             return families.categories(self.prior, self.n, estimand, counted=counted)
         about = (self.model, self.prior, self.n, self.level)
         bounds = getattr(getattr(made, "family", None), "bounds", None)
@@ -180,12 +180,14 @@ def _second(estimand: Any) -> Any:
 
 def _as_taken(simulator: Simulator, made: Any) -> Simulator:
     """Return binary records as a mechanism's own statistic."""
+    summed = view_of(made, NoiseView) is not None
+    counted = view_of(made, CountView) is not None
 
     def simulate(rng: np.random.Generator) -> tuple[float, Any]:
         true, records = simulator.simulate(rng)
-        if isinstance(made, AdditiveNoise):
+        if summed:
             return true, int(records.sum())
-        return true, Count.of(records) if isinstance(made, BetaBinomialMechanism) else records
+        return true, Count.of(records) if counted else records
 
     return Simulator(simulate)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -26,13 +27,18 @@ from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.enumeration import Cells, enumerate_cells, is_noisy_count
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise
+from bayesdp.inference.counts import predictive
 from bayesdp.inference.counts.binomial_naive import naive_posterior
 from bayesdp.inference.counts.binomial_weights import (
     check_weights,
     naive_of_weights,
+    noises_of_counts,
     weighted_cells,
 )
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.evidence_ways import exact as exact_evidence
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import group_coordinate, inference_data
 from bayesdp.inference.several import (
     Releases,
@@ -142,6 +148,18 @@ class BinomialModel:
         """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(cells.log_evidence for cells in self.cells(release))
 
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`; it is exact."""
+        return exact_evidence(self, release)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws a new count of a part's records, given the parameters."""
+        return partial(predictive.ones, self.weights, part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        return noises_of_counts(parts_of(release), self.weights, self.n)
+
     def naive_posterior(self, release: Release) -> BetaMixture:
         """Compute the posterior that takes the copies for real data: all their records pooled.
 
@@ -245,7 +263,7 @@ class BinomialModel:
         else:
             engines = "'auto', 'exact', 'augmentation', 'pymc' or 'stan'"
             raise InvalidInput(f"engine is {quoted(engine)}; it must be {engines}")
-        about = {**self._about, "verdict": verdict_on(drawn, noises_of(self, release))}
+        about = {**self._about, "verdict": verdict_on(drawn, self.noises(release))}
         return inference_data(drawn, *releases_of(release), reason=reason, model=about)
 
     def fit_naive(

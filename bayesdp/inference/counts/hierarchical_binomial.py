@@ -16,6 +16,8 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -29,9 +31,12 @@ from bayesdp.engines.enumeration import log_law_of_counts
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.pooled_proportions import given_proportions
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise
+from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.counts import predictive
 from bayesdp.inference.counts.binomial import BinomialModel
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.pooled_evidence import pooled
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_counts
@@ -157,7 +162,21 @@ class HierarchicalBinomialModel:
         reason = "asked for"
         if engine == "auto":
             reason = "counts and proportions sum out, so chains run over two numbers"
-        return self._fitted(known, release, reason, options, noises_of(self, release))
+        return self._fitted(known, release, reason, options, self.noises(release))
+
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers."""
+        return pooled(self, release, means=False, **options)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws a new count of a part's records, given the parameters."""
+        return partial(predictive.ones, None, part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        groups = parts_of(release)
+        each = (noise_from(parts, 0, float(agreed_size(parts, None) or 0)) for parts in groups)
+        return list(chain.from_iterable(each))
 
     def known(self, release: Releases) -> list[Known]:
         """Read each group's log Pr[outputs | x] at the x that may matter, these x, and n."""

@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -25,9 +26,11 @@ from bayesdp.engines.count_vectors import CountPosterior
 from bayesdp.engines.draws import check_sampling
 from bayesdp.engines.mixture import BetaMixture
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise
+from bayesdp.inference.conflict import Noise, noise_from
 from bayesdp.inference.counts import multinomial_engines as engines
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.counts import predictive
+from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once, sizes_of_prior
@@ -135,6 +138,23 @@ class MultinomialModel:
         """Compute log Pr[all outputs] under the model, exactly, summed over groups."""
         return sum(self._counts(parts).log_evidence for parts in parts_of(release))
 
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`: exactly, by a bridge or Chib's identity.
+
+        See `bayesdp.inference.counts.multinomial_evidence`.
+        """
+        from bayesdp.inference.counts.multinomial_evidence import multinomial
+
+        return multinomial(self, release, **options)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws new counts, or answered records, of a part, given the parameters."""
+        return partial(predictive.categories, part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        return _noises([(parts, self.sizes_of(parts)) for parts in parts_of(release)])
+
     def _counts(self, parts: Sequence[Part]) -> CountPosterior:
         found = engines.exact_counts(parts, self.prior, self.sizes_of(parts))
         if found is None:
@@ -213,7 +233,7 @@ class MultinomialModel:
             drawn = engines.sample_nuts(
                 run, parts, self.prior, warmup=warmup, progress=progress, **options
             )
-        return self._result(drawn, release, reason, noises_of(self, release))
+        return self._result(drawn, release, reason, _noises(parts))
 
     def fit_naive(
         self,
@@ -286,3 +306,12 @@ class MultinomialModel:
             )
         sizes: Sizes = self.n
         return sizes
+
+
+def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:
+    """Compute the least noise that leads to each group's outputs, of so many records."""
+    found: list[Noise] = []
+    for parts, sizes in groups:
+        total = sizes[0][0] if len(sizes) == 1 else None
+        found += noise_from(parts, 0, sizes[-1][0], total)
+    return found

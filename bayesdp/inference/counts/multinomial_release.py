@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.core.views import (
+    Integer,
     IntegersView,
     MixtureTable,
     NoiseView,
@@ -116,6 +117,20 @@ def check_categories(mechanism: Any, k: int) -> None:
         )
 
 
+class _Seen(NamedTuple):
+    """A part's outputs, and their law by category: of integers, or as a product given n."""
+
+    outputs: NDArray[Any]
+    integers: list[Integer] | None
+    product: ProductTable | None
+
+
+def _seen(part: Part) -> _Seen:
+    view = table_of(part.mechanism)
+    integers = view.each(part.outputs) if isinstance(view, IntegersView) else None
+    return _Seen(np.array(part.outputs), integers, view if isinstance(view, ProductTable) else None)
+
+
 def factored(
     parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes, *, whole: bool = False
 ) -> Factored | None:
@@ -126,21 +141,22 @@ def factored(
     """
     if not all(_is_product(part.mechanism) for part in parts):
         return None
-    n, times = sizes[-1][0], 1.0
-    widest = [(0, n)] * len(alpha) if whole else _windows(parts, len(alpha), n, math.inf)
-    wide_laws = all(isinstance(table_of(part.mechanism), IntegersView) for part in parts)
+    seen, n, times = [_seen(part) for part in parts], sizes[-1][0], 1.0
+    widest = [(0, n)] * len(alpha) if whole else _windows(seen, len(alpha), n, math.inf)
+    # Others' laws are much narrower than their windows.
+    as_wide = not whole and all(each.integers is not None for each in seen)
     while True:
-        windows = widest if whole else _windows(parts, len(alpha), n, times)
-        if wide_laws and not whole:  # as wide as their windows; others' are much narrower
+        windows = widest if whole else _windows(seen, len(alpha), n, times)
+        if as_wide:
             _check_products(windows)
-        firsts, tables, each, log_sizes = _tables(parts, alpha, sizes, windows)
+        firsts, tables, each, log_sizes = _tables(seen, alpha, sizes, windows)
         if windows == widest or holds(firsts, tables, each, log_sizes, widest):
             return Factored(firsts, tables, each, log_sizes)
         times *= 8
 
 
 def _tables(
-    parts: Sequence[Part],
+    seen: Sequence[_Seen],
     alpha: Sequence[float],
     sizes: Sizes,
     windows: Sequence[tuple[int, int]],
@@ -149,17 +165,16 @@ def _tables(
     _check_cells(sum(last - first + 1 for first, last in windows))
     each, tables, log_sizes = prior_of(alpha, sizes, windows)
     counts = [np.arange(first, last + 1) for first, last in windows]
-    for part in parts:
-        view, outputs = table_of(part.mechanism), np.array(part.outputs)
-        if isinstance(view, IntegersView):
-            for i, (z, x) in enumerate(zip(view.each(part.outputs), counts, strict=True)):
+    for one in seen:
+        if one.integers is not None:
+            for i, (z, x) in enumerate(zip(one.integers, counts, strict=True)):
                 tables[i] += z.logp(x)
-        elif isinstance(view, ProductTable):
+        elif one.product is not None:
             constant: Any = 0.0
             for i, x in enumerate(counts):
-                law, constant = view.law(outputs[:, i], i, x, each)
+                law, constant = one.product.law(one.outputs[:, i], i, x, each)
                 tables[i] += law
-            log_sizes = log_sizes + constant * len(outputs)
+            log_sizes = log_sizes + constant * len(one.outputs)
     return [first for first, _ in windows], tables, each, log_sizes
 
 
@@ -172,7 +187,7 @@ def too_wide(parts: Sequence[Part], k: int, sizes: Sizes) -> bool:
     """Return True if all cells of one release are noisy and chains faster than sums over them."""
     if len(parts) > 1 or view_of(parts[0].mechanism, NoiseView) is None:
         return False
-    return _products(_windows(parts, k, sizes[-1][0])) > _MANY_PRODUCTS
+    return _products(_windows([_seen(parts[0])], k, sizes[-1][0])) > _MANY_PRODUCTS
 
 
 def _products(windows: Sequence[tuple[int, int]]) -> int:
@@ -181,15 +196,12 @@ def _products(windows: Sequence[tuple[int, int]]) -> int:
     return (sum(widths) ** 2 - sum(width**2 for width in widths)) // 2
 
 
-def _windows(parts: Sequence[Part], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
+def _windows(seen: Sequence[_Seen], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
     """Find the counts of each category that all releases' outputs can come from."""
     found = [(0, n)] * k
-    for part in parts:
-        view = table_of(part.mechanism)
-        if isinstance(view, IntegersView):
-            each = [
-                z.reached(w, times) for z, w in zip(view.each(part.outputs), found, strict=True)
-            ]
+    for one in seen:
+        if one.integers is not None:
+            each = [z.reached(w, times) for z, w in zip(one.integers, found, strict=True)]
             found = [(int(first), int(last)) for first, last in each]
     if any(first > last for first, last in found):
         raise InvalidInput("the outputs have probability zero under the model's prior")

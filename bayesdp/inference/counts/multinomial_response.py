@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +55,7 @@ def responses(parts: Sequence[Part], k: int) -> Responses:
     InvalidInput
         If one is of another number of categories, or an answer can't be.
     """
+    seen = []
     for part in parts:
         view = view_of(part.mechanism, AnswersView)
         if view is None or view.k != k:
@@ -63,14 +63,15 @@ def responses(parts: Sequence[Part], k: int) -> Responses:
                 f"prior has {k} numbers, but the release is of "
                 f"{'no' if view is None else view.k} categories; give one number a category"
             )
-    return patterns_of([(part.mechanism, np.array(part.outputs)) for part in parts])
+        seen.append((view, np.array(part.outputs)))
+    return patterns_of(seen)
 
 
-def patterns_of(seen: Sequence[tuple[Any, NDArray[np.int64]]]) -> Responses:
+def patterns_of(seen: Sequence[tuple[AnswersView, NDArray[np.int64]]]) -> Responses:
     """Collect the patterns of answers, shape (copies, n) each; InvalidInput where one can't be."""
     answers = np.concatenate([each for _, each in seen])
     patterns, where, counts = np.unique(answers, axis=1, return_inverse=True, return_counts=True)
-    matrices = [made.matrix for made, each in seen for _ in each]
+    matrices = [view.matrix for view, each in seen for _ in each]
     columns = np.prod([m[:, row] for m, row in zip(matrices, patterns, strict=True)], axis=0)
     if not np.all(columns.max(axis=0) > 0):
         raise InvalidInput("the outputs have probability zero under the model's prior")

@@ -14,6 +14,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,15 +24,16 @@ from scipy import special
 from bayesdp.checks import check_at_least_one, is_number, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.conflict import Noise
-from bayesdp.inference.counts import poisson_release
+from bayesdp.inference.conflict import Noise, noise_from
+from bayesdp.inference.counts import poisson_release, predictive
 from bayesdp.inference.counts.poisson_release import Known
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.evidence_ways import Answer, exact
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
-from bayesdp.release import Release
+from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import arviz as az
@@ -157,7 +159,7 @@ class PoissonModel:
                 "engine is 'exact', but a known number of events, or copies with a fixed total, "
                 "tie the counts; use engine='gibbs'"
             )
-        noises = noises_of(self, release)
+        noises = _noises(release, known)
         return self._fitted(known, release, chosen, reason, options, noises)
 
     def log_evidence(self, release: Releases) -> float:
@@ -175,6 +177,18 @@ class PoissonModel:
                 "is no log evidence of them here; release with fixed=False and public_n=False"
             )
         return sum(float(special.logsumexp(law)) for each in known for law in each.laws)
+
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`; it is exact."""
+        return exact(self, release)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws a part's new events by area, given the rates."""
+        return partial(predictive.events, self.expected, self.n, part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        return _noises(release, self.read(release))
 
     def fit_naive(
         self,
@@ -249,3 +263,11 @@ class PoissonModel:
         return inference_data(
             found, *releases_of(release), reason=reason, model=model, coords={"area": names}
         )
+
+
+def _noises(release: Releases, known: Sequence[Known]) -> list[Noise]:
+    """Compute the least noise that leads to each group's outputs, as they were read."""
+    found: list[Noise] = []
+    for parts, each in zip(parts_of(release), known, strict=True):
+        found += noise_from(parts, 0, math.inf, each.total)
+    return found

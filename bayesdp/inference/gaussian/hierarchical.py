@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -22,23 +23,28 @@ from bayesdp.checks import check_at_least_one, keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.pooled_means import given_means
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise
+from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.gaussian.pooled_release import (
     Group,
     check_groups,
     seen_groups,
 )
+from bayesdp.inference.gaussian.predictive import moments
 from bayesdp.inference.gaussian.release import (
     checked_prior,
     is_of_normal,
     naive_mean,
+    noises_of_normal,
     share_outside,
 )
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.pooled_evidence import pooled
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise.fields import check_positive
-from bayesdp.release import Release
+from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import arviz as az
@@ -218,6 +224,29 @@ class HierarchicalGaussianModel:
         drawn = self._marginal(known, options)
         return self._result(drawn, release, "naive: takes the copies for real data")
 
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`, by a bridge over two numbers.
+
+        Raises
+        ------
+        InvalidInput
+            If sd is unknown.
+        """
+        if self.sd is None:
+            raise InvalidInput(
+                "sd is unknown, and then a HierarchicalGaussianModel has no log evidence here; "
+                "give it sd, or compare GaussianModels of each group"
+            )
+        return pooled(self, release, means=True, **options)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws moments of a part's new records, given the parameters."""
+        return partial(moments, self.sd, self.statistic, self.n, part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
+
     def known(self, release: Releases) -> list[Group]:
         """Read each group's likelihood of its records' mean, where sd is known."""
         prior = (*self.prior, self.spread)
@@ -262,7 +291,7 @@ class HierarchicalGaussianModel:
             "prior": json.dumps((*self.prior, self.spread)),
             "sd": json.dumps(self.sd),
             "variance": json.dumps(self.variance),
-            "verdict": verdict_on(drawn, noises_of(self, release)),
+            "verdict": verdict_on(drawn, self.noises(release)),
         }
         sigma = drawn.posterior.get("sigma")
         width = float(self.sd or 0) if sigma is None else sigma[..., None]

@@ -22,17 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.core.views import Cell, NormalView
 from bayesdp.engines.normal_mixture import NormalMixture, normal_logpdf
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.windows import shared, window, within
-from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
-from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
-from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
-from bayesdp.mechanisms.families.grid_laws import log_given_cell
-from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -42,7 +35,6 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _FAR = 60.0  # log of what is negligible beside the largest
 _COARSE_STEPS = 1024  # to a scale: a lattice with fewer is integrated step by step
 _MOST_PIECES = 1 << 17
-_FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
 
 
 @dataclass(frozen=True)
@@ -74,40 +66,40 @@ class Seen:
     near: tuple[float, float] = (-math.inf, math.inf)
 
 
-def seen_through_noise(part: Part, mechanism: AdditiveNoise, n: int, unit: float) -> Seen:
+def seen_through_noise(part: Part, cell: Cell, n: int, unit: float) -> Seen:
     """Read the likelihood of the mean from a noisy number that is `unit` times the mean."""
     outputs = np.array(part.outputs, dtype=np.float64)
-    low, high = range_of(mechanism)
-    ends, near = ends_of(mechanism, outputs, low, high)
+    low, high = range_of(cell)
+    ends, near = ends_of(cell, outputs, low, high)
 
     def kinks(start: float, end: float) -> Floats:
         found = outputs / unit
-        if mechanism.step * _COARSE_STEPS > mechanism.scale:
-            steps = np.arange(np.floor(start * unit / mechanism.step), end * unit / mechanism.step)
-            found = np.concatenate([found, (steps + 0.5) * mechanism.step / unit])
+        if cell.step * _COARSE_STEPS > cell.scale:
+            steps = np.arange(np.floor(start * unit / cell.step), end * unit / cell.step)
+            found = np.concatenate([found, (steps + 0.5) * cell.step / unit])
         return found
 
     def log_law(means: Floats) -> Floats:
         statistic = means * unit
-        if mechanism.whole:
+        if cell.whole:
             statistic = np.floor(statistic + 0.5)
-        if mechanism.bounding == "truncated":
+        if cell.bounding == "truncated":
             statistic = np.clip(statistic, low, high)
-        return np.asarray(mechanism.logp(outputs[:, None], statistic).sum(axis=0))
+        return np.asarray(cell.logp(outputs[:, None], statistic).sum(axis=0))
 
     (low_end, high_end), (first, last) = (np.array(each) / unit for each in (ends, near))
     return Seen(
-        n, (low_end, high_end), mechanism.scale / unit, kinks, log_law, (first, last)
+        n, (low_end, high_end), cell.scale / unit, kinks, log_law, (first, last)
     )  # fmt: skip
 
 
 def ends_of(
-    mechanism: AdditiveNoise, outputs: Floats, low: float, high: float
+    cell: Cell, outputs: Floats, low: float, high: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Ends of a number with noise, within two given ones, and where it is as far as noise says."""
-    cut = mechanism.bounding == "truncated"
+    cut = cell.bounding == "truncated"
     ends = (low, high) if cut else (-math.inf, math.inf)
-    reach = _FAR * mechanism.scale
+    reach = _FAR * cell.scale
     first, last = float(outputs.min()) - reach, float(outputs.max()) + reach
     if not cut and np.all(outputs == high):
         last = math.inf
@@ -116,75 +108,10 @@ def ends_of(
     return ends, within((first, last), ends)
 
 
-def seen_through_copies(part: Part, mechanism: ModipsSBSMechanism, family: Gaussian) -> Seen:
-    """Read the likelihood of the mean from modips copies: their law integrates the noisy mean."""
-    n = int(mechanism.n or 0)
-    thetas, likelihoods = likely_thetas(family, mechanism, np.array(part.outputs))
-    _, tau = mean_posterior(family, n, 0.0)
-
-    def log_law(means: Floats) -> Floats:
-        given = Blurred(family, mechanism, means).log_density(thetas)
-        return np.asarray(log_sums(given, likelihoods).sum(axis=1))
-
-    return Seen(n, family.bounds, float(tau), _no_kinks, log_law)
-
-
-def seen_through_cells(part: Part, mechanism: ModipsGridMechanism, family: Gaussian) -> Seen:
-    """Read the likelihood of the mean from copies by SDD, through the probabilities of cells.
-
-    These are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells of width h, which
-    varies no faster in the mean than a normal density of variance sd^2 / (power n), or where h is
-    wider than that than the step from one cell to the next.
-    """
-    given = log_given_cell(mechanism, np.array(part.outputs), mechanism.model.edges)
-    precision = mechanism.power * int(mechanism.n or 0) / float(family.sd or 0) ** 2
-    width = float(np.diff(mechanism.model.edges).max())
-    scale = min(precision**-0.5, 1 / (precision * width))
-
-    def log_law(means: Floats) -> Floats:
-        cells = mechanism.log_cells(np.clip(means, *family.bounds)[:, None])
-        return np.asarray(log_sums(cells, given).sum(axis=1))
-
-    return Seen(int(mechanism.n or 0), family.bounds, scale, _no_kinks, log_law)
-
-
-def log_sums(given: Floats, each: Floats) -> Floats:
-    """Log of sum_t exp(given[i, t] + each[c, t]), shape (len(given), len(each)).
-
-    A matrix product; only sums whose largest terms are so far from either's largest that their
-    exponentials would underflow are taken one by one.
-    """
-    rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
-    with np.errstate(divide="ignore"):
-        found = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
-    found += rows[:, None] + columns
-    i, c = np.nonzero(found < rows[:, None] + columns - _FAINT)
-    if i.size:
-        found[i, c] = special.logsumexp(given[i] + each[c], axis=1)
-    return np.asarray(found)
-
-
-def seen_through_conjugate(part: Part, mechanism: ConjugateMechanism) -> Seen:
-    """Read the likelihood of the mean from a conjugate posterior's draw, or records around one."""
-    if mechanism.method == "parameter_map":
-        raise InvalidInput(
-            "the release is a posterior mode, which tells the mean of the records exactly: they "
-            "are no longer confidential, and no noise is to be integrated over"
-        )
-    n, R, sigma = mechanism.n, float(mechanism.R or 0), float(mechanism.sigma or 0)
-    outputs = np.array(part.outputs)
-    outputs = outputs[:, None, :] if mechanism.synthetic_size else outputs[:, None]
-    variance = 1 / (mechanism.prior[1] ** -2 + n / sigma**2)
-    per_mean = variance * n / sigma**2  # how far the posterior's mean moves with the records'
-    if mechanism.method == "synthetic_map":
-        variance = sigma**2 / mechanism.synthetic_size
-    scale = math.sqrt(variance) / per_mean
-
-    def log_law(means: Floats) -> Floats:
-        sums = np.clip(means * n, -n * R, n * R)
-        return np.asarray(mechanism.logp(outputs, sums).sum(axis=0))
-
-    return Seen(n, (-R, R), scale, _no_kinks, log_law)
+def seen_through_law(part: Part, normal: NormalView) -> Seen:
+    """Read the likelihood of the mean by the mechanism's own law given it."""
+    law = normal.law(part.outputs)
+    return Seen(normal.n, normal.bounds, law.scale, _no_kinks, law.logp)
 
 
 def seen_together(each: Sequence[Seen]) -> Seen:

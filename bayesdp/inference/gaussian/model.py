@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from bayesdp.checks import check_at_least_one, keep
@@ -27,26 +28,31 @@ from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.engines.normal_inverse_gamma import NormalInverseGammaMixture
 from bayesdp.engines.normal_mixture import NormalMixture
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise
+from bayesdp.inference.evidence_ways import Answer
+from bayesdp.inference.evidence_ways import exact as exact_evidence
 from bayesdp.inference.exact_release import is_exact, posterior_given
 from bayesdp.inference.gaussian import mean as gaussian_mean
 from bayesdp.inference.gaussian import pair as gaussian_pair
 from bayesdp.inference.gaussian.mean import MeanPosterior, known_mean, posterior_of_mean
 from bayesdp.inference.gaussian.pair import PairPosterior, known_pair, posterior_of_pair
+from bayesdp.inference.gaussian.predictive import moments
 from bayesdp.inference.gaussian.release import (
     checked_prior,
     is_of_normal,
     naive_mean,
     naive_pair,
+    noises_of_normal,
     seen_mean,
     seen_pair,
     share_outside,
 )
-from bayesdp.inference.noises import noises_of
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, only_one, parts_of, releases_of
 from bayesdp.inference.verdict import verdict_on
 from bayesdp.mechanisms.noise.fields import check_positive
-from bayesdp.release import Release
+from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import arviz as az
@@ -149,6 +155,18 @@ class GaussianModel:
                 "GaussianModel(prior=(0, 10), sd=1)"
             )
         return sum(each.log_evidence for each in self._posteriors(release))
+
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`; it is exact."""
+        return exact_evidence(self, release)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws moments of a part's new records, given the parameters."""
+        return partial(moments, self.sd, self.statistic, self.n, part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        return noises_of_normal(parts_of(release), self.sd, self.n, self.statistic)
 
     def naive_posterior(self, release: Release) -> Posterior:
         """Compute the posterior that takes pooled copies for real data, or noisy numbers for true.
@@ -294,7 +312,7 @@ class GaussianModel:
             "family": self.family,
             "prior": json.dumps(self.prior),
             "sd": json.dumps(self.sd),
-            "verdict": verdict_on(drawn, noises_of(self, release)),
+            "verdict": verdict_on(drawn, self.noises(release)),
         }
         sigma, releases = drawn.posterior.get("sigma", self.sd or 0.0), releases_of(release)
         found = [share_outside(each, drawn.posterior["mu"], sigma) for each in releases]

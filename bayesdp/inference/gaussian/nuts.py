@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import NoiseView, NormalCopiesView, view_of
 from bayesdp.engines.pymc.gaussian import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.release import Part
 
 
@@ -45,8 +45,8 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
             f"but this release is by {quoted(mechanism.name)}; use engine='exact'"
         )
     sums = statistic == "sum"
-    if isinstance(mechanism, ModipsSBSMechanism):
-        y, (low, high) = np.array(part.outputs), mechanism.family.bounds  # type: ignore[attr-defined]
+    if (copies := view_of(mechanism, NormalCopiesView)) is not None:
+        y, (low, high) = np.array(part.outputs), copies.bounds
         at_bound = (np.ptp(y, axis=1) == 0) & ((y[:, 0] <= low) | (y[:, 0] >= high))
         if not known and np.any(at_bound):
             raise InvalidInput(
@@ -54,7 +54,8 @@ def observed(part: Part, n: int | None, statistic: str, *, known: bool) -> Obser
                 "reasons, which NUTS doesn't sum over; use engine='exact'"
             )
         return Observed(part, size, False, means, variances)
-    if mechanism.bounding != "truncated":
+    noise = view_of(mechanism, NoiseView)
+    if noise is None or noise.cell.bounding != "truncated":
         return Observed(part, size, sums)
     if sums and not known:
         raise InvalidInput(

@@ -29,12 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from bayesdp.core.views import NormalCopiesView
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.gaussian.pair import SeenPair
-from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas_each
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -74,7 +73,7 @@ class _Copy:
     least: float = -math.inf
 
 
-def pair_through_copies(part: Part, mechanism: ModipsSBSMechanism, family: Gaussian) -> SeenPair:
+def pair_through_copies(part: Part, copies: NormalCopiesView) -> SeenPair:
     """Read the likelihood from modips copies of records with unknown sd.
 
     Raises
@@ -82,15 +81,15 @@ def pair_through_copies(part: Part, mechanism: ModipsSBSMechanism, family: Gauss
     InvalidInput
         If the copies' law is intractable.
     """
-    if family.prior is not None:
+    if copies.family.prior is not None:
         raise InvalidInput(
             "the copies were drawn under a prior, which ties their mean to their variance, and "
             "their law is intractable; analyse each copy as data and combine with bdp.combine"
         )
-    every, (low, high) = np.array(part.outputs), family.bounds
+    every, (low, high) = np.array(part.outputs), copies.bounds
     alike = np.ptp(every, axis=1) == 0
-    truncated = mechanism.bounding == "truncated"
-    if mechanism.size < 3 or (truncated and np.any(alike)):
+    truncated = copies.bounding == "truncated"
+    if copies.size < 3 or (truncated and np.any(alike)):
         raise InvalidInput(
             "the copies have fewer than 3 records, or truncated records that are all alike, of "
             "which sigma has no law here; combine the copies with bdp.combine, or take more "
@@ -98,38 +97,38 @@ def pair_through_copies(part: Part, mechanism: ModipsSBSMechanism, family: Gauss
         )
     same = every[alike, 0]
     varied = ~alike | (every[:, 0] <= low) | (every[:, 0] >= high)
-    copies = [_prepared(mechanism, family, y) for y in every[varied]]
-    noise, most = mechanism.parts, float(mechanism.parts[1].bounds[1])  # type: ignore[index]
-    sigmas = np.concatenate([copy.sigmas for copy in copies]) if copies else np.empty(0)
-    cuts = np.cumsum([copy.sigmas.size for copy in copies])[:-1]
+    varying = [_prepared(copies, y) for y in every[varied]]
+    noise, most = copies.parts, copies.largest_variance
+    sigmas = np.concatenate([copy.sigmas for copy in varying]) if varying else np.empty(0)
+    cuts = np.cumsum([copy.sigmas.size for copy in varying])[:-1]
 
     def log_law(s: Floats, v: Floats) -> Floats:
         s, v = np.clip(s, low, high), np.clip(v, 0.0, most)  # ends may be rounded
         points = noise[0].logp(same[:, None], s)[:, :, None] + noise[1].logp(0.0, v)
         found = points[(same > low) & (same < high)].sum(axis=0)
-        if not copies:
+        if not varying:
             return np.asarray(found)
         at_bounds = iter(points[(same <= low) | (same >= high)])
-        weights = _sigma_given_variance(mechanism, sigmas, v)
-        for copy, rows in zip(copies, np.split(weights, cuts), strict=True):
-            law = log_product(_given_sigma(mechanism, family, copy, s), rows) + math.log(copy.step)
+        weights = _sigma_given_variance(copies, sigmas, v)
+        for copy, rows in zip(varying, np.split(weights, cuts), strict=True):
+            law = log_product(_given_sigma(copies, copy, s), rows) + math.log(copy.step)
             if np.ptp(copy.y) == 0:
                 law = np.logaddexp(law, next(at_bounds))
             found = found + law
         return np.asarray(found)
 
-    scales, variances = list(mechanism.scales), (0.0, most)
+    scales, variances = [float(cell.scale) for cell in copies.parts], (0.0, most)
     if not np.any(alike):
         # Beyond a copy's sigmas and the noise nothing is likely, and it varies no faster than they.
         # Below them v falls like v^{(n - 1) / 2}, and so does what it says of any of them.
-        least, last = (np.array([copy.sigmas[i] for copy in copies]) ** 2 for i in (0, -1))
+        least, last = (np.array([copy.sigmas[i] for copy in varying]) ** 2 for i in (0, -1))
         reach = 60 * scales[1]
-        least *= math.exp(-_FAR / (int(mechanism.n or 0) - 1))
+        least *= math.exp(-_FAR / (copies.n - 1))
         variances = max(0.0, float(least.max()) - reach), min(most, float(last.min()) + reach)
-        own = np.min(np.var(every, axis=1)) * math.sqrt(2 / (int(mechanism.n or 0) + every.size))
+        own = np.min(np.var(every, axis=1)) * math.sqrt(2 / (copies.n + every.size))
         scales[1] = max(scales[1], float(own))
     return SeenPair(
-        int(mechanism.n or 0),
+        copies.n,
         (low, high),
         variances,
         (scales[0], scales[1]),
@@ -145,41 +144,40 @@ def log_product(a: Floats, b: Floats) -> Floats:
         return np.asarray(np.log(np.exp(a - rows) @ np.exp(b - columns)) + rows + columns)
 
 
-def _prepared(mechanism: ModipsSBSMechanism, family: Gaussian, y: Floats) -> _Copy:
-    low, high = family.bounds
-    inner = y if mechanism.bounding == "truncated" else y[(y > low) & (y < high)]
-    sigmas, step = _sigmas(mechanism, y, inner)
-    if mechanism.bounding == "inflated" and inner.size == y.size:
+def _prepared(copies: NormalCopiesView, y: Floats) -> _Copy:
+    low, high = copies.bounds
+    inner = y if copies.bounding == "truncated" else y[(y > low) & (y < high)]
+    sigmas, step = _sigmas(copies, y, inner)
+    if copies.bounding == "inflated" and inner.size == y.size:
         return _Copy(y, sigmas, step)
-    thetas, likelihoods = likely_thetas_each(family, mechanism, y, sigmas)
+    thetas, likelihoods = likely_thetas_each(copies.family, copies, y, sigmas)
     # Whatever the statistic, noise doesn't make up for records that are less likely than that.
-    reaches = [(each.ends[1] or 0) - (each.ends[0] or 0) for each in mechanism.parts]
+    reaches = [(each.ends[1] or 0) - (each.ends[0] or 0) for each in copies.parts]
     falls = [
         float(each.noise.log_pmf(0) - each.noise.log_pmf(reach))
-        for each, reach in zip(mechanism.parts, reaches, strict=True)
+        for each, reach in zip(copies.parts, reaches, strict=True)
     ]
-    top, largest = likelihoods.max(axis=1), float(mechanism.parts[1].bounds[1])  # type: ignore[index]
+    top, largest = likelihoods.max(axis=1), copies.largest_variance
     least = float(top[sigmas**2 <= largest].max()) - _FAR - sum(falls)
     kept = top >= least
     return _Copy(y, sigmas[kept], step, thetas[kept], likelihoods[kept], least)
 
 
-def _sigmas(mechanism: ModipsSBSMechanism, y: Floats, inner: Floats) -> tuple[Floats, float]:
+def _sigmas(copies: NormalCopiesView, y: Floats, inner: Floats) -> tuple[Floats, float]:
     """Nodes of sigma, and their spacing in the logarithm.
 
     Below the first, exp(-squares / (2 sigma^2)) of the records between the bounds is negligible, or
     so small a noisy variance is. Above the last the likelihood is, which falls like
     sigma^-(size - 1), or p(sigma) given the largest variance, like sigma^-(n - 1).
     """
-    n, size = int(mechanism.n or 0), mechanism.size
-    part = mechanism.parts[1]
+    n, size = copies.n, copies.size
+    part = copies.parts[1]
     squares = np.sum((y - y.mean()) ** 2)
     least = np.sum((inner - inner.mean()) ** 2) if inner.size > 1 else 0.0
-    of_noise = max(math.sqrt(_TINY * part.scale), 16 * mechanism.parts[0].step * math.sqrt(n))
+    of_noise = max(math.sqrt(_TINY * part.scale), 16 * copies.parts[0].step * math.sqrt(n))
     first = math.sqrt(least / (2 * (60 + size))) or of_noise
-    largest = float(part.bounds[1])  # type: ignore[index]
-    last = math.log(largest) / 2 + 12 / math.sqrt(2 * (n - 1)) + _FAR / (n - 1)
-    if inner.size == size and mechanism.bounding == "inflated":
+    last = math.log(copies.largest_variance) / 2 + 12 / math.sqrt(2 * (n - 1)) + _FAR / (n - 1)
+    if inner.size == size and copies.bounding == "inflated":
         own = math.log(squares / (size - 1)) / 2
         last = max(own, min(own + _FAR / (size - 1), last)) + 12 / math.sqrt(2 * (size - 1))
     start = math.log(first)
@@ -187,11 +185,12 @@ def _sigmas(mechanism: ModipsSBSMechanism, y: Floats, inner: Floats) -> tuple[Fl
     return np.exp(np.linspace(start, last, count + 1)), (last - start) / count
 
 
-def _given_sigma(mechanism: ModipsSBSMechanism, family: Gaussian, copy: _Copy, s: Floats) -> Floats:
+def _given_sigma(copies: NormalCopiesView, copy: _Copy, s: Floats) -> Floats:
     """Log p(y | s, sigma), shape (means, sigmas)."""
-    n, size = int(mechanism.n or 0), mechanism.size
-    known = dataclasses.replace(family, sd=family.bounds[1] - family.bounds[0])
-    alone = dataclasses.replace(mechanism, family=known, scales=mechanism.scales[:1])
+    n, size = copies.n, copies.size
+    low, high = copies.bounds
+    known = dataclasses.replace(copies.family, sd=high - low)
+    alone = dataclasses.replace(copies, parts=copies.parts[:1])
     of_theta, sigmas = Blurred(known, alone, s), copy.sigmas[:, None, None]
     if copy.thetas is not None and copy.likelihoods is not None:
         rows = []
@@ -209,13 +208,13 @@ def _given_sigma(mechanism: ModipsSBSMechanism, family: Gaussian, copy: _Copy, s
     return np.asarray(found - constant)
 
 
-def _sigma_given_variance(mechanism: ModipsSBSMechanism, sigmas: Floats, v: Floats) -> Floats:
+def _sigma_given_variance(copies: NormalCopiesView, sigmas: Floats, v: Floats) -> Floats:
     """Log-density of log sigma, given the confidential variance, shape (sigmas, variances).
 
     The noisy variance w is integrated over on pieces that end at the variances asked for, where
     noise has its kink, and are shorter than p(sigma | w) and noise are wide.
     """
-    part, half = mechanism.parts[1], (int(mechanism.n or 0) - 1) / 2
+    part, half = copies.parts[1], (copies.n - 1) / 2
     g, last = part.step, float(part.ends[1] or 0) * part.step
     sd = math.sqrt(half + 1) / half  # relative, of the noisy variance that fits a sigma
     squares = sigmas**2

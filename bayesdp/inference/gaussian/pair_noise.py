@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.mean import ends_of
 from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.windows import within
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -19,7 +19,7 @@ _FAR = 60.0  # scales of noise
 _COARSEST = 100  # steps of the lattice to a scale of integer noise, at least
 
 
-def pair_through_noise(part: Part, cell: AdditiveNoise, n: int, statistic: str) -> SeenPair:
+def pair_through_noise(part: Part, cell: Cell, n: int, statistic: str) -> SeenPair:
     """Read the likelihood from noisy (mean, variance) or (sum, sum of squares) by `cell`."""
     if cell.scale < _COARSEST * cell.step:
         raise InvalidInput(

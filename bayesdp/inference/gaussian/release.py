@@ -12,26 +12,27 @@ from numpy.typing import NDArray
 from scipy import special
 
 from bayesdp.checks import is_number
-from bayesdp.core.views import ExactView, IntegersView, NoiseView, view_of
+from bayesdp.core.views import (
+    ExactView,
+    IntegersView,
+    NoiseView,
+    NormalCopiesView,
+    NormalView,
+    check_tractable,
+    view_of,
+)
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from, noise_from_moments
 from bayesdp.inference.exact_release import checked_value, is_exact
 from bayesdp.inference.gaussian.mean import (
     Seen,
-    seen_through_cells,
-    seen_through_conjugate,
-    seen_through_copies,
+    seen_through_law,
     seen_through_noise,
 )
 from bayesdp.inference.gaussian.pair import SeenPair
 from bayesdp.inference.gaussian.pair_copies import pair_through_copies
 from bayesdp.inference.gaussian.pair_noise import pair_through_noise
 from bayesdp.inference.readers import instead
-from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
-from bayesdp.mechanisms.families.gaussian import Gaussian
-from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.release import Part, Release
 
 Floats = NDArray[np.float64]
@@ -69,18 +70,6 @@ def size_of(part: Part, n: int | None) -> int:
     return int(public if public is not None else n)  # type: ignore[arg-type]
 
 
-def family_of(mechanism: ModipsSBSMechanism | ModipsGridMechanism) -> Gaussian:
-    """Return the family of modips copies, if this package has the law of their statistic."""
-    if not isinstance(mechanism.family, Gaussian):
-        raise unlike(mechanism)
-    if mechanism.n is None:
-        raise InvalidInput(
-            "the copies are of records whose number is confidential, and the law of such copies "
-            "is intractable; analyse each copy as data and combine the results with bdp.combine"
-        )
-    return mechanism.family
-
-
 def unlike(mechanism: Any) -> InvalidInput:
     """The error for a mechanism that a Gaussian model has no law of."""
     return InvalidInput(
@@ -102,22 +91,15 @@ def is_of_normal(mechanism: Any) -> bool:
         return exact.shape in ((), (2,))
     if noise is not None:
         return is_noise(mechanism) and noise.shape in ((), (2,))
-    drawn = isinstance(mechanism, ModipsSBSMechanism | ModipsGridMechanism) and isinstance(
-        mechanism.family, Gaussian
-    )
-    return drawn or is_conjugate(mechanism)
+    return view_of(mechanism, NormalView) is not None
 
 
 def is_smooth(mechanism: Any) -> bool:
     """Return True if a mechanism's law has a gradient in the statistic, nearly everywhere."""
-    return isinstance(mechanism, ModipsSBSMechanism) or (
-        is_noise(mechanism) and not mechanism.whole
-    )
-
-
-def is_conjugate(mechanism: Any) -> bool:
-    """Return True for a conjugate release of normal records."""
-    return isinstance(mechanism, ConjugateMechanism) and mechanism.family == "gaussian"
+    if view_of(mechanism, NormalCopiesView) is not None:
+        return True
+    noise = view_of(mechanism, NoiseView)
+    return noise is not None and is_noise(mechanism) and not noise.cell.whole
 
 
 def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
@@ -131,68 +113,62 @@ def seen_mean(part: Part, n: int | None, statistic: Any) -> Seen:
     statistic : {"mean", "sum"}
         What noise was added to.
     """
-    mechanism = part.mechanism
-    size = size_of(part, n) if is_noise(mechanism) or is_conjugate(mechanism) else 0
-    if is_conjugate(mechanism):
-        return seen_through_conjugate(part, mechanism)  # type: ignore[arg-type]
-    if is_noise(mechanism):
-        if mechanism.dimension is not None:  # type: ignore[attr-defined]
-            raise InvalidInput(
-                "the release is of a vector, but with sd known a Gaussian model reads one number; "
-                "leave sd out of the model if the numbers are a mean and a variance"
-            )
-        return seen_through_noise(part, mechanism, size, size if statistic == "sum" else 1.0)  # type: ignore[arg-type]
-    if isinstance(mechanism, ModipsGridMechanism):
-        if mechanism.method != "sdd":
-            raise InvalidInput(
-                f"the copies are by {quoted(mechanism.method)}, whose law is intractable; analyse "
-                "each copy as data and combine the results with bdp.combine"
-            )
+    check_tractable(part.mechanism, NormalView)
+    if (normal := view_of(part.mechanism, NormalView)) is not None:
         size_of(part, n)
-        return seen_through_cells(part, mechanism, family_of(mechanism))
-    if isinstance(mechanism, ModipsSBSMechanism):
-        family = family_of(mechanism)
-        size_of(part, n)
-        if family.sd is None:
+        if normal.sd is None:
             raise InvalidInput(
                 "the copies are of records whose standard deviation was unknown, but the model "
                 "has sd; leave it out of the model"
             )
-        return seen_through_copies(part, mechanism, family)
-    raise unlike(mechanism)
+        return seen_through_law(part, normal)
+    noise, size = _noise_of(part.mechanism), size_of(part, n)
+    if noise.shape:
+        raise InvalidInput(
+            "the release is of a vector, but with sd known a Gaussian model reads one number; "
+            "leave sd out of the model if the numbers are a mean and a variance"
+        )
+    return seen_through_noise(part, noise.cell, size, size if statistic == "sum" else 1.0)
 
 
 def seen_pair(part: Part, n: int | None, statistic: str) -> SeenPair:
     """Read the likelihood of mean and variance from a part, where sd is unknown."""
-    mechanism: Any = part.mechanism
-    if isinstance(mechanism, ModipsSBSMechanism):
-        family = family_of(mechanism)
+    check_tractable(part.mechanism, NormalView)
+    if (copies := view_of(part.mechanism, NormalCopiesView)) is not None:
         size_of(part, n)
-        if family.sd is not None:
+        if copies.sd is not None:
             raise InvalidInput(
                 "the copies are of records whose standard deviation was known, "
-                f"{quoted(family.sd)}, and tell nothing of it; give the model sd"
+                f"{quoted(copies.sd)}, and tell nothing of it; give the model sd"
             )
-        return pair_through_copies(part, mechanism, family)
-    if not is_noise(mechanism):
-        raise unlike(mechanism)
-    size = size_of(part, n)
-    if mechanism.dimension != 2 or size < 2:
+        return pair_through_copies(part, copies)
+    noise, size = _noise_of(part.mechanism), size_of(part, n)
+    if noise.shape != (2,) or size < 2:
         raise InvalidInput(
             "with sd unknown, a Gaussian model reads two numbers of 2 records or more: mean and "
             "variance, or sum and sum of squares; give the model sd if it is known"
         )
-    return pair_through_noise(part, mechanism.cell, size, statistic)
+    return pair_through_noise(part, noise.cell, size, statistic)
 
 
-def bounds_of(part: Part) -> tuple[float, float] | None:
-    """Return public bounds of the records, where the release says them."""
-    mechanism = part.mechanism
-    if isinstance(mechanism, ModipsSBSMechanism):
-        return family_of(mechanism).bounds
-    if isinstance(mechanism, ConjugateMechanism):
-        return -float(mechanism.R or 0), float(mechanism.R or 0)
-    return None
+def _noise_of(mechanism: Any) -> NoiseView:
+    """Return the view of numbers with noise, or raise InvalidInput."""
+    noise = view_of(mechanism, NoiseView)
+    if noise is None or not is_noise(mechanism):
+        raise unlike(mechanism)
+    return noise
+
+
+def noises_of_normal(
+    groups: Sequence[Sequence[Part]], sd: float | None, n: int | None, statistic: str
+) -> list[Noise]:
+    """Compute the least noise that leads to each group's outputs."""
+    found: list[Noise] = []
+    for parts in groups:
+        found += (
+            noises_of_means(parts) if sd is not None else noises_of_moments(parts, n, statistic)
+        )
+    return found
 
 
 def noises_of_means(parts: Sequence[Part]) -> Iterator[Noise]:
@@ -209,12 +185,12 @@ def noises_of_moments(parts: Sequence[Part], n: int | None, statistic: str) -> I
     apart = list(noise_from(noisy, -math.inf, math.inf))
     alone = 0.0
     for part in noisy:
-        mechanism: Any = part.mechanism
+        cell = _noise_of(part.mechanism).cell
         z = np.array(part.outputs, dtype=np.float64)
         rows = [np.full(len(z), size_of(part, n)), z[:, 0], z[:, 0], z[:, 1]]
         matrices = np.stack(rows, axis=-1).reshape(-1, 2, 2)
-        scales = np.full(len(z), mechanism.scale)
-        gaussian = np.full(len(z), not isinstance(mechanism.noise, LaplaceNoise))
+        scales = np.full(len(z), cell.scale)
+        gaussian = np.full(len(z), not cell.noise.laplace)
         alone += sum(each.needed for each in noise_from_moments(matrices, scales, gaussian))
     together = sum(each.needed for each in apart)
     yield Noise(max(alone, together), sum(each.numbers for each in apart))
@@ -246,7 +222,7 @@ def naive_pair(part: Part, n: int | None, statistic: str) -> tuple[int, float, f
         checked_value(part, 2)
     else:
         size = seen_pair(part, n, statistic).n
-    if isinstance(part.mechanism, ModipsSBSMechanism):
+    if view_of(part.mechanism, NormalCopiesView) is not None:
         records = np.concatenate([part.mechanism.records(z) for z in part.outputs])
         return int(records.size), float(records.mean()), float(records.var(ddof=1))
     mean, variance = np.mean(part.outputs, axis=0).tolist()
@@ -282,9 +258,8 @@ def share_outside(release: Release, mu: Floats, sd: float | Floats) -> float | N
     shape, shares = (-1, len(release.parts)), []
     spread = np.broadcast_to(sd, mu.shape).reshape(shape)
     for part, centre, width in zip(release.parts, mu.reshape(shape).T, spread.T, strict=True):
-        bounds = bounds_of(part)
-        if bounds is not None:
-            low, high = (np.asarray(end - centre) / width for end in bounds)
+        if (normal := view_of(part.mechanism, NormalView)) is not None:
+            low, high = (np.asarray(end - centre) / width for end in normal.bounds)
             shares.append(float(np.mean(special.ndtr(low) + special.ndtr(-high))))
     if shares and max(shares) > _WARN_OUTSIDE:
         warnings.warn(

@@ -65,6 +65,11 @@ class NetworkBetaModel:
     prior: NormalPrior = field(default_factory=lambda: NormalPrior(0.0, 2.0))
 
     family: ClassVar[str] = "beta_model"
+    no_evidence: ClassVar[str] = (
+        "its likelihood of a hidden graph is kept up to a constant that depends on the "
+        "mechanism; compare graphs that its posterior predicts with what was released"
+    )
+    """Why it has no log evidence here, and the way out."""
 
     @staticmethod
     def reads(mechanism: Any) -> bool:

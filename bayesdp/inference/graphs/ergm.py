@@ -82,6 +82,12 @@ class ERGMModel:
     constraint: Constraint = "max_degree"
 
     family: ClassVar[str] = "ergm"
+    no_evidence: ClassVar[str] = (
+        "an exponential-family graph model's likelihood has a constant of its own that "
+        "depends on the coefficients and is intractable; compare networks that its posterior "
+        "predicts with what was released (bdp.networks)"
+    )
+    """Why it has no log evidence here, and the way out."""
 
     @staticmethod
     def reads(mechanism: Any) -> bool:

@@ -21,9 +21,8 @@ from bayesdp.inference.log_linear.design import (
     not_identified,
 )
 from bayesdp.inference.log_linear.formula import Term, name_of_term, terms_of
-from bayesdp.inference.log_linear.release import NoisyTable
+from bayesdp.inference.log_linear.release import NoisyTable, noises_of_table
 from bayesdp.inference.log_linear.several import noisy_tables
-from bayesdp.inference.noises import noises_of_table
 from bayesdp.inference.result import inference_data
 from bayesdp.inference.several import Releases, agreed_size, parts_of, releases_of
 from bayesdp.inference.sizes import check_said_once
@@ -34,8 +33,6 @@ from bayesdp.release import Part
 if TYPE_CHECKING:
     import arviz as az
     import xarray as xr
-
-    from bayesdp.inference.log_linear.model import LogLinearModel
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +67,7 @@ class Setting:
     scaled: tuple[str, ...]
 
 
-def setting_of(model: LogLinearModel, release: Releases) -> Setting:
+def setting_of(model: Any, release: Releases) -> Setting:
     """Read releases for a model, or raise InvalidInput where they don't fit together."""
     for each in releases_of(release):
         _ = each.mechanism  # which refuses groups
@@ -111,7 +108,7 @@ def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] |
     return found
 
 
-def _prior_of(model: LogLinearModel, terms: Sequence[Term]) -> list[float | None]:
+def _prior_of(model: Any, terms: Sequence[Term]) -> list[float | None]:
     """Return each term's fixed sd, or None."""
     if not isinstance(model.prior, Mapping):
         return [model.prior] * len(terms)

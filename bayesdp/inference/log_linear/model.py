@@ -17,6 +17,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,12 +25,15 @@ import numpy as np
 from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise
+from bayesdp.inference.evidence_ways import Answer
 from bayesdp.inference.log_linear import fit as fits
 from bayesdp.inference.log_linear.formula import terms_of
-from bayesdp.inference.log_linear.release import is_of_table
+from bayesdp.inference.log_linear.release import is_of_table, noises_of_table
+from bayesdp.inference.predictive_statistics import Statistic
 from bayesdp.inference.several import Releases
 from bayesdp.inference.sizes import sizes_of_prior
-from bayesdp.release import Release
+from bayesdp.release import Part, Release
 
 if TYPE_CHECKING:
     import arviz as az
@@ -224,6 +228,29 @@ class LogLinearModel:
         drawn = sample(plain.problem, summed=False, known=counts, **given)
         reason = "naive: takes the noisy counts for real ones"
         return self._result(drawn, release, plain, reason, cells)
+
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`, by a bridge over the effects.
+
+        Raises
+        ------
+        InvalidInput
+            If the latent table doesn't sum out.
+        """
+        from bayesdp.inference.log_linear.evidence import log_linear
+
+        return log_linear(self, release, **options)
+
+    def predicted(self, release: Release, part: Part) -> Statistic:
+        """Return what draws a new table, or its marginals, given the parameters."""
+        from bayesdp.inference.log_linear.predictive import table
+
+        return partial(table, fits.setting_of(self, release), part)
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        setting = fits.setting_of(self, release)
+        return noises_of_table(setting.problem, setting.noisy)
 
     def marginal(
         self, idata: az.InferenceData, release: Release, columns: Sequence[str]

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.views import NoiseView, view_of
+from bayesdp.core.views import Cell, MarginalsView, NoiseView, view_of
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise, noise_from_marginals
 from bayesdp.inference.readers import instead
 from bayesdp.kernels.log_linear.moves import NUMBERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 
@@ -66,9 +64,15 @@ class NoisyTable:
 def is_of_table(mechanism: Any) -> bool:
     """Return True if it adds noise to a table's cells, or to its marginals."""
     noise = view_of(mechanism, NoiseView)
-    return isinstance(mechanism, NoisyMarginalsMechanism) or (
+    return view_of(mechanism, MarginalsView) is not None or (
         noise is not None and noise.shape != ()
     )
+
+
+def statistic_of(mechanism: Any, table: Any) -> Any:
+    """Return what a mechanism that `is_of_table` randomises, of a table's counts."""
+    marginals = view_of(mechanism, MarginalsView)
+    return table if marginals is None else marginals.statistic(table)
 
 
 def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) -> NoisyTable:
@@ -90,8 +94,8 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
         If the release isn't of a table's counts with noise, or doesn't say what its cells are.
     """
     mechanism: Any = part.mechanism
-    if isinstance(mechanism, NoisyMarginalsMechanism):
-        return _of_marginals(mechanism, part, categories, zeros)
+    if (marginals := view_of(mechanism, MarginalsView)) is not None:
+        return _of_marginals(marginals, part, categories, zeros)
     noise = view_of(mechanism, NoiseView)
     if noise is None or not noise.shape:
         raise InvalidInput(
@@ -111,15 +115,13 @@ def noisy_table(part: Part, categories: Any, zeros: Any, largest: int | None) ->
     return NoisyTable(axes, possible, every, released, centre, *variance, cell.log_concave)
 
 
-def _of_marginals(
-    made: NoisyMarginalsMechanism, part: Part, categories: Any, zeros: Any
-) -> NoisyTable:
+def _of_marginals(made: MarginalsView, part: Part, categories: Any, zeros: Any) -> NoisyTable:
     for name, given in (("categories", categories), ("zeros", zeros)):
         if given is not None:
             raise InvalidInput(f"{name} is given, but the release says its own; leave it out")
     _check_cells(made.axes)
-    laplace = made.noise == "laplace"
-    rate = 1 / made.scale if laplace else 0.5 / made.scale**2
+    laplace, scale = made.count.noise.laplace, made.count.scale
+    rate = 1 / scale if laplace else 0.5 / scale**2
     law = closed(np.array(part.outputs, dtype=np.float64).T, rate, laplace=laplace)
     released = released_of(made.axes, made.possible, made.places, law)
     moving = np.zeros(len(released.observed), dtype=bool)
@@ -129,10 +131,21 @@ def _of_marginals(
         places = (np.cumsum(moving) - 1)[released.places]
         released = released._replace(places=places, **kept)
     centre = released.observed.mean(axis=1)
-    variance = _variance_of(laplace, made.scale, released.observed.shape[1])
+    variance = _variance(made.count, released.observed.shape[1])
     columns = {frozenset(part) for part in made.marginals}
     whole = columns == {frozenset(axis.name for axis in made.axes)}
     return NoisyTable(made.axes, made.possible, made.marginals, released, centre, *variance, whole)
+
+
+def noises_of_table(problem: Any, noisy: NoisyTable | None) -> list[Noise]:
+    """Compute the least noise of cells or marginals that log-linear and logistic models read."""
+    if noisy is None or noisy.released.kind != NUMBERS or not noisy.released.observed.size:
+        return []
+    told, sizes = noisy.released, problem.sizes
+    marginals = [np.unique(column) for column in told.places.T]
+    high = math.inf if sizes is None else float(max(n for n, _ in sizes))
+    total = float(sizes[0][0]) if sizes is not None and len(sizes) == 1 else None
+    return [noise_from_marginals(told.observed, told.rate, told.gaussian, marginals, high, total)]
 
 
 def axes_of(mechanism: Any, categories: Any, cells: int) -> tuple[Axis, ...]:
@@ -214,15 +227,13 @@ def released_of(
     )
 
 
-def _law_of_cells(
-    cell: AdditiveNoise, observed: NDArray[np.float64], largest: int | None
-) -> dict[str, Any]:
+def _law_of_cells(cell: Cell, observed: NDArray[np.float64], largest: int | None) -> dict[str, Any]:
     """Law of each cell's noisy counts, in closed form where it has one.
 
     Laplace noise whose values below 0 are released as 0 has Pr[0 | x] in proportion to
     exp(-x / t), as Pr[z = 0 | x] without the bound, since no count x is below 0.
     """
-    laplace = isinstance(cell.noise, LaplaceNoise)
+    laplace = cell.noise.laplace
     zero_only = laplace and cell.bounding == "inflated" and cell.ends == (0, None)
     if (cell.bounds is None or zero_only) and cell.step <= 1:
         rate = 1 / cell.scale if laplace else 0.5 / cell.scale**2
@@ -258,15 +269,12 @@ def closed(observed: NDArray[np.float64], rate: float, *, laplace: bool) -> dict
     return {"observed": observed, "rate": rates, "gaussian": gaussian}
 
 
-def _variance(cell: AdditiveNoise, copies: int) -> tuple[float, float]:
-    return _variance_of(isinstance(cell.noise, LaplaceNoise), cell.scale, copies)
-
-
-def _variance_of(laplace: bool, scale: float, copies: int) -> tuple[float, float]:
+def _variance(cell: Cell, copies: int) -> tuple[float, float]:
     """Variance of the copies' average, and all copies' information: Laplace's is twice as much.
 
     The variance of Laplace's is 2 q / (1 - q)^2 = 1 / (cosh(1 / scale) - 1).
     """
+    laplace, scale = cell.noise.laplace, cell.scale
     variance = 1 / (math.cosh(min(1 / scale, 500.0)) - 1) if laplace else scale**2
     variance = max(variance, 1e-2)
     return variance / copies, copies * (2 if laplace else 1) / variance

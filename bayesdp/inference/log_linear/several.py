@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import MarginalsView, view_of
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.release import NoisyTable, noisy_table
 from bayesdp.kernels.log_linear.moves import Released
-from bayesdp.mechanisms.counts.noisy_marginals import NoisyMarginalsMechanism
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ def noisy_tables(
     InvalidInput
         As `noisy_table`; or if releases are of different tables.
     """
-    marginals = [isinstance(part.mechanism, NoisyMarginalsMechanism) for part in parts]
+    marginals = [view_of(part.mechanism, MarginalsView) is not None for part in parts]
     named = [getattr(part.mechanism, "axes", None) is not None for part in parts]
     found = []
     for part, own_columns, own_zeros in zip(parts, named, marginals, strict=True):

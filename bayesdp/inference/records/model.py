@@ -124,6 +124,11 @@ class RecordModel:
     n: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "records"
+    no_evidence: ClassVar[str] = (
+        "its records' law is given by functions that draw, which have no density to integrate; "
+        "write the model as one of the other families"
+    )
+    """Why it has no log evidence here, and the way out."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", checked_shapes(self.parameters))

@@ -35,6 +35,8 @@ import numpy as np
 from bayesdp.checks import keep
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.conflict import Noise
+from bayesdp.inference.evidence_ways import BRIDGE, Answer, moved
 from bayesdp.inference.regression.chain import sample_moments
 from bayesdp.inference.regression.linear_read import Read, known_moments
 from bayesdp.inference.regression.linear_release import is_of_moments, read
@@ -246,6 +248,31 @@ class LinearRegressionModel:
             predictors_prior=self.predictors_prior,
             sizes=self.n,
         )
+
+    def evidence(self, release: Releases, **options: Any) -> Answer:
+        """Compute the log evidence for `bdp.log_evidence`, by a bridge over the latent moments.
+
+        Raises
+        ------
+        InvalidInput
+            If the release is of coefficients.
+        """
+        from bayesdp.inference.regression.evidence import log_evidence_of_moments
+
+        given = self.read(release)
+        if given.hidden.seen[3] > 0:
+            raise InvalidInput(
+                "the release is of coefficients, of which there is no log evidence here; release "
+                "bdp.synthesizers.NoisyMomentsSynthesizer, which have one"
+            )
+        found = log_evidence_of_moments(given.hidden, **options)
+        read = ", ".join(sorted([*given.names[1:], self.response]))
+        how = BRIDGE.format("the parameters are integrated out, the rest is the latent moments")
+        return moved(found, given.log_constant), how, f"the moments of {read}"
+
+    def noises(self, release: Releases) -> list[Noise]:
+        """Compute the least noise that leads to what was released."""
+        return self.read(release).noises
 
     def _result(
         self, drawn: Draws, release: Releases, given: Read, reason: str

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from_moments
 from bayesdp.inference.regression.moments import Floats, Prior
@@ -14,8 +15,6 @@ from bayesdp.inference.regression.start import Hidden
 from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression
 from bayesdp.mechanisms.families.moments import MOST
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior
-from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
-from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 
 INTERCEPT = "intercept"
 _FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continuous
@@ -86,11 +85,11 @@ class Read:
         return {"beta": beta, "sigma": half[-1] * sd}
 
 
-def check_fine(mechanism: NoisyMomentsMechanism | PerturbedCoefficientsMechanism) -> None:
+def check_fine(cell: Cell) -> None:
     """Raise InvalidInput where the noise isn't as good as continuous."""
-    if mechanism.granularity > mechanism.scale * _FINE:
+    if cell.step > cell.scale * _FINE:
         raise InvalidInput(
-            f"the release's granularity {quoted(mechanism.granularity)} is coarser than scale "
+            f"the release's granularity {quoted(cell.step)} is coarser than scale "
             "2^-16, and its law is taken as continuous here; release with granularity=None"
         )
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import CoefficientsView, MomentsView, check_tractable, view_of
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.readers import instead
-from bayesdp.inference.regression.linear_coefficients import is_of_coefficients, of_coefficients
+from bayesdp.inference.regression.linear_coefficients import of_coefficients
 from bayesdp.inference.regression.linear_read import (
     INTERCEPT,
     Read,
@@ -22,9 +23,6 @@ from bayesdp.inference.regression.linear_read import (
 from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden
 from bayesdp.inference.several import Releases, agreed_size, releases_of
-from bayesdp.mechanisms.families.linear_regression import LinearRegression as Family
-from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
-from bayesdp.mechanisms.regression.noisy_moments import NoisyMomentsMechanism
 
 
 def read(
@@ -45,7 +43,7 @@ def read(
         priors don't fit; or if several differ in n or in a column's bounds.
     """
     releases = releases_of(release)
-    if coefficients := [each for each in releases if is_of_coefficients(each.mechanism)]:
+    if coefficients := [each for each in releases if view_of(each.mechanism, CoefficientsView)]:
         if len(releases) > 1:
             raise InvalidInput(
                 f"there are {len(releases)} releases, and one is of coefficients, which are fitted "
@@ -54,16 +52,16 @@ def read(
         return of_coefficients(
             coefficients[0], response, predictors, prior, predictors_prior, sizes
         )
-    mechanisms = [_check_mechanism(each.mechanism) for each in releases]
-    chosen = [*_predictors(mechanisms, response, predictors), response]
-    ends = _common_bounds(mechanisms, chosen)
+    views = [_moments_of(each.mechanism) for each in releases]
+    chosen = [*_predictors(views, response, predictors), response]
+    ends = _common_bounds(views, chosen)
     p = len(chosen) - 1
     public = agreed_size([each.parts[0] for each in releases], None)
     first, last = possible_sizes(public, sizes, p + 2)
     outputs, noisy_n = [], []
-    for each, made in zip(releases, mechanisms, strict=True):
+    for each, view in zip(releases, views, strict=True):
         table = np.array(each.outputs, dtype=np.float64).T
-        values = dict(zip(_keys(made.columns, made.n is not None), table, strict=True))
+        values = dict(zip(_keys(list(view.bounds), view.n is not None), table, strict=True))
         outputs.append([values[key] for key in _keys(chosen, True)])
         noisy_n.append(values.get(()))
     copies = [len(each.outputs) for each in releases]
@@ -71,8 +69,8 @@ def read(
     hidden = Hidden(
         seen=(
             np.ascontiguousarray(np.concatenate(outputs, axis=1)),
-            np.repeat([made.scale for made in mechanisms], copies),
-            np.repeat([made.noise == "gaussian" for made in mechanisms], copies),
+            np.repeat([view.moment.scale for view in views], copies),
+            np.repeat([not view.moment.noise.laplace for view in views], copies),
             0.0,
         ),
         prior=arrays,
@@ -80,57 +78,52 @@ def read(
         first=first,
         last=last,
     )
-    constant = sum(map(_log_constant, mechanisms, copies, noisy_n, repeat(hidden)))
+    constant = sum(map(_log_constant, views, copies, noisy_n, repeat(hidden)))
     constant -= math.log(last - first + 1)
     return Read(hidden, checked, (INTERCEPT, *chosen[:-1]), ends, constant)
 
 
 def is_of_moments(mechanism: Any) -> bool:
     """Return True if it randomises a regression's moments, or its coefficients."""
-    if is_of_coefficients(mechanism):
-        return bool(mechanism.loss == "linear")
-    return isinstance(mechanism, NoisyMomentsMechanism)
+    coefficients = view_of(mechanism, CoefficientsView)
+    if coefficients is not None:
+        return coefficients.loss == "linear"
+    return view_of(mechanism, MomentsView) is not None
 
 
-def _check_mechanism(mechanism: Any) -> NoisyMomentsMechanism:
-    if isinstance(mechanism, ModipsSBSMechanism) and isinstance(mechanism.family, Family):
-        raise InvalidInput(
-            "the release is of modips copies of regression records, whose law is intractable: a "
-            "noisy matrix is projected and integrated over; analyse each copy as data and combine "
-            "the results with bdp.combine, or release bdp.synthesizers.NoisyMomentsSynthesizer"
-        )
-    if not isinstance(mechanism, NoisyMomentsMechanism):
+def _moments_of(mechanism: Any) -> MomentsView:
+    check_tractable(mechanism, MomentsView)
+    view = view_of(mechanism, MomentsView)
+    if view is None:
         raise InvalidInput(
             f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
             "LinearRegressionModel can read; it takes noisy moments, as "
             "bdp.synthesizers.NoisyMomentsSynthesizer releases them, and perturbed coefficients, "
             f"as bdp.synthesizers.PerturbedCoefficientsSynthesizer does; {instead(mechanism)}"
         )
-    check_fine(mechanism)
-    return mechanism
+    check_fine(view.moment)
+    return view
 
 
 def _predictors(
-    mechanisms: Sequence[NoisyMomentsMechanism], response: str, predictors: Sequence[str] | None
+    views: Sequence[MomentsView], response: str, predictors: Sequence[str] | None
 ) -> tuple[str, ...]:
-    for made in mechanisms:
-        columns = made.columns
+    every = [list(view.bounds) for view in views]
+    for columns in every:
         if response not in columns:
             raise InvalidInput(
-                f"response is {quoted(response)}; the release's columns are {list(columns)}"
+                f"response is {quoted(response)}; the release's columns are {columns}"
             )
-        if predictors is None and set(columns) != set(mechanisms[0].columns):
+        if predictors is None and set(columns) != set(every[0]):
             raise InvalidInput(
-                f"the releases have the columns {list(mechanisms[0].columns)} and {list(columns)}; "
+                f"the releases have the columns {every[0]} and {columns}; "
                 "say which predictors to take of those that all have"
             )
         unknown = [name for name in predictors or () if name not in columns]
         if unknown:
-            raise InvalidInput(
-                f"predictors has {unknown}; the release's columns are {list(columns)}"
-            )
+            raise InvalidInput(f"predictors has {unknown}; the release's columns are {columns}")
     if predictors is None:
-        predictors = [name for name in mechanisms[0].columns if name != response]
+        predictors = [name for name in every[0] if name != response]
     if INTERCEPT in predictors:
         raise InvalidInput(
             f"a predictor is called {quoted(INTERCEPT)}, as the regression's constant is; release "
@@ -139,9 +132,9 @@ def _predictors(
     return tuple(predictors)
 
 
-def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence[str]) -> Floats:
+def _common_bounds(views: Sequence[MomentsView], chosen: Sequence[str]) -> Floats:
     """Return the chosen columns' common bounds, by which moments are rescaled."""
-    first, *others = [dict(made.bounds) for made in mechanisms]
+    first, *others = [view.bounds for view in views]
     for ends in others:
         if wrong := [name for name in chosen if ends[name] != first[name]]:
             name = wrong[0]
@@ -152,16 +145,14 @@ def _common_bounds(mechanisms: Sequence[NoisyMomentsMechanism], chosen: Sequence
     return np.array([first[name] for name in chosen])
 
 
-def _log_constant(
-    mechanism: NoisyMomentsMechanism, copies: int, noisy_n: Floats | None, hidden: Hidden
-) -> float:
+def _log_constant(view: MomentsView, copies: int, noisy_n: Floats | None, hidden: Hidden) -> float:
     """Log constant of the noise, on its lattice; and of a noisy n, where n is known, its law."""
     numbers = hidden.seen[0].shape[0]
-    found = numbers * copies * float(mechanism.parts[-1].noise.log_pmf(0))
-    if noisy_n is None:
+    found = numbers * copies * float(view.moment.noise.log_pmf(0))
+    if noisy_n is None or view.size is None:
         return float(found)
     at = np.zeros(copies) if hidden.first < hidden.last else noisy_n - hidden.first
-    return float(found + mechanism.parts[0].noise.log_pmf(at).sum())
+    return float(found + view.size.noise.log_pmf(at).sum())
 
 
 def _keys(names: Sequence[str], public_n: bool) -> list[Any]:

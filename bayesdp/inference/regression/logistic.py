@@ -25,7 +25,7 @@ import numpy as np
 from bayesdp.checks import is_number, plain
 from bayesdp.engines.draws import Draws, check_sampling
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.inference.noises import noises_of_table
+from bayesdp.inference.log_linear.release import noises_of_table
 from bayesdp.inference.regression.logistic_design import split
 from bayesdp.inference.regression.logistic_fit import chosen, naive_setting, sampled
 from bayesdp.inference.regression.logistic_problem import Setting
@@ -107,6 +107,11 @@ class LogisticRegressionModel:
     data: Any = field(default=None, compare=False)
 
     family: ClassVar[str] = "logistic_regression"
+    no_evidence: ClassVar[str] = (
+        "there is no bridge over its latent tables here; where a table was released with noise, "
+        "compare log-linear models of it, which hold the same regressions"
+    )
+    """Why it has no log evidence here, and the way out."""
 
     @staticmethod
     def reads(mechanism: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import AnswersView
 from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import axes_of
@@ -24,16 +25,13 @@ from bayesdp.inference.regression.logistic_problem import (
 )
 from bayesdp.kernels.log_linear.moves import ANSWERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
-from bayesdp.mechanisms.counts.randomized_response import RandomizedResponseMechanism
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def setting_of_answers(
-    model: Any, made: RandomizedResponseMechanism, part: Part, naive: bool
-) -> Setting:
+def setting_of_answers(model: Any, view: AnswersView, part: Part, naive: bool) -> Setting:
     """Read a randomized response's release; with `naive`, each answer as a record's truth.
 
     Raises
@@ -43,16 +41,16 @@ def setting_of_answers(
     """
     if model.zeros is not None:
         raise InvalidInput("zeros is given, but the release is of answers; leave it out")
-    answers, matrix = np.array(part.outputs, dtype=np.int64), made.matrix
+    answers, matrix = np.array(part.outputs, dtype=np.int64), view.matrix
     if naive:
-        matrix = np.eye(made.k)
+        matrix = np.eye(view.k)
     if model.data is not None:
-        return _of_public_predictors(model, made, answers, matrix, naive)
-    axes = axes_of(made, model.categories, made.k)
+        return _of_public_predictors(model, view, answers, matrix, naive)
+    axes = axes_of(part.mechanism, model.categories, view.k)
     design, pairs = paired(model, axes, np.ones(shape_of(axes), dtype=bool))
     patterns, counts = _patterns(answers, naive)
     weights = matrix[:, patterns].prod(axis=1).T  # of a pattern, one a cell
-    released = _answered(counts, np.tile(np.arange(made.k), len(counts)), weights)
+    released = _answered(counts, np.tile(np.arange(view.k), len(counts)), weights)
     nothing = np.zeros(0)
     problem = problem_of(model, design, pairs, released, [(1, 1.0)], nothing, 1.0, 1.0)
     return Setting(design, problem, None)
@@ -67,7 +65,7 @@ def _patterns(answers: Integers, naive: bool) -> tuple[Integers, Integers]:
 
 
 def _of_public_predictors(
-    model: Any, made: RandomizedResponseMechanism, answers: Integers, matrix: Floats, naive: bool
+    model: Any, view: AnswersView, answers: Integers, matrix: Floats, naive: bool
 ) -> Setting:
     response, formula = split(model.formula)
     labels = (model.categories or {}).get(response, (0, 1))
@@ -79,9 +77,9 @@ def _of_public_predictors(
     axis = Axis(response, categories=tuple(labels))
     one = success_of(axis, model.success)
     predictors, where = predictors_of_data(model.data, response, model.factors)
-    if made.k != 2 or len(where) != made.n:
+    if view.k != 2 or len(where) != view.n:
         raise InvalidInput(
-            f"data has {len(where)} records, and the release is of {made.n} answers of {made.k} "
+            f"data has {len(where)} records, and the release is of {view.n} answers of {view.k} "
             "categories; give the predictors of each record, in the order of the answers, of which "
             "there must be two"
         )

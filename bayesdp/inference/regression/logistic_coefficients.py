@@ -13,22 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from bayesdp.core.views import CoefficientsView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import NoisyTable, closed, released_of
+from bayesdp.inference.regression.linear_read import check_fine
 from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
 from bayesdp.kernels.log_linear.moves import COEFFICIENTS
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.families.moments import STEPS, in_steps
-from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.release import Part
 
-_FINE = 2.0**-16  # of the scale: a lattice on which noise is as good as continuous
 _MOST_CELLS = 2048
 
 
-def setting_of_coefficients(
-    model: Any, made: PerturbedCoefficientsMechanism, part: Part
-) -> Setting:
+def setting_of_coefficients(model: Any, seen: CoefficientsView, part: Part) -> Setting:
     """Read a release of a logistic regression's coefficients.
 
     Raises
@@ -36,18 +34,15 @@ def setting_of_coefficients(
     InvalidInput
         If it and the model don't fit together.
     """
-    if made.loss != "logistic":
+    if seen.loss != "logistic":
         raise InvalidInput(
             "the release is of a linear regression's coefficients; take bdp.LinearRegressionModel"
         )
     if model.zeros is not None:
         raise InvalidInput("zeros is given, but the release is of coefficients; leave it out")
-    if made.granularity > made.scale * _FINE:
-        raise InvalidInput(
-            f"the release's granularity {quoted(made.granularity)} is coarser than scale 2^-16, "
-            "and its law is taken as continuous here; release with granularity=None"
-        )
-    axes = _axes(model.categories, made)
+    check_fine(seen.coefficient)
+    scale = seen.coefficient.scale
+    axes = _axes(model.categories, seen)
     possible = np.ones(shape_of(axes), dtype=bool)
     if possible.size > _MOST_CELLS:
         raise InvalidInput(
@@ -58,7 +53,7 @@ def setting_of_coefficients(
     cells = np.argwhere(possible)
     columns = [np.ones(len(cells))]
     for k, axis in enumerate(axes):
-        ends = np.array([dict(made.bounds)[axis.name]])
+        ends = np.array([seen.bounds[axis.name]])
         steps = in_steps(np.array(axis.categories, dtype=np.float64)[:, None], ends)[:, 0] / STEPS
         columns.append(steps[cells[:, k]])
     signed = np.stack(columns[:-1], axis=1) * columns[-1][:, None]
@@ -67,11 +62,11 @@ def setting_of_coefficients(
     law = {**none, "kind": COEFFICIENTS, "table": z}
     released = released_of(axes, possible, [tuple(range(len(axes)))], law)
     released = released._replace(
-        design=np.ascontiguousarray(signed), penalty=made.penalty, precision=1 / made.scale**2
+        design=np.ascontiguousarray(signed), penalty=seen.penalty, precision=1 / scale**2
     )
     # How many records of a cell move the coefficients by about the noise.
-    noise = (made.scale * made.penalty) ** 2 / len(columns) / len(z)
-    sizes = [(made.n, 1.0)]
+    noise = (scale * seen.penalty) ** 2 / len(columns) / len(z)
+    sizes = [(seen.n, 1.0)]
     names = (tuple(axis.name for axis in axes),)
     centre = np.zeros(len(cells))
     noisy = NoisyTable(axes, possible, names, released, centre, noise, 1 / noise, False)
@@ -79,18 +74,18 @@ def setting_of_coefficients(
     return Setting(design, problem, noisy)
 
 
-def _axes(categories: Any, made: PerturbedCoefficientsMechanism) -> tuple[Axis, ...]:
+def _axes(categories: Any, seen: CoefficientsView) -> tuple[Axis, ...]:
     """Axes of the table: the predictors' values and then the response's."""
-    given, ends = dict(categories or {}), dict(made.bounds)
-    given.setdefault(made.response, ends[made.response])
+    given, ends = dict(categories or {}), seen.bounds
+    given.setdefault(seen.response, ends[seen.response])
     if set(given) != set(ends):
         raise InvalidInput(
             f"categories is of {list(given)}; it must list all values that each of the predictors "
-            f"{list(made.predictors)} may have. Those of a continuous one can't be listed: for "
+            f"{list(seen.predictors)} may have. Those of a continuous one can't be listed: for "
             "such, combine estimates by bdp.combine, or see bdp.models.RecordModel"
         )
     axes = []
-    for name in (*made.predictors, made.response):
+    for name in (*seen.predictors, seen.response):
         axis, (low, high) = Axis(name, categories=tuple(given[name])), ends[name]
         values = axis.categories or ()
         if not all(
@@ -101,9 +96,9 @@ def _axes(categories: Any, made: PerturbedCoefficientsMechanism) -> tuple[Axis, 
                 f"its bounds [{low}, {high}], as the release is of coefficients of such"
             )
         axes.append(axis)
-    if axes[-1].categories != ends[made.response]:
+    if axes[-1].categories != ends[seen.response]:
         raise InvalidInput(
-            f"categories of the response {quoted(made.response)} are {axes[-1].categories}; they "
-            f"are its bounds, {ends[made.response]}: leave them out"
+            f"categories of the response {quoted(seen.response)} are {axes[-1].categories}; they "
+            f"are its bounds, {ends[seen.response]}: leave them out"
         )
     return tuple(axes)

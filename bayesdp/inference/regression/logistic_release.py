@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.core.views import AnswersView, view_of
+from bayesdp.core.views import (
+    AnswersView,
+    CoefficientsView,
+    DrawnCountsView,
+    MomentsView,
+    TableView,
+    view_of,
+)
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.fit import sizes_of
 from bayesdp.inference.log_linear.release import (
@@ -38,8 +45,6 @@ from bayesdp.inference.regression.logistic_coefficients import setting_of_coeffi
 from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
 from bayesdp.inference.several import Releases, parts_of, releases_of
 from bayesdp.mechanisms.counts.cells import shape_of
-from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.regression.perturbed_coefficients import PerturbedCoefficientsMechanism
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]
@@ -49,7 +54,8 @@ Sizes = Sequence[tuple[int, float]] | None
 TAKES = (
     "tables of counts with noise on every cell (bdp.synthesizers.PerturbedHistogramSynthesizer, "
     "or a Laplace or Gaussian mechanism with a dimension), noisy marginals "
-    "(bdp.synthesizers.LogLinearSynthesizer), Dirichlet-multinomial copies of a table, and "
+    "(bdp.synthesizers.LogLinearSynthesizer), Dirichlet-multinomial copies of a table (by a "
+    "categorical ConjugateMechanism of method 'synthetic_one' too), and "
     "bdp.mechanisms.RandomizedResponseMechanism of records' combined categories, or of the "
     "response with public predictors, and a logistic regression's "
     "bdp.synthesizers.PerturbedCoefficientsSynthesizer"
@@ -59,10 +65,10 @@ _MOST_TABLED = 20_000_000
 
 def is_of_binary(mechanism: Any) -> bool:
     """Return True if a logistic regression can be read from the mechanism's releases."""
-    if isinstance(mechanism, PerturbedCoefficientsMechanism):
-        return mechanism.loss == "logistic"
-    answers, copies = view_of(mechanism, AnswersView), DirichletMultinomialMechanism
-    return answers is not None or is_of_table(mechanism) or isinstance(mechanism, copies)
+    if (coefficients := view_of(mechanism, CoefficientsView)) is not None:
+        return coefficients.loss == "logistic"
+    answers = view_of(mechanism, AnswersView)
+    return answers is not None or is_of_table(mechanism) or _drawn_of(mechanism) is not None
 
 
 def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting:
@@ -83,15 +89,15 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
                 "are noisy cells, noisy marginals and Dirichlet-multinomial copies of one table"
             )
     sizes = sizes_of(model, parts)
-    if view_of(mechanisms[0], AnswersView) is not None:
-        return setting_of_answers(model, mechanisms[0], parts[0], naive)
+    if (answers := view_of(mechanisms[0], AnswersView)) is not None:
+        return setting_of_answers(model, answers, parts[0], naive)
     if model.data is not None:
         raise InvalidInput(
             f"data is given, but the release's mechanism is {quoted(mechanisms[0].name)}; public "
             "predictors go with a randomized response of each record's response"
         )
-    if isinstance(mechanisms[0], PerturbedCoefficientsMechanism):
-        return setting_of_coefficients(model, mechanisms[0], parts[0])
+    if (coefficients := view_of(mechanisms[0], CoefficientsView)) is not None:
+        return setting_of_coefficients(model, coefficients, parts[0])
     tables, copies = [], None
     for part in parts:
         table, copies, sizes = _table_of(model, part, sizes)
@@ -105,27 +111,32 @@ def setting_of(model: Any, release: Releases, *, naive: bool = False) -> Setting
 
 def _is_alone(mechanism: Any) -> bool:
     """Return True if its release can't be read together with others."""
-    answers = view_of(mechanism, AnswersView)
-    return answers is not None or isinstance(mechanism, PerturbedCoefficientsMechanism)
+    return any(view_of(mechanism, kind) for kind in (AnswersView, CoefficientsView))
+
+
+def _drawn_of(mechanism: Any) -> DrawnCountsView | None:
+    """Return the view of a table's counts, copies of which are drawn around it."""
+    is_table = view_of(mechanism, TableView) is not None
+    return view_of(mechanism, DrawnCountsView) if is_table else None
 
 
 def _table_of(model: Any, part: Part, sizes: Sizes) -> tuple[NoisyTable, Integers | None, Sizes]:
     """Read one release's table; its copies, if they are synthetic; and what n may be."""
     mechanism: Any = part.mechanism
-    if isinstance(mechanism, DirichletMultinomialMechanism):
-        return _of_copies(model, mechanism, part, sizes)
+    if (drawn := _drawn_of(mechanism)) is not None:
+        return _of_copies(model, drawn, part, sizes)
     if is_of_table(mechanism):
         largest = None if sizes is None else max(n for n, _ in sizes)
         return noisy_table(part, model.categories, model.zeros, largest), None, sizes
     raise InvalidInput(
         f"the release's mechanism {quoted(mechanism.name)} doesn't randomise what a "
         f"LogisticRegressionModel can read; it takes {TAKES}; {instead(mechanism)}. "
-        f"{_instead(mechanism.name)}"
+        f"{_instead(mechanism)}"
     )
 
 
-def _instead(name: str) -> str:
-    if name in ("noisy_moments", "noisy_statistics"):
+def _instead(mechanism: Any) -> str:
+    if view_of(mechanism, MomentsView) is not None:
         return (
             "Noisy sums and products of records are the concern of bdp.models.RecordModel, with a "
             "logistic record model of your own"
@@ -137,7 +148,7 @@ def _instead(name: str) -> str:
 
 
 def _of_copies(
-    model: Any, made: DirichletMultinomialMechanism, part: Part, sizes: Any
+    model: Any, drawn: DrawnCountsView, part: Part, sizes: Any
 ) -> tuple[NoisyTable, Integers, Sequence[tuple[int, float]]]:
     """Read synthetic tables, and what they and the prior say of n."""
     if model.zeros is not None:
@@ -147,11 +158,9 @@ def _of_copies(
             "n is confidential in this release; give the model a prior on it, as "
             "n=range(500, 1501), or n itself if you know it"
         )
-    axes = axes_of(made, model.categories, made.cells)
-    possible = np.ones(made.cells, dtype=bool)
-    possible[list(made.zeros)] = False
-    alpha, z = made.alpha, np.array(part.outputs, dtype=np.int64)[:, made.support]
-    largest, size = max(n for n, _ in sizes), made.size
+    axes, possible = axes_of(part.mechanism, model.categories, drawn.alpha.size), drawn.alpha > 0
+    alpha, z = drawn.alpha[possible], np.array(part.outputs, dtype=np.int64)[:, possible]
+    largest, size = max(n for n, _ in sizes), drawn.size
     if alpha.size * (largest + 1) > _MOST_TABLED:
         raise InvalidInput(
             f"the law of {alpha.size} cells with up to {largest:,} records has more than "

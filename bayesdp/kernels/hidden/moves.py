@@ -11,7 +11,7 @@ and a move to x' is accepted with probability min(1, f_c(x') q(d | x') / (f_c(x)
 have the whole mixture, whichever part the dyad came from, and so the chain is reversible with
 respect to f_c. A dyad drawn from all that turns out to be tied is a uniform one of the m, so it
 is drawn again from the ties: the same law, and its place among them need not be searched.
-Midway some proposals flip dyads of triangles (`hidden_triangles`).
+Midway some proposals flip dyads of triangles (`bayesdp.kernels.hidden.triangles`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ gwesp a million proposals where triangles abound: shares 0.55 and 0.3 give 240 a
 0.4 154 and 404, 0.8 and 0.1 200 and 698; at epsilon = 2, 318, 275 and 228.
 """
 TO_TRIANGLES = 0.15
-"""Share of the proposals that flip triangles (`hidden_triangles`), where the evidence lists any.
+"""Share of the proposals that flip triangles (`hidden.triangles`), where the evidence lists any.
 
 Measured as above at epsilon = 3, as effective numbers of gwesp a second at (-5.2, 1.4): without
 1,100, 0.1 2,100, 0.2 2,300, 0.35 1,800.

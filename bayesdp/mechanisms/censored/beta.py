@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
@@ -140,8 +141,7 @@ class CensoredBetaMechanism:
     weights: PublicWeights | str | None = None
 
     name: ClassVar[str] = "censored_beta"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
+    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

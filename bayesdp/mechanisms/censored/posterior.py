@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number, keep, plain
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
@@ -104,8 +105,7 @@ class CensoredPosteriorMechanism:
     """
 
     name: ClassVar[str] = "censored_posterior"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
+    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
 
     n: int | None
@@ -180,7 +180,7 @@ class CensoredPosteriorMechanism:
                 *notes,
                 COMPUTATIONAL,
             ),
-            source="bayesdp.synthesis.censor.model"
+            source="bayesdp.synthesis.censor"
             if self.grid is None
             else "bayesdp.synthesis.posterior_grid",
         )
@@ -212,7 +212,7 @@ class CensoredPosteriorMechanism:
         raise InvalidInput(
             "mechanism 'censored_posterior' can't be audited without its model; its guarantee is "
             "conditional on exact draws, unless these are from a grid, and its proof is in "
-            "bayesdp.synthesis.censor.model"
+            "bayesdp.synthesis.censor"
         )
 
     def outputs(self) -> None:

@@ -17,7 +17,7 @@ from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate import categorical_outputs as two_categories
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism
-from bayesdp.mechanisms.counts.count import Count, count_view
+from bayesdp.mechanisms.counts.count import Count, count_view, drawn_ones
 from bayesdp.mechanisms.laws import beta_logpdf
 from bayesdp.mechanisms.randomness import generator
 
@@ -122,5 +122,8 @@ def _counts(statistic: Count) -> NDArray[np.int64]:
 
 
 def views(release: Any) -> list[View]:
-    """The view of a count of ones."""
-    return [count_view(release)]
+    """The law given a count of ones; where one parameter is drawn, of ones and of zeros."""
+    found: list[View] = [count_view(release)]
+    if release.method == "synthetic_one":
+        found.append(drawn_ones(release.prior, release.synthetic_size))
+    return found

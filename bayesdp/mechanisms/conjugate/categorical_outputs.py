@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.views import ProductTable, TableView, View
+from bayesdp.core.views import DrawnCountsView, ProductTable, TableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.category_laws import (
     accumulated,
@@ -217,6 +217,10 @@ def views(release: Any) -> list[View]:
         "synthetic_many": partial(many_draws, prior, release.synthetic_size),
         "parameter_draw": partial(parameter, prior),
     }
+    found: list[View] = [TableView(k, 0)]
     if release.method in laws:
-        return [ProductTable(k, 0, laws[release.method])]
-    return [TableView(k, 0)]
+        found = [ProductTable(k, 0, laws[release.method])]
+    if release.method == "synthetic_one":
+        counts = partial(np.asarray, dtype=np.float64)
+        found.append(DrawnCountsView(prior.astype(np.float64), release.synthetic_size, counts))
+    return found

@@ -23,13 +23,15 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_plain, is_number
-from bayesdp.core.views import View
+from bayesdp.core.views import IntractableView, MeanLaw, NormalView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import (
     log_common_mean,
@@ -188,5 +190,30 @@ def _scale(release: ConjugateMechanism) -> tuple[float, float]:
 
 
 def views(release: Any) -> list[View]:
-    """None: a Gaussian model reads the mean by itself."""
-    return []
+    """The view of the mean of normal records."""
+    if release.method == "parameter_map":
+        why = (
+            "the release is a posterior mode, which tells the mean of the records exactly: they "
+            "are no longer confidential, and no noise is to be integrated over"
+        )
+        return [IntractableView(NormalView, why)]
+    (R, sigma), n = _scale(release), release.n
+    law = partial(_law_of_mean, release)
+    return [NormalView(n, (-R, R), sigma, lambda mean, _: n * mean, law)]
+
+
+def _law_of_mean(release: ConjugateMechanism, outputs: Sequence[Any]) -> MeanLaw:
+    """The law given the records' mean: of a draw from the posterior, or of records around one."""
+    n, (R, sigma) = release.n, _scale(release)
+    y = np.array(outputs)
+    y = y[:, None, :] if release.synthetic_size else y[:, None]
+    variance = 1 / (release.prior[1] ** -2 + n / sigma**2)
+    per_mean = variance * n / sigma**2  # how far the posterior's mean moves with the records'
+    if release.method == "synthetic_map":
+        variance = sigma**2 / release.synthetic_size
+
+    def log_law(means: Floats) -> Floats:
+        sums = np.clip(means * n, -n * R, n * R)
+        return np.asarray(release.logp(y, sums).sum(axis=0))
+
+    return MeanLaw(math.sqrt(variance) / per_mean, log_law)

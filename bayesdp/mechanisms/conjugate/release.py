@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag
-from bayesdp.core.views import View
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import decode_numbers, encode_numbers
 from bayesdp.mechanisms.conjugate.calibration import calibrated
@@ -268,8 +268,9 @@ class ConjugateMechanism:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law given a count of ones, or counts of categories; none of a normal mean."""
-        return tuple(self._outputs.views(self))
+        """The law given a count of ones, counts of categories, or a mean; and of records, that."""
+        shown = (RecordsView(),) if self.size else ()
+        return (*self._outputs.views(self), *shown)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics for an audit to try, the worst for a pure epsilon among them."""

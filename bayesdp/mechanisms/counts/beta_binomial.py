@@ -48,9 +48,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import as_float, check_at_least_one, check_delta
-from bayesdp.core.views import CountView
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.counts.count import Count, check_count, count_view
+from bayesdp.mechanisms.counts.count import Count, check_count, count_view, drawn_ones
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
@@ -210,9 +210,9 @@ class BetaBinomialMechanism:
         )
 
     @property
-    def views(self) -> tuple[CountView, ...]:
-        """The law given a count of ones."""
-        return (count_view(self),)
+    def views(self) -> tuple[View, ...]:
+        """Records, and their law given a count of ones, or counts of ones and of zeros."""
+        return count_view(self), drawn_ones(self.prior, self.size), RecordsView()
 
     def pairs(self) -> list[tuple[Count, Count]]:
         """The pairs where the largest ratios are attained, for an audit to try.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import plain
-from bayesdp.core.views import CountView
+from bayesdp.core.views import CountView, DrawnCountsView
 from bayesdp.errors import InvalidInput
 
 
@@ -177,3 +178,13 @@ def count_view(mechanism: Any) -> CountView:
         lambda z, x, n: mechanism.logp(z, Count(x, n)),
         lambda n: mechanism.check_statistic(Count(0, n)),
     )
+
+
+def drawn_ones(prior: tuple[float, ...], size: int) -> DrawnCountsView:
+    """The view of copies of ones and zeros, in this order, drawn from a beta posterior's draw."""
+
+    def counts(outputs: Sequence[Any]) -> NDArray[np.float64]:
+        ones = np.asarray(outputs, dtype=np.float64).ravel()
+        return np.stack([ones, size - ones], axis=1)
+
+    return DrawnCountsView(np.array(prior, dtype=np.float64), size, counts)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.core.views import ProductTable
+from bayesdp.core.views import DrawnCountsView, ProductTable, RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
@@ -246,10 +246,14 @@ class DirichletMultinomialMechanism(NumberColumns):
         return np.where(np.any(z[..., list(self.zeros)] != 0, axis=-1), -np.inf, law)
 
     @property
-    def views(self) -> tuple[ProductTable, ...]:
+    def views(self) -> tuple[View, ...]:
         """The law given counts of categories: given n, a product over them."""
-        law = partial(one_draw, self.alpha, float(self.size))
-        return (ProductTable(self.cells, len(self.zeros), law),)
+        alpha, whole = self.alpha, np.zeros(self.cells)
+        whole[self.support] = alpha
+        law = partial(one_draw, alpha, float(self.size))
+        drawn = DrawnCountsView(whole, self.size, partial(np.asarray, dtype=np.float64))
+        records = RecordsView("bdp.DirichletMultinomialSynthesizer.records(release)")
+        return ProductTable(self.cells, len(self.zeros), law), drawn, records
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs where the two smallest priors' cells exchange a record, all others elsewhere."""

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, drawn, table
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
+from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_views
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, laplace_profile
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
 from bayesdp.mechanisms.public_n import check_unshown
@@ -105,6 +106,12 @@ class PerturbedHistogramMechanism(AdditiveNoise):
     def cell(self) -> DiscreteLaplaceMechanism:
         """The mechanism's noise on a single count."""
         return DiscreteLaplaceMechanism(self.scale, bounds=self.bounds, bounding=self.bounding)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Noise on counts of categories, from which records can be drawn."""
+        way = "bdp.synthesizers.PerturbedHistogramSynthesizer.records(release, size)"
+        return (*noise_views(self), RecordsView(way))
 
     def records(self, output: Any) -> NDArray[Any]:
         """The released counts; with axes, a structured array that shows their cells too."""

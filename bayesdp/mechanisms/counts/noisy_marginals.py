@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesdp.core.views import MarginalsView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import NumberColumns
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
@@ -80,8 +81,6 @@ class NoisyMarginalsMechanism(NumberColumns, SymmetricPromise):
     zeros: tuple[int, ...] = ()
 
     name: ClassVar[str] = "noisy_marginals"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 
@@ -192,6 +191,14 @@ class NoisyMarginalsMechanism(NumberColumns, SymmetricPromise):
         law: NDArray[np.float64] = self._of(self.neighbours).logp(z[..., moving], x)
         never = np.any(z[..., ~moving], axis=-1)
         return np.where(never, -np.inf, law)
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """Noisy counts of a table's marginals."""
+        cell = self._of(self.neighbours).cell
+        about = self.axes, self.possible, self.marginals, self.places
+        records = RecordsView("bdp.synthesizers.LogLinearSynthesizer.records(release, size)")
+        return MarginalsView(*about, self.statistic, cell), records
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs with a record in the first possible cell, and none or one that is far from it.

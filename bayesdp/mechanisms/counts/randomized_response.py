@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
-from bayesdp.core.views import AnswersView
+from bayesdp.core.views import AnswersView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts import response_matrix
 from bayesdp.mechanisms.public_n import PUBLIC_N
@@ -242,9 +242,9 @@ class RandomizedResponseMechanism:
         return np.asarray(np.where(inside, law, -np.inf).sum(axis=-1))
 
     @property
-    def views(self) -> tuple[AnswersView, ...]:
+    def views(self) -> tuple[View, ...]:
         """Each record's answer, given its category."""
-        return (AnswersView(self.n, self.matrix),)
+        return AnswersView(self.n, self.matrix), RecordsView()
 
     def pairs(self) -> list[Pair]:
         """Pairs of one record of either of two categories, the others of category 0, for an audit.

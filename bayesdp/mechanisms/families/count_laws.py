@@ -49,7 +49,6 @@ from numpy.typing import NDArray
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, negative_binomial
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +76,7 @@ def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
     """
     s, x = np.arange(log_f.shape[-1]), np.arange(most + 1)
     noise, ends = part.noise, part.ends
-    if not isinstance(noise, LaplaceNoise):
+    if not noise.laplace:
         found = np.empty((*log_f.shape[:-1], x.size))
         step = max(1, _BLOCK // log_f.size)
         for start in range(0, x.size, step):
@@ -257,7 +256,7 @@ def _last(part: AdditiveNoise, most: int, rare: int) -> int:
     if high is not None:
         return high
     scale, far = float(part.noise.scale), _FAR + rare
-    further = scale * (far if isinstance(part.noise, LaplaceNoise) else math.sqrt(2 * far))
+    further = scale * (far if part.noise.laplace else math.sqrt(2 * far))
     return most + math.ceil(further) + 1
 
 

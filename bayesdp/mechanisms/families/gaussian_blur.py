@@ -9,22 +9,19 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from bayesdp.core.views import Cell
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
 
 Floats = NDArray[np.float64]
 
 _FAR = 9.0  # standard deviations
 
 
-def log_smooth(
-    part: AdditiveNoise, c: Floats, r: Floats, rho: Any, cells: tuple[float, float]
-) -> Floats:
+def log_smooth(part: Cell, c: Floats, r: Floats, rho: Any, cells: tuple[float, float]) -> Floats:
     """Log of the integral over cells of the noise's density around c times N(m; r, rho^2)."""
     low, high = cells
     scale = part.step * float(part.noise.scale)
-    if not isinstance(part.noise, LaplaceNoise):
+    if not part.noise.laplace:
         whole = np.hypot(scale, rho)
         middle, sd = r + (c - r) * (rho / whole) ** 2, scale * rho / whole
         inside = log_between((low - middle) / sd, (high - middle) / sd)

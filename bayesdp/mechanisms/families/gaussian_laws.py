@@ -31,12 +31,13 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import log_mass
 from bayesdp.mechanisms.families.gaussian_blur import log_normal, log_smooth
@@ -46,7 +47,6 @@ from bayesdp.mechanisms.noise.lattice import to_steps
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.gaussian import Gaussian
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
@@ -58,9 +58,27 @@ _FINE = 8  # steps of the lattice to rho, at least
 _BLOCK = 1 << 20  # numbers in a temporary array
 
 
-def gaussian_law(
-    family: Gaussian, output: Any, statistic: Any, mechanism: ModipsSBSMechanism
-) -> Floats:
+class NoisyMoments(Protocol):
+    """Protocol of copies drawn given noisy moments, a mechanism's or as its view has them."""
+
+    @property
+    def n(self) -> int | None:
+        """Number of confidential records."""
+
+    @property
+    def size(self) -> int:
+        """Number of records in a copy."""
+
+    @property
+    def parts(self) -> tuple[Cell, ...]:
+        """Noise on each moment."""
+
+    @property
+    def bounding(self) -> str:
+        """Name of the way in which moments and records are kept in their range."""
+
+
+def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: NoisyMoments) -> Floats:
     """Log-density of the records along the output's last axis, vectorised over both."""
     if family.sd is None or mechanism.n is None:
         raise InvalidInput(
@@ -92,9 +110,7 @@ def gaussian_law(
     return np.where(records.inside, found, -np.inf)
 
 
-def likely_thetas(
-    family: Gaussian, mechanism: ModipsSBSMechanism, y: Floats
-) -> tuple[Floats, Floats]:
+def likely_thetas(family: Gaussian, mechanism: NoisyMoments, y: Floats) -> tuple[Floats, Floats]:
     """Nodes for integrals over theta, of several copies whatever their statistics.
 
     What is integrated is analytic, and its logarithm bends by at most c = size / sd^2 + 1 / tau^2:
@@ -104,7 +120,7 @@ def likely_thetas(
     ----------
     family : Gaussian
         Of known sd.
-    mechanism : ModipsSBSMechanism
+    mechanism : NoisyMoments
         Of public n.
     y : ndarray, shape (copies, size)
 
@@ -126,7 +142,7 @@ def likely_thetas(
 
 
 def likely_thetas_each(
-    family: Gaussian, mechanism: ModipsSBSMechanism, y: Floats, sds: Floats
+    family: Gaussian, mechanism: NoisyMoments, y: Floats, sds: Floats
 ) -> tuple[Floats, Floats]:
     """Nodes and log-likelihoods of theta for one copy and several sds, under the flat prior.
 
@@ -203,13 +219,13 @@ class Blurred:
     ----------
     family : Gaussian
         Of known sd.
-    mechanism : ModipsSBSMechanism
+    mechanism : NoisyMoments
         Of public n.
     mean : ndarray
         The statistic.
     """
 
-    def __init__(self, family: Gaussian, mechanism: ModipsSBSMechanism, mean: Floats) -> None:
+    def __init__(self, family: Gaussian, mechanism: NoisyMoments, mean: Floats) -> None:
         (self.part,) = mechanism.parts
         self.n, part, g = mechanism.n, self.part, self.part.step
         at_zero, tau = mean_posterior(family, self.n, 0.0)

@@ -101,8 +101,6 @@ class DPERGMMechanism:
     """
 
     name: ClassVar[str] = "dp_ergm"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     n: ClassVar[None] = None
     neighbours: ClassVar[Neighbours] = Neighbours.EDGE

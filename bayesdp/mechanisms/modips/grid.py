@@ -49,12 +49,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.core.views import TableView, View
+from bayesdp.core.views import RecordsView, TableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
 from bayesdp.mechanisms.families.grids import GridModel, grid_model
+from bayesdp.mechanisms.families.normal_views import views_of_cells
 from bayesdp.mechanisms.modips import grid_promise as promise
 from bayesdp.mechanisms.modips.grid_published import extremes, published_cells
 from bayesdp.mechanisms.noise.pure import up
@@ -275,10 +276,15 @@ class ModipsGridMechanism(SymmetricPromise):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law given a count of ones, or counts of categories, by the family."""
+        """Records, and their law given what the family's statistic is, where it is tractable."""
+        return (*self._laws(), RecordsView())
+
+    def _laws(self) -> tuple[View, ...]:
         family: Any = self.family
         if family.kind == "bernoulli":
             return (count_view(self),)
+        if family.kind == "gaussian":
+            return views_of_cells(self)
         if self.method == "sdd" and family.kind == "categorical":
             return (TableView(family.k, 0),)
         return ()

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.core.views import View
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families.bernoulli import Bernoulli
@@ -152,8 +152,9 @@ class NestedModipsMechanism:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law given a count of ones; other families' is a mixture of too many kinds."""
-        return (count_view(self),) if isinstance(self.sbs.family, Bernoulli) else ()
+        """Records, and their law given a count of ones; other families' mixes too many kinds."""
+        laws = (count_view(self),) if isinstance(self.sbs.family, Bernoulli) else ()
+        return (*laws, RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""

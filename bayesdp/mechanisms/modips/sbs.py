@@ -46,11 +46,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
-from bayesdp.core.views import Floats, MixtureTable, View
+from bayesdp.core.views import Floats, IntractableView, MixtureTable, MomentsView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family, check_family
 from bayesdp.mechanisms.families.base import Number
+from bayesdp.mechanisms.families.normal_views import views_of_noisy_moments
 from bayesdp.mechanisms.modips import calibration as modips_calibration
 from bayesdp.mechanisms.modips import promise as modips_promise
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
@@ -67,6 +68,11 @@ NOISE: dict[str, tuple[Any, Any]] = {
     "gaussian": (GaussianMechanism, DiscreteGaussianMechanism),
 }
 """By name: for real numbers, and for integers."""
+_OF_REGRESSIONS = (
+    "the release is of modips copies of regression records, whose law is intractable: a noisy "
+    "matrix is projected and integrated over; analyse each copy as data and combine the results "
+    "with bdp.combine, or release bdp.synthesizers.NoisyMomentsSynthesizer"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +270,17 @@ class ModipsSBSMechanism(ProfilePoints, SymmetricPromise):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law given a count of ones, or counts of categories, by the family."""
+        """Records, and their law given what the family's statistic is, where it is tractable."""
+        return (*self._laws(), RecordsView())
+
+    def _laws(self) -> tuple[View, ...]:
         family: Any = self.family
         if family.kind == "bernoulli":
             return (count_view(self),)
+        if family.kind == "gaussian":
+            return views_of_noisy_moments(self)
+        if family.kind == "linear_regression":
+            return (IntractableView(MomentsView, _OF_REGRESSIONS),)
         if family.kind != "categorical":
             return ()
         from bayesdp.mechanisms.families.count_laws import mixture_tables

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
-from bayesdp.core.views import View
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
@@ -248,8 +248,9 @@ class SelectedModipsMechanism(SymmetricPromise):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The law given a count of ones; of categories there is none."""
-        return (count_view(self),) if self.families[0].kind == "bernoulli" else ()
+        """Records, and their law given a count of ones; of categories there is none."""
+        laws = (count_view(self),) if self.families[0].kind == "bernoulli" else ()
+        return (*laws, RecordsView())
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""

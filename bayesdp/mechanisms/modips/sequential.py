@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
+from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
@@ -82,8 +83,7 @@ class SequentialModipsMechanism(ProfilePoints, SymmetricPromise):
     clip: bool = False
 
     name: ClassVar[str] = "modips_sequential"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
+    views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 

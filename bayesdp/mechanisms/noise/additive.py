@@ -221,20 +221,15 @@ class AdditiveNoise:
         if self.dimension is None:
             return self
         one: Any = self
-        sensitivity = max(1.0, math.ceil(self.sensitivity))  # on which no law depends
+        # No law depends on it; above the step, so that a coarse lattice isn't warned of again.
+        sensitivity = max(1.0, math.ceil(self.sensitivity), 0 if self.whole else 2 * self.step)
         made: AdditiveNoise = dataclasses.replace(one, dimension=None, sensitivity=sensitivity)
         return made
 
     @property
     def views(self) -> tuple[View, ...]:
         """Noise on a number or a vector, which may be of integers, and a number of ones."""
-        shape = () if self.dimension is None else (self.dimension,)
-        cell = self.cell
-        whole = IntegersView(shape, partial(integers, cell), self.complete)
-        if shape:
-            return NoiseView(shape, cell), whole
-        count = CountView(lambda z, x, n: self.logp(z, x), lambda n: None)
-        return NoiseView(shape, cell), whole, count
+        return noise_views(self)
 
     def _to_steps(self, statistic: Any) -> Any:
         return to_steps(
@@ -323,3 +318,14 @@ class AdditiveNoise:
     def records(self, output: Any) -> NDArray[Any]:
         """The released numbers; shape (dimension,), or (1,) for a scalar."""
         return np.atleast_1d(output)
+
+
+def noise_views(mechanism: AdditiveNoise) -> tuple[View, ...]:
+    """The views of noise on a number or a vector, which may be of integers, or a number of ones."""
+    shape = () if mechanism.dimension is None else (mechanism.dimension,)
+    cell = mechanism.cell
+    whole = IntegersView(shape, partial(integers, cell), mechanism.complete)
+    if shape:
+        return NoiseView(shape, cell), whole
+    count = CountView(lambda z, x, n: mechanism.logp(z, x), lambda n: None)
+    return NoiseView(shape, cell), whole, count

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy
@@ -40,6 +40,9 @@ _STEEP = 1 / 16
 
 class Noise(Protocol):
     """Integer noise that is symmetric about 0 and log-concave."""
+
+    laplace: ClassVar[bool]
+    """Whether it falls like exp(-|k| / scale), and not like exp(-k^2 / (2 scale^2))."""
 
     @property
     def scale(self) -> Fraction:
@@ -66,6 +69,8 @@ class LaplaceNoise:
     """Discrete Laplace noise: Pr[k] = (1 - q) / (1 + q) q^|k|, q = exp(-1 / scale)."""
 
     scale: Fraction
+
+    laplace: ClassVar[bool] = True
 
     @property
     def _rate(self) -> float:
@@ -115,6 +120,8 @@ class GaussianNoise:
     """Discrete Gaussian noise: Pr[k] = exp(-k^2 / (2 scale^2)) / theta, theta the sum of all."""
 
     scale: Fraction
+
+    laplace: ClassVar[bool] = False
 
     @property
     def _sd(self) -> float:

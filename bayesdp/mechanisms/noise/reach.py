@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.core.views import Ends, Floats, Integer, Integers
+from bayesdp.core.views import Cell, Ends, Floats, Integer, Integers
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.noise.laws import LaplaceNoise
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 _SCALES = {True: 100.0, False: 20.0}  # of Laplace or Gaussian noise, whose laws end there nearly
 
 
-def range_of(cell: AdditiveNoise) -> tuple[float, float]:
+def range_of(cell: Cell) -> tuple[float, float]:
     """Ends of a number's range, in its own unit; inf where there is none."""
     low, high = (None if end is None else end * cell.step for end in cell.ends)
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def reached(
-    cell: AdditiveNoise,
+    cell: Cell,
     outputs: NDArray[Any],
     within: tuple[float, float],
     times: float = 1.0,
@@ -39,7 +35,7 @@ def reached(
 
     Parameters
     ----------
-    cell : AdditiveNoise
+    cell : Cell
         Of a single number.
     outputs : ndarray, shape (copies,)
     within : tuple of two floats
@@ -52,7 +48,7 @@ def reached(
     InvalidInput
         If there is no such integer, or no end of them.
     """
-    reach = times * _SCALES[isinstance(cell.noise, LaplaceNoise)] * cell.scale
+    reach = times * _SCALES[cell.noise.laplace] * cell.scale
     low, high = range_of(cell)
     first, last = within
     if cell.bounding == "truncated":
@@ -74,7 +70,7 @@ def reached(
     return math.ceil(first), math.floor(last)
 
 
-def integers(cell: AdditiveNoise, outputs: Sequence[Any]) -> list[Integer]:
+def integers(cell: Cell, outputs: Sequence[Any]) -> list[Integer]:
     """The laws of a noisy number, or of each of a noisy vector, given the integers behind them."""
     low, high = range_of(cell) if cell.bounding == "truncated" else (-math.inf, math.inf)
 

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of, check_one_statistic
+from bayesdp.core.views import MomentsView
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.columns import NumberColumns, check_multiples, with_names
 from bayesdp.mechanisms.families.linear_regression import LinearRegression
@@ -104,8 +105,6 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
     granularity: float = None  # type: ignore[assignment]
 
     name: ClassVar[str] = "noisy_moments"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
 
@@ -248,6 +247,12 @@ class NoisyMomentsMechanism(NumberColumns, ProfilePoints, SymmetricPromise):
         return np.asarray(np.sum(law, axis=0))
 
     # What is written down, and what an audit tries.
+
+    @property
+    def views(self) -> tuple[MomentsView, ...]:
+        """Noisy sums of the columns, of their squares and of their products."""
+        size = self.parts[0] if self.n is None else None
+        return (MomentsView(dict(self.bounds), self.n, size, self.parts[-1]),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be."""

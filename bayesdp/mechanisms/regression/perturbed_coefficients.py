@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_flag, check_one_of
+from bayesdp.core.views import CoefficientsView
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.columns import NumberColumns, with_names
 from bayesdp.mechanisms.families.base import Sums
@@ -91,8 +92,6 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
     granularity: float = None  # type: ignore[assignment]
 
     name: ClassVar[str] = "perturbed_coefficients"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     neighbours: ClassVar[Neighbours] = Neighbours.REPLACE_ONE
     log_concave: ClassVar[bool] = False
     """The statistic isn't one integer."""
@@ -244,6 +243,13 @@ class PerturbedCoefficientsMechanism(NumberColumns, ProfilePoints):
         return self.part.logp(output, statistic)
 
     # What is written down, and what an audit tries.
+
+    @property
+    def views(self) -> tuple[CoefficientsView, ...]:
+        """Noisy coefficients of the regression."""
+        bounds, predictors = dict(self.bounds), self.predictors
+        about = self.loss, bounds, predictors, self.response, self.penalty, self.n
+        return (CoefficientsView(*about, self.part.cell),)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs of statistics as far apart as neighbours' may be."""

@@ -26,6 +26,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from bayesdp.core.views import ChoiceView
 from bayesdp.mechanisms.draws.bernoulli import bernoulli_exp
 from bayesdp.mechanisms.randomness import uniform_below
 from bayesdp.mechanisms.selection.candidates import Pair, Selection
@@ -75,8 +76,6 @@ class ExponentialMechanism(Selection):
     """
 
     name: ClassVar[str] = "exponential"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     source: ClassVar[str] = (
         "bayesdp.mechanisms.selection.exponential; McSherry and Talwar (2007), Theorem 6"
     )
@@ -107,6 +106,11 @@ class ExponentialMechanism(Selection):
 
     def _log_law(self, gamma: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(-gamma - scipy.special.logsumexp(-gamma, axis=-1, keepdims=True))
+
+    @property
+    def views(self) -> tuple[ChoiceView, ...]:
+        """A choice among the candidates, given their utilities."""
+        return (ChoiceView(self.k, float(self.rate)),)
 
     def pairs(self) -> list[Pair]:
         """Pairs of utilities and changes: one where draws show it, and one near the supremum.

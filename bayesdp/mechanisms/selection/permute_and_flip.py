@@ -93,8 +93,6 @@ class PermuteAndFlipMechanism(Selection):
     """
 
     name: ClassVar[str] = "permute_and_flip"
-    views: ClassVar[tuple[()]] = ()
-    """No count, table or noise that several models read; see `core.views`."""
     source: ClassVar[str] = (
         "bayesdp.mechanisms.selection.permute_and_flip; McKenna and Sheldon (2020), Theorem 1"
     )

@@ -14,7 +14,8 @@ from bayesdp.evaluation.planning import lengths as plan_lengths
 from bayesdp.evaluation.planning.counts import Proportion, width_at
 from bayesdp.evaluation.planning.laws import law_of_count, total_variation
 from bayesdp.evaluation.planning.lengths import Lengths, lengths_of
-from bayesdp.evaluation.planning.outlook import assured_length, attacker, outlook
+from bayesdp.evaluation.planning.outlook import assured_length, attacker, known_advantage, outlook
+from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
 
 PRIOR = (1.3, 0.7)
@@ -110,6 +111,37 @@ def test_a_law_sums_to_one_whatever_is_added():
     for mechanism in (beta_binomial(n=40), geometric(40, 0.1), normal(40, 0.2), response(40)):
         law = law_of_count(mechanism, 40)
         np.testing.assert_allclose(np.exp(law).sum(axis=0), 1, atol=1e-11)
+
+
+def test_a_mechanism_is_known_by_its_view_of_a_count():
+    """A conjugate draw's records have the beta-binomial mechanism's law, under another name."""
+    other = bdp.mechanisms.ConjugateMechanism("bernoulli", "synthetic_one", 30, (4, 6), size=20)
+    made = bdp.mechanisms.BetaBinomialMechanism(30, 20, (4.0, 6.0))
+    np.testing.assert_array_equal(law_of_count(other, 30), law_of_count(made, 30))
+    advantages = [known_advantage(other, copies) for copies in (1, 3)]
+    true = total_variation(law_of_count(made, 30))
+    assert true <= advantages[0] <= true + 1e-9
+    assert advantages[1] == pytest.approx(1 - (1 - true) ** 3, abs=1e-9)
+    assert known_advantage(made, 1) == 1.0  # it has no profile
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_table_s_advantage_against_all_outputs(copies):
+    """From its profile, against the largest total variation over all neighbours and outputs."""
+    made = bdp.mechanisms.DirichletMultinomialMechanism(4, 3, 3, (1.5, 2.0, 0.7))
+    tables = all_counts(4, 3)
+    laws = np.exp([made.logp(made.outputs(), x) for x in tables])
+    apart = [
+        np.abs(np.multiply.outer(p, p) - np.multiply.outer(q, q)).sum() / 2
+        if copies == 2
+        else np.abs(p - q).sum() / 2
+        for (x, p), (y, q) in itertools.combinations(zip(tables, laws, strict=True), 2)
+        if np.abs(x - y).sum() == 2
+    ]
+    found = known_advantage(made, copies)
+    assert max(apart) <= found
+    if copies == 1:
+        assert found == pytest.approx(max(apart), abs=1e-8)
 
 
 def test_what_has_no_such_law_has_no_table():

@@ -23,6 +23,7 @@ def plan():
     return bdp.plan(MODEL, 150, target=0.2, copies=(1, 2), delta=1e-6)
 
 
+@pytest.mark.slow
 def test_the_cheapest_of_all_is_found(plan):
     assert len(plan.best) == 5
     assert plan.epsilon == min(epsilon for epsilon in plan.best.values() if epsilon)
@@ -80,6 +81,7 @@ def released(name, epsilon, copies, n, count):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "copies"),
     [("discrete_laplace", 1), ("randomized_response", 1), ("beta_binomial", 2)],
@@ -172,6 +174,7 @@ def fake(length):
     return Curve(lambda epsilon: SimpleNamespace(safe=length(epsilon), how="exact"))
 
 
+@pytest.mark.slow
 def test_where_no_epsilon_is_enough_the_records_are_named():
     with pytest.raises(bdp.errors.InvalidInput, match="no epsilon is enough") as error:
         bdp.plan(MODEL, 150, target=0.05, mechanisms=["discrete_laplace"])
@@ -211,6 +214,7 @@ def test_the_map(plan):
 # Where it is simulated.
 
 
+@pytest.mark.slow
 def test_a_confidential_number_of_records():
     made = bdp.BetaBinomialSynthesizer(epsilon=1, size=100, public_n=False, copies=1)
     model = bdp.BinomialModel(n=range(80, 121))
@@ -223,6 +227,7 @@ def test_a_confidential_number_of_records():
     assert abs(found.chosen["coverage"] - 0.95) < 5.3 * math.sqrt(0.05 * 0.95 / 40)
 
 
+@pytest.mark.slow
 def test_a_count_too_large_to_list_agrees_with_listing(monkeypatch):
     """The same design both ways: within 5.3 standard errors at every epsilon."""
     options = {"target": 0.3, "mechanisms": ["beta_binomial", "discrete_laplace"], "copies": 1}
@@ -235,6 +240,7 @@ def test_a_count_too_large_to_list_agrees_with_listing(monkeypatch):
     assert (abs(both["width"] - both["width_drawn"]) < 5.3 * both["width_se_drawn"]).all()
 
 
+@pytest.mark.slow
 def test_more_answers_than_are_listed():
     """Of 6,000 the answers' posterior is drawn: its length is the normal approximation's."""
     found = bdp.plan(
@@ -322,6 +328,7 @@ def means(rng):
     return mu, np.clip(rng.normal(mu, 1, 100), -5, 5).mean()
 
 
+@pytest.mark.slow
 def test_anything_else_by_functions_of_ones_own():
     """The normal posterior's length is known where noise no longer matters."""
     found = bdp.plan(

@@ -86,6 +86,7 @@ def wait_for(happens, seconds: float = 600.0) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_workers_change_nothing(tmp_path, cluster):
     """None, one and two: the same file to the last byte."""
     declared = study(20)
@@ -116,6 +117,7 @@ def test_much_to_share_is_sent_once(cluster, monkeypatch):
     assert sorted(found) == [(k, k**2) for k in range(20)]
 
 
+@pytest.mark.slow
 def test_processes_end_with_an_error(tmp_path):
     """Also while the error is looked at, which keeps the frames that it came through."""
     before = set(multiprocessing.active_children())
@@ -173,6 +175,7 @@ def test_no_worker_comes_back(tmp_path, monkeypatch):
     assert 40 < len(bdp.evaluate.StudyResults.load(tmp_path / "s").frame) < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no count of pages there")
 def test_processes_keep_their_memory():
     """Dask's own setting has each array's memory mapped anew: 512 pages for each of 200."""
@@ -222,6 +225,7 @@ def test_wrong_clients(tmp_path, client, workers, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_an_unreachable_scheduler(tmp_path, monkeypatch):
     """Named after a bounded wait, and what was there before is kept."""
     monkeypatch.setattr(dask_clients, "_PATIENCE", 0.5)

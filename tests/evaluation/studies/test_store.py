@@ -18,6 +18,8 @@ from bayesdp.evaluation.studies.identity import fingerprint
 from bayesdp.evaluation.studies.store import opened
 from tests.evaluation.studies.parts import compared, refuses, share, slow, study
 
+pytestmark = pytest.mark.slow
+
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -9,6 +9,8 @@ from scipy import special, stats
 
 import bayesdp as bdp
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 WEIGHTS = {0.75: 4, 2.0: 3, 1.5: 2}
 PRIOR = (0.7, 1.6)

@@ -11,7 +11,10 @@ import bayesdp as bdp
 from bayesdp.engines import pooled_proportions as pooling
 from bayesdp.kernels.pooled import proportions as kernels
 
-pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning"),
+]
 
 FALSE_ALARM = 1e-6
 MECHANISM = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
@@ -159,7 +162,6 @@ def test_the_posterior_is_that_of_quadrature(outputs, prior, c):
     assert idata.posterior["mean"].dims == ("chain", "draw")
 
 
-@pytest.mark.slow
 def test_it_is_calibrated():
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks, c = np.random.default_rng(6), [], 8.0

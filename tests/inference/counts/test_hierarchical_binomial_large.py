@@ -65,6 +65,7 @@ def test_integrals_are_the_whole_sums(kind):
             assert log_integral(curve, u, alpha, beta) == pytest.approx(right, abs=1e-8), (u, v)
 
 
+@pytest.mark.slow
 def test_integrals_for_a_million_records():
     """Against the exact evidence of a group alone, whose prior of p is that beta distribution."""
     mechanism = bdp.mechanisms.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))
@@ -76,6 +77,7 @@ def test_integrals_for_a_million_records():
         assert log_integral(curve, u, alpha, beta) == pytest.approx(right, abs=1e-8), (u, v)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("z", "u", "v"),
     [(3, -4.0, 3.0), (0, -7.0, 0.0), (0, -3.0, -4.0), (900, 2.0, 8.0), (1000, 5.0, 2.0)],
@@ -136,6 +138,7 @@ def likelihoods(release, t):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_three_groups_of_a_million_records():
     """Within 5 Monte Carlo standard errors of quadrature over p, m and kappa."""
     mechanism = bdp.mechanisms.BetaBinomialMechanism(10**6, 1000, (100.0, 100.0))

@@ -112,6 +112,7 @@ class BruteForce:
         assert stats.chisquare(observed, expected, sum_check=False).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
 def test_exact_equals_enumeration(name):
     mechanism, outputs, n = RELEASES[name]
@@ -136,6 +137,7 @@ def test_exact_equals_enumeration(name):
 GIBBS = [name for name in RELEASES if name not in ("mode", "sdd")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GIBBS)
 def test_gibbs_samples_the_same_counts(name):
     """Every 20th sweep is nearly independent of the last."""
@@ -150,6 +152,8 @@ def test_gibbs_samples_the_same_counts(name):
     drawn = sample_counts(base, tables, draws=200_000, chains=1, warmup=100, seed=3)[0, ::20]
     truth = BruteForce(mechanism, outputs, n)
     truth.check_counts(drawn)
+    one, other = sample_counts(base, tables, draws=200, chains=2, warmup=100, seed=3)
+    assert not np.array_equal(one, other)
     if mixture:
         joint = mixture.log_joint(truth.x)
         assert special.logsumexp(joint) == pytest.approx(truth.log_evidence, rel=1e-9)
@@ -201,6 +205,7 @@ class TestRandomizedResponse:
         second = weights @ (p * (x + a + 1) / (9 + a.sum()))
         return mean, np.sqrt(second - mean**2)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("engine", "copies"),
         [("pymc", 2), ("gibbs", 1), ("gibbs", 2), pytest.param("stan", 2, marks=pytest.mark.slow)],

@@ -11,6 +11,8 @@ from bayesdp.kernels.fixed_total import expansion, log_norm, tilted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient
 
+pytestmark = pytest.mark.slow
+
 PRIOR = (2.0, 1.5)
 EXPECTED = (4.0, 0.0, 1.0, 7.0)
 
@@ -156,7 +158,6 @@ def test_groups_and_names():
     assert idata.posterior["group"].to_numpy().tolist() == ["f", "m"]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # few draws
 def test_calibration_by_simulation():
     """Ranks of true rates among their draws are uniform, with a fixed total and n public."""

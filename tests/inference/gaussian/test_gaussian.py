@@ -8,6 +8,8 @@ from scipy import integrate, special, stats
 
 import bayesdp as bdp
 
+pytestmark = pytest.mark.slow
+
 SD = 1.5
 REPLACE = bdp.Neighbours.REPLACE_ONE
 
@@ -233,11 +235,13 @@ def test_groups_are_independent():
         model.posterior(release)
 
 
-def test_records_beyond_the_bounds_are_warned_of():
+@pytest.mark.parametrize("method", ["sbs", "sdd"])
+def test_records_beyond_the_bounds_are_warned_of(method):
     family = bdp.families.Gaussian(bounds=(-1.0, 1.0), sd=1.0)
     x = np.clip(np.random.default_rng(1).normal(0, 1, 500), -1, 1)
     with bdp.reproducible(1):
-        release = bdp.ModipsSynthesizer(family=family, epsilon=2.0, copies=2).release(x)
+        made = bdp.ModipsSynthesizer(family=family, method=method, epsilon=40.0, copies=2)
+        release = made.release(x)
     model = bdp.GaussianModel(sd=1.0)
     with pytest.warns(UserWarning, match="beyond the public bounds"):
         idata = model.fit(release, draws=10, seed=1)

@@ -42,6 +42,7 @@ def check_by_importance(posterior, mu, sigma, log_weights):
     close(sigma <= means[1] * 0.9, posterior.cdf_sigma(means[1] * 0.9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounding", [None, "inflated", "truncated"])
 def test_noisy_mean_and_variance_by_quadrature(bounding):
     """Given mu and sigma the two are independent: one integral each, over a plain grid."""
@@ -113,6 +114,7 @@ def test_noisy_sums_by_importance_sampling(noise):
     check_by_importance(posterior, mu, sigma, log_weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "noise", "bounding", "y"),
     [
@@ -319,6 +321,7 @@ NUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["moments", "sums", "sharp sums", "copies"])
 def test_the_quadrature_has_converged(kind, monkeypatch):
     """Twice as many nodes a piece change nothing, with wide noise or narrow, kinks or none."""
@@ -343,6 +346,7 @@ def test_the_quadrature_has_converged(kind, monkeypatch):
     assert posterior.sd() == pytest.approx(finer.sd(), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:under this posterior")
 @pytest.mark.filterwarnings("ignore:the chains of this fit")
 @pytest.mark.parametrize(

@@ -95,6 +95,7 @@ def check_means(idata, right):
         assert float(errors[name]) < 0.05
 
 
+@pytest.mark.slow
 def test_the_posterior_and_the_evidence_are_those_of_quadrature():
     release = noisy_means()
     idata = MODEL.fit(release, draws=4000, seed=2)
@@ -140,7 +141,7 @@ def test_an_unknown_sd_is_shared_by_the_groups():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["noise", "copies"])
+@pytest.mark.parametrize("kind", ["noise", pytest.param("copies", marks=pytest.mark.calibrate)])
 def test_it_is_calibrated(kind):
     """Ranks of the truth among the draws are uniform, over the prior and releases."""
     rng, ranks = np.random.default_rng(6), []
@@ -170,6 +171,7 @@ def test_it_is_calibrated(kind):
         assert stats.chisquare(np.bincount(column // 10, minlength=10)).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_groups_lend_strength_and_the_naive_fit_is_another():
     def means(idata):
         return idata.posterior["mu"].mean(("chain", "draw")).to_numpy()

@@ -22,7 +22,10 @@ from tests.networks.oracles import all_graphs
 from tests.networks.test_dyad_table import flipped
 
 # Short fits may not have mixed: that a fit says so is the test of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning"),
+]
 
 
 @dataclass(frozen=True)
@@ -125,11 +128,26 @@ def together(idata) -> np.ndarray:
     return np.concatenate([idata.posterior[name].to_numpy() for name in names], axis=-1)
 
 
+FITS = [*((case, "fit") for case in CASES), ("two copies", "fit_naive"), ("directed", "fit_naive")]
+# PyMC compiles each model anew: all have the density below, and two are sampled in every run.
+SAMPLED = [("two copies", "fit"), ("directed", "fit_naive")]
+
+
 @pytest.mark.parametrize(
-    ("case", "method"),
-    [*((case, "fit") for case in CASES), ("two copies", "fit_naive"), ("directed", "fit_naive")],
+    ("case", "method", "engine"),
+    [
+        *((*fit, "pymc") for fit in SAMPLED),
+        *(
+            pytest.param(*fit, "pymc", marks=pytest.mark.calibrate)
+            for fit in FITS
+            if fit not in SAMPLED
+        ),
+        *(pytest.param(*fit, "stan", marks=pytest.mark.slow) for fit in FITS),
+    ],
 )
 def test_engines_sample_the_posterior(case, method, engine):
+    if engine == "stan":
+        require_pystan()
     graphs = CASES[case]
     model = bdp.models.NetworkBetaModel(prior=bdp.networks.NormalPrior(0, 1.2))
     idata = getattr(model, method)(
@@ -161,18 +179,22 @@ def test_many_sure_copies_are_the_graph(engine):
         assert abs(square.mean() - variance[k]) < 5 * az.mcse(square)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_the_pymc_model_has_this_density(directed):
+def random_graphs(n: int, directed: bool) -> tuple[Network, ...]:
     rng = np.random.default_rng(4)
-    n, epsilon = 4 if not directed else 3, 2.0
     a = (rng.random((n, n)) < 0.5) & ~np.eye(n, dtype=bool)
-    graphs = tuple(
-        Network(n, np.argwhere(part if directed else np.triu(part)), directed) for part in (a, a.T)
-    )
+    parts = (a, a.T) if directed else (np.triu(a), np.triu(a.T))
+    return tuple(Network(n, np.argwhere(part), directed) for part in parts)
+
+
+@pytest.mark.parametrize(
+    "graphs", [random_graphs(4, False), random_graphs(3, True), *CASES.values()]
+)
+def test_the_pymc_model_has_this_density(graphs):
+    rng, epsilon, n = np.random.default_rng(4), 2.0, graphs[0].n
     model = bdp.models.NetworkBetaModel(bdp.networks.NormalPrior(-1, 2))
     logp = model.pymc_model(release_of(*graphs, epsilon=epsilon)).compile_logp()
     gaps = []
-    for beta in rng.normal(0, 3, size=(5, 2 * n if directed else n)):
+    for beta in rng.normal(0, 3, size=(5, 2 * n if graphs[0].directed else n)):
         ours = log_release(beta, graphs, epsilon) - ((beta + 1) ** 2).sum() / 8
         gaps.append(float(logp({"beta": beta})) - ours)
     assert np.ptp(gaps) < 1e-10

@@ -56,6 +56,7 @@ def quickly(model, release, **options):
 
 
 class TestAFit:
+    @pytest.mark.slow
     def test_its_shape_by_the_joint_sampler(self, release):
         idata = quickly(bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR), release)
         for name in ("theta", "statistics"):
@@ -69,6 +70,7 @@ class TestAFit:
         assert np.allclose(ties, idata.sample_stats["hidden_density"])
         assert idata.constant_data["mechanism_tie"] == release.mechanism.tie
 
+    @pytest.mark.slow
     def test_it_says_how_it_was_made(self, release):
         attrs = quickly(bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR), release).attrs
         assert (attrs["engine"], attrs["family"]) == ("exchange", "ergm")
@@ -80,12 +82,14 @@ class TestAFit:
         assert json.loads(attrs["engine_versions"])
         assert attrs["verdict"]
 
+    @pytest.mark.slow
     def test_what_was_released_is_observed(self, release):
         observed = quickly(bdp.models.ERGMModel("edges", prior=PRIOR), release).observed_data
         ties = observed["output_target"].to_numpy() >= 0
         seen = np.column_stack([observed["output_source"], observed["output_target"]])[ties]
         assert np.array_equal(seen, release.outputs[0].edges)
 
+    @pytest.mark.slow
     def test_a_seed_fixes_the_draws(self, release):
         model = bdp.models.ERGMModel("edges + triangle", prior=PRIOR)
         one, same, other = (
@@ -94,6 +98,7 @@ class TestAFit:
         assert np.array_equal(one, same)
         assert not np.array_equal(one, other)
 
+    @pytest.mark.slow
     def test_arviz_takes_it_as_it_is(self, release, tmp_path):
         idata = quickly(bdp.models.ERGMModel("edges + kstar(2)", prior=PRIOR), release)
         assert len(az.summary(idata, var_names=["theta"])) == 2
@@ -102,6 +107,7 @@ class TestAFit:
         assert again.attrs["verdict"] == idata.attrs["verdict"]
         assert np.array_equal(again.posterior["theta"], idata.posterior["theta"])
 
+    @pytest.mark.slow
     def test_chains_that_did_not_mix_are_never_silent(self, release):
         model = bdp.models.ERGMModel("edges + gwesp(0.5)", prior=PRIOR)
         with pytest.warns(UserWarning, match="can't be relied on: R-hat"):
@@ -110,12 +116,14 @@ class TestAFit:
 
 
 class TestTheEngine:
+    @pytest.mark.slow
     def test_independent_dyads_need_no_hidden_graph(self, release):
         idata = quickly(bdp.models.ERGMModel("edges + nodecov('wealth')", prior=PRIOR), release)
         assert idata.attrs["engine"] == "pymc"
         assert "sums out" in idata.attrs["engine_reason"]
         assert "statistics" not in idata.posterior
 
+    @pytest.mark.slow
     def test_both_engines_have_the_same_posterior(self, release):
         """Within 5 Monte Carlo standard errors: 6e-7 each, of two means and two sds."""
         model = bdp.models.ERGMModel(
@@ -151,6 +159,7 @@ class TestTheEngine:
 
 
 class TestOtherReleases:
+    @pytest.mark.slow
     def test_noisy_statistics(self, florentine):
         """The hidden graph's statistics stay near what was seen, in units of the noise."""
         with bdp.reproducible(2):
@@ -163,6 +172,7 @@ class TestOtherReleases:
         assert np.all(np.abs(hidden - known) < 4 * np.array(release.mechanism.scales))
         assert idata.observed_data["output_value"].size == 2
 
+    @pytest.mark.slow
     def test_noisy_degrees(self, florentine):
         with bdp.reproducible(2):
             release = bdp.synthesizers.NoisyDegreesSynthesizer(epsilon=30.0).release(florentine)
@@ -172,6 +182,7 @@ class TestOtherReleases:
         ties = idata.posterior["statistics"].sel(term="edges")
         assert abs(float(ties.mean()) - len(florentine.edges)) < 1.5
 
+    @pytest.mark.slow
     def test_copies_are_used_together(self, florentine):
         """More answers about each dyad: a posterior of the hidden graph that is surer."""
         spread = []
@@ -186,6 +197,7 @@ class TestOtherReleases:
             spread.append(float(fit.posterior["statistics"].sel(term="edges").std()))
         assert spread[1] < 0.5 * spread[0]
 
+    @pytest.mark.slow
     def test_of_a_graph_released_elsewhere(self):
         graph = nx.karate_club_graph()
         release = bdp.Release.of(
@@ -197,6 +209,7 @@ class TestOtherReleases:
             quickly(bdp.models.ERGMModel("edges"), release).attrs["release"] == release.fingerprint
         )
 
+    @pytest.mark.slow
     def test_what_the_analyst_knows_is_used(self, release, florentine):
         known = {"rich": release.outputs[0].attributes["wealth"] > 40}
         idata = quickly(
@@ -207,6 +220,7 @@ class TestOtherReleases:
         model = bdp.models.ERGMModel("edges + edgecov('near')", dyad_attributes=near)
         assert quickly(model, release).posterior.sizes["term"] == 2
 
+    @pytest.mark.slow
     def test_an_empty_and_a_complete_graph_have_a_posterior(self):
         """Degenerate for a maximum; a proper prior leaves a posterior, and a short one may warn."""
         every = [(i, j) for i in range(5) for j in range(i)]
@@ -219,6 +233,7 @@ class TestOtherReleases:
 
 
 class TestTheNaiveFit:
+    @pytest.mark.slow
     def test_it_shows_the_bias(self):
         """Of 30 nodes at a density of 4%, a flip of 12% leaves a graph three times as dense."""
         sparse = nx.gnp_random_graph(30, 0.04, seed=5)

@@ -98,15 +98,20 @@ CASES = {
 }
 
 
-@pytest.fixture(params=["pymc", pytest.param("stan", marks=pytest.mark.slow)])
-def engine(request: pytest.FixtureRequest) -> str:
-    if request.param == "stan":
-        require_pystan()
-    return request.param
+# PyMC compiles each model anew: all have the density below, and one is sampled in every run.
+FIRST, *OTHERS = CASES
+SAMPLED = [
+    (FIRST, "pymc"),
+    *(pytest.param(case, "pymc", marks=pytest.mark.calibrate) for case in OTHERS),
+    *(pytest.param(case, "stan", marks=pytest.mark.slow) for case in CASES),
+]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "engine"), SAMPLED)
 def test_engines_sample_the_posterior_of_a_grid(case, engine):
+    if engine == "stan":
+        require_pystan()
     formula, network, epsilon, prior = CASES[case]
     drawn = sample_dyads(
         formula,
@@ -126,7 +131,11 @@ def test_engines_sample_the_posterior_of_a_grid(case, engine):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["pymc", pytest.param("stan", marks=pytest.mark.slow)])
 def test_the_naive_posterior_is_that_of_the_released_graphs(engine):
+    if engine == "stan":
+        require_pystan()
     net = example(9, False)
     graphs = [net, example(9, False, seed=6)]
     formula, prior = "edges + nodematch('group')", bdp.networks.NormalPrior(0, 2)
@@ -135,6 +144,7 @@ def test_the_naive_posterior_is_that_of_the_released_graphs(engine):
     check_moments(drawn.posterior["theta"], *grid_moments(table, prior))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_pymc_model_has_this_density(case):
     """Prior times likelihood, up to a constant, at any point."""

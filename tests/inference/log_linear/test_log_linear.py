@@ -99,6 +99,7 @@ def fitted(model, mechanism, outputs, **options):
     return model.fit(release, **options)
 
 
+@pytest.mark.slow
 def test_overlapping_marginals_with_laplace_noise_and_n_public():
     made = bdp.mechanisms.NoisyMarginalsMechanism(
         1.5, AB, (("a", "b"), ("b",)), neighbours=REPLACE, n=6
@@ -122,6 +123,7 @@ def test_overlapping_marginals_with_laplace_noise_and_n_public():
     assert "known" in idata.attrs["engine_reason"]
 
 
+@pytest.mark.slow
 def test_marginals_of_three_columns_with_gaussian_noise_and_structural_zeros():
     made = bdp.mechanisms.NoisyMarginalsMechanism(
         1.1, ABC, (("a", "b"), ("c",)), "gaussian", REPLACE, n=3, zeros=(0, 3)
@@ -146,6 +148,7 @@ def test_marginals_of_three_columns_with_gaussian_noise_and_structural_zeros():
         close(idata.posterior["beta"][..., k], mean[k], sd[k])
 
 
+@pytest.mark.slow
 def test_marginals_with_n_confidential():
     """Poisson counts, and the same with a prior on n."""
     made = bdp.mechanisms.NoisyMarginalsMechanism(1.0, AB, (("a",), ("b",)))
@@ -209,6 +212,7 @@ def moments_of_cells(noise):
     return moments(points, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["hmc", "gibbs"])
 @pytest.mark.parametrize("noise", CELLS)
 def test_cells_with_poisson_counts(noise, engine):
@@ -220,6 +224,7 @@ def test_cells_with_poisson_counts(noise, engine):
         close(idata.posterior["beta"][..., k], mean[k], sd[k], (noise, engine, k))
 
 
+@pytest.mark.slow
 def test_hierarchical_scales():
     """Each of two terms has a tau, integrated by quadrature with its effect."""
     made = bdp.mechanisms.PerturbedHistogramMechanism(0.8, 4, REPLACE, n=5, axes=AB)
@@ -240,6 +245,7 @@ def test_hierarchical_scales():
         close(idata.posterior["tau"][..., k], mean[2 + k], sd[2 + k])
 
 
+@pytest.mark.slow
 def test_bounded_gaussian_noise_with_n_known_to_the_analyst():
     mechanism = bdp.mechanisms.DiscreteGaussianMechanism(1.5, 1.0, dimension=4, bounds=(0, 4),
                                               bounding="truncated")  # fmt: skip
@@ -261,6 +267,7 @@ def test_bounded_gaussian_noise_with_n_known_to_the_analyst():
         close(idata.posterior["beta"][..., k], mean[k], sd[k])
 
 
+@pytest.mark.slow
 def test_engines_agree_on_a_table_that_none_can_list():
     """3 x 4 x 2 cells of some hundred records; the summed-out engine against the latent table."""
     shape = {"a": ["x", "y", "z"], "b": [1, 2, 3, 4], "c": [False, True]}

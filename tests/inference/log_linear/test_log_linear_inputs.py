@@ -13,6 +13,8 @@ from bayesdp.inference.log_linear.design import contrasts, design_of
 from bayesdp.inference.log_linear.formula import terms_of
 from bayesdp.mechanisms.counts.cells import Axis
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 AXES = (
     Axis("a", categories=("x", "y")),

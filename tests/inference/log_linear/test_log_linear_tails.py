@@ -71,6 +71,7 @@ def errors(idata, wanted):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "by"), [(SOME, "hmc"), (SOME, "gibbs"), (FEW, "hmc"), (FEW, "gibbs"), (NONE, "hmc")]
 )
@@ -84,6 +85,7 @@ def test_the_plateau_is_sampled(case, by):
         assert max(errors(idata, wanted)) < limit
 
 
+@pytest.mark.slow
 def test_chains_that_miss_the_plateau_are_convicted(monkeypatch):
     """With leaps that lead nowhere, whose chances are seen all the same."""
     monkeypatch.setattr(engine, "_MOVING", False)

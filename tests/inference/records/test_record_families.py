@@ -9,6 +9,8 @@ import pytest
 import bayesdp as bdp
 from tests.inference.record_functions import LIMIT, standard_errors
 
+pytestmark = pytest.mark.slow
+
 REPLACE = bdp.Neighbours.REPLACE_ONE
 ALPHA = (0.7, 1.0, 2.5)
 
@@ -138,7 +140,6 @@ def test_dapper_example():
             assert standard_errors((one - mean[i]) ** 2, sd[i] ** 2) < LIMIT
 
 
-@pytest.mark.slow
 def test_auto_sums_answers_out():
     mechanism = bdp.mechanisms.RandomizedResponseMechanism(np.kron(BIT, BIT), n=400)
     release = bdp.Release.of(mechanism, [np.repeat(np.arange(4), PRIVATE)])

@@ -47,6 +47,7 @@ def test_noise(kind, scale, bounding, dimension):
         )
 
 
+@pytest.mark.slow
 def test_totals_that_cannot_be():
     whole = law_of(bdp.mechanisms.DiscreteLaplaceMechanism(2.0), np.array([3]))
     assert np.isnan(value(whole, 0.5))

@@ -112,6 +112,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", CASES)
 def test_sums_equal_enumeration(name, model):
@@ -126,6 +127,7 @@ def test_sums_equal_enumeration(name, model):
     assert idata.attrs["verdict"].startswith("no problem")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("k", [2, 3])
 def test_answers_equal_enumeration(model, k):
@@ -140,6 +142,7 @@ def test_answers_equal_enumeration(model, k):
         assert np.exp(-2 * 1.2) < rate.mean() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_vectors_equal_enumeration(model):
     """Noisy cells and copies, with n unknown; a choice, with n known.
@@ -180,6 +183,7 @@ class _Choice:
         return self.mechanism.logp(output[0], statistic)
 
 
+@pytest.mark.slow
 def test_a_normal_mean_equals_quadrature():
     """n = 1000, a noisy mean of records that are hardly ever clamped: the exact engine's."""
     noise = bdp.mechanisms.LaplaceMechanism(0.02, 0.016, REPLACE, n=1000)
@@ -194,6 +198,7 @@ def test_a_normal_mean_equals_quadrature():
     assert rate > np.exp(-0.016 / 0.02)
 
 
+@pytest.mark.slow
 def test_a_clamped_normal_mean_equals_quadrature():
     """n = 1000 and clamping to [-1/2, 1/2]: the law of the sum by convolution on a lattice."""
     noise, n = bdp.mechanisms.LaplaceMechanism(5.0, 1.0, REPLACE, n=1000), 1000
@@ -227,6 +232,7 @@ def clamped(record, out):
     out[0] = min(max(record[0], -0.5), 0.5)
 
 
+@pytest.mark.slow
 def test_the_shape_of_a_fit(tmp_path):
     import arviz as az
 
@@ -249,6 +255,7 @@ def test_the_shape_of_a_fit(tmp_path):
     assert az.from_netcdf(str(tmp_path / "fit.nc")).attrs["records"] == "one by one"
 
 
+@pytest.mark.slow
 def test_high_acceptance_that_leads_nowhere_is_called_a_failure():
     """The noise swamps the sum, so every record is accepted and the mean hardly moves."""
     release = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(5000.0, 1.0, REPLACE, n=300), [30.0])
@@ -259,6 +266,7 @@ def test_high_acceptance_that_leads_nowhere_is_called_a_failure():
     assert idata.sample_stats["acceptance_rate"].to_numpy().mean() > 0.99
 
 
+@pytest.mark.slow
 def test_the_example_runs():
     found = doctest.DocTestFinder().find(bdp.models.RecordModel, globs={}, module=record_model)
     runner = doctest.DocTestRunner()

@@ -106,6 +106,7 @@ FAR = bdp.mechanisms.LaplaceMechanism(1.0, 1.0, bounds=(900.0, 999.0), bounding=
 KNOWN = bdp.Release.of(bdp.mechanisms.LaplaceMechanism(1.0, 1.0, REPLACE, n=5), [3.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "release", "error", "message"),
     [

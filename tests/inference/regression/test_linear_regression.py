@@ -18,6 +18,8 @@ from bayesdp.inference.regression.linear_release import read
 from bayesdp.inference.regression.start import Hidden, white_space
 from bayesdp.mechanisms.families.moments import moments_of
 
+pytestmark = pytest.mark.slow
+
 FALSE_ALARM = 1e-6
 PRIOR_DRAWS = 400_000
 ANY = "ignore:the chains of this fit"

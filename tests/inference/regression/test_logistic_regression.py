@@ -113,6 +113,7 @@ def test_answers_with_public_predictors(success):
     agrees(idata, u, weights * (np.exp(found) @ np.exp(law)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["hmc", "gibbs"])
 def test_noisy_cells_with_poisson_counts(engine):
     mechanism = bdp.mechanisms.PerturbedHistogramMechanism(1.2, 4, axes=AXES)
@@ -146,6 +147,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_with_n_public(kind):
     idata = fitted(model(), *TABLES[kind])
@@ -155,6 +157,7 @@ def test_tables_with_n_public(kind):
     assert idata.attrs["engine"] == "gibbs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [("cells", "copies"), ("copies", "marginals", "copies")])
 def test_several_releases_of_a_table(kinds):
     releases = [bdp.Release.of(*TABLES[kind]) for kind in kinds]
@@ -180,6 +183,7 @@ def test_several_releases_say_what_n_may_be():
         assert np.ptp(ratio) < 1e-9 * ratio[0]
 
 
+@pytest.mark.slow
 def test_copies_with_n_confidential():
     """A law of n that the copies have too; and cells in another order, the response first."""
     axes = (AXES[1], AXES[0])
@@ -199,6 +203,7 @@ def test_copies_with_n_confidential():
     close(idata.posterior["n"], mean[0], sd[0])
 
 
+@pytest.mark.slow
 def test_perturbed_coefficients_of_all_tables():
     """Against the sum over all tables, each with its own minimiser."""
     bounds = {"ill": (0.0, 1.0), "dose": (-2.0, 6.0)}  # dose is rescaled to -1/2 and 1/2
@@ -257,6 +262,7 @@ def test_what_coefficients_need():
         model(categories={"dose": (0, 4)}).fit(bdp.Release.of(coarse, [(0.25, 0.5)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [None, 48])
 def test_known_records_tell_of_the_odds_what_a_logistic_regression_does(n):
     """However uneven patterns are; the noise is below 1e-30 here."""
@@ -273,6 +279,7 @@ def test_known_records_tell_of_the_odds_what_a_logistic_regression_does(n):
         agrees(idata, u, found)
 
 
+@pytest.mark.slow
 def test_naive_answers_are_taken_for_the_truth():
     outputs = [(3, 0, 1, 3), (1, 0, 2, 1)]
     release = bdp.Release.of(MATRIX, outputs)

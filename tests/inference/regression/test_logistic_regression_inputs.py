@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
+from bayesdp.inference.regression.logistic_release import setting_of
 from bayesdp.mechanisms.counts.cells import Axis
 
 AXES = (Axis("dose", categories=(0, 4)), Axis("ill", categories=("no", "yes")))
@@ -137,6 +138,19 @@ def test_engines_that_cant_sample_it():
     made = bdp.LogisticRegressionModel("ill ~ dose", data=DATA)
     with pytest.raises(bdp.errors.InvalidInput, match="whose records sum out"):
         made.fit(ANSWERS, engine="gibbs")
+
+
+def test_copies_are_known_by_their_view():
+    """A conjugate draw of records of a table's cells has the Dirichlet-multinomial law."""
+    prior, z = (1.0, 2.0, 0.5, 3.0), [(2, 0, 1, 3), (1, 1, 1, 3)]
+    other = bdp.mechanisms.ConjugateMechanism("categorical", "synthetic_one", 9, prior, size=6)
+    made = bdp.mechanisms.DirichletMultinomialMechanism(9, 6, 4, prior)
+    categories = {"dose": (0, 1), "ill": (0, 1)}
+    model = bdp.LogisticRegressionModel("ill ~ dose", categories=categories)
+    assert model.reads(other)
+    of_one, of_other = (setting_of(model, bdp.Release.of(m, z)).problem for m in (made, other))
+    assert of_one.sizes == of_other.sizes == [(9, 1.0)]
+    np.testing.assert_array_equal(of_one.released.table, of_other.released.table)
 
 
 def test_copies_need_an_n():

@@ -49,6 +49,7 @@ def oracle(output):
     return [float((law * f).sum()) for f in (one, one**2, other, other**2)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:noise hardly explains:UserWarning")  # 50 below what may be
 @pytest.mark.parametrize("by", ["hmc", "gibbs"])
 @pytest.mark.parametrize("output", [(0, 0, 0, 0), (-50, -50, -50, -50), (5, 1, 0, 3)])
@@ -71,6 +72,7 @@ def test_coefficients(output, by):
             assert abs(x.mean() - want) < limit * x.std() / size**0.5
 
 
+@pytest.mark.slow
 def test_nothing_is_learnt_of_odds_where_no_count_is_above_zero():
     """All tables of a total are then as likely, whichever records answered yes."""
     assert np.allclose(oracle((0, 0, 0, 0)), [0, SD**2, 0, SD**2], atol=1e-5)

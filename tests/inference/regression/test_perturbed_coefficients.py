@@ -49,6 +49,7 @@ def model() -> bdp.LinearRegressionModel:
     return bdp.LinearRegressionModel("y", PRIOR, predictors_prior=PREDICTORS)
 
 
+@pytest.mark.slow
 def test_the_posterior_is_that_of_weighted_draws_from_the_prior():
     """Both have Monte Carlo errors, which add up: 5 of them, a false alarm of 6e-7 a number."""
     outputs = [(0.35, 0.2), (0.2, 0.4)]
@@ -112,6 +113,7 @@ def test_the_density_has_its_gradient():
             assert np.isclose(rise / 2, np.sum(at_scatter * move), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains of this fit")  # of one in hundreds
 def test_it_is_calibrated():
     """False alarm 1e-6."""

@@ -46,6 +46,7 @@ def test_the_epsilon_is_attained_by_a_record_added_or_removed(interval):
     assert claim == pytest.approx(interval[1] - interval[0], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [(-2.0, 2.0), (-0.5, 0.0), (1.0, 1.25)])
 def test_twice_the_epsilon_is_attained_by_a_record_replaced(interval):
     mechanism = made("replace_one", interval=interval)

@@ -187,6 +187,7 @@ def test_a_small_block_has_a_tight_bound():
     assert slack[0] > 10 * slack[1] > 100 * slack[2] > 0
 
 
+@pytest.mark.slow
 def test_kernels_compile_where_nothing_can_be_cached():
     """A read-only installation, whose user has no home: numba's cache refuses."""
     code = (

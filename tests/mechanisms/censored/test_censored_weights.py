@@ -154,6 +154,7 @@ def by_brute_force(law: ClippedPosterior) -> np.ndarray:
     return special.softmax(total + prior - grid.prior_lambda[1] * np.log(lam[:, 0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "interval"), [(1, (-2.0, 2.0)), (60, (-0.1, 0.3)), (900, (-5, 5))])
 def test_the_weights_of_cells_and_draws_are_those_of_brute_force(n, interval):
     """Exact weights to 1e-9; draws by chi-square, false alarm below 1e-6."""
@@ -195,6 +196,7 @@ def found(mechanism: CensoredBetaMechanism, one, other) -> float:
     return float(np.abs(log_law(mechanism, one) - log_law(mechanism, other)).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [(-2.0, 2.0), (-0.5, 0.0), (1.0, 1.25)])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_the_epsilon_is_approached_and_kept_with_attached_weights(relation, interval):
@@ -212,6 +214,7 @@ def test_the_epsilon_is_approached_and_kept_with_attached_weights(relation, inte
     assert 0.99 * mechanism.epsilon() < worst <= mechanism.epsilon() + 1e-12
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     data=st.lists(st.tuples(records, some_weights), min_size=1, max_size=6),
@@ -247,6 +250,7 @@ def fitted_weights(mechanism: CensoredBetaMechanism, y: np.ndarray) -> np.ndarra
     return 1 - (lipschitz - lipschitz.min()) / (lipschitz.max() - lipschitz.min())
 
 
+@pytest.mark.slow
 def test_weights_fitted_to_the_data_are_convicted_and_attached_ones_are_not():
     """ERRATA: n = 2000, M = 2, one record near 0 more moves the log ratio by hundreds."""
     y = stats.beta(0.5, 3).ppf((np.arange(1, 2001) - 0.5) / 2000)
@@ -262,6 +266,7 @@ def test_weights_fitted_to_the_data_are_convicted_and_attached_ones_are_not():
     assert found(unweighted, y, more) <= unweighted.epsilon()
 
 
+@pytest.mark.slow
 def test_public_weights_keep_log_densities_inside_and_not_needlessly():
     rng = np.random.default_rng(4)
     y = np.array([*EXTREMES, *rng.random(40), *rng.beta(0.2, 3, 40).clip(1e-300)])

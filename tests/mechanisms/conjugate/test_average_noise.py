@@ -38,6 +38,7 @@ def draw_divergence(n, prior, theta, epsilon, points=40_001):
     return max(np.maximum(v - gamma * w, 0).sum() * step for v, w in ((one, zero), (zero, one)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [(2.0, 3.0), (0.5, 0.5)])
 @pytest.mark.parametrize("n", [1, 2, 7])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.1, 0.9), (0.3, 0.45), (0.6, 0.6)])
@@ -77,6 +78,7 @@ def exact_draw_divergence(n, prior, theta, epsilon):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "prior", "theta", "epsilon"),
     [
@@ -161,6 +163,7 @@ NOISES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(NOISES, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_no_theta_between_two_exceeds_their_bound(noise, low, high, share):
@@ -170,6 +173,7 @@ def test_no_theta_between_two_exceeds_their_bound(noise, low, high, share):
     assert point.delta <= noise.bound(left, right)
 
 
+@pytest.mark.slow
 def test_deltas_too_small_for_products_of_floats():
     n, size, theta, epsilon = 800, 1600, 0.5, 1.2
     made = synthetic("synthetic_one", n, size)

@@ -199,6 +199,7 @@ def test_every_pair_of_a_larger_data_set(method, n, size, prior, epsilon):
     assert release(method, n, prior, size).delta(epsilon) == pytest.approx(truth, rel=1e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(("parameter_draw", *SYNTHETIC)),

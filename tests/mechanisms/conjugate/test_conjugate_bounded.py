@@ -62,6 +62,7 @@ def enumerated(method, prior, R, sigma, epsilon) -> tuple[float, float]:
     return worst, ratio
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CONDITIONED)
 @pytest.mark.parametrize(("prior", "R", "sigma"), [((0.0, 5.0), 1.3, 0.8), ((1.0, 0.4), 1.0, 0.6)])
 def test_it_is_as_bad_as_the_worst_replacement(method, prior, R, sigma):
@@ -74,6 +75,7 @@ def test_it_is_as_bad_as_the_worst_replacement(method, prior, R, sigma):
         assert made.epsilon(0) == pytest.approx(ratio, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize(
     ("low", "high", "shift", "r"),
@@ -97,6 +99,7 @@ def test_no_pair_is_worse_than_the_worst_found_and_one_is_as_bad(low, high, shif
     assert claim <= max(found) * (1 + 5e-5) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lower", "shift", "r", "epsilon"),
     [(-0.3, 0.2, 1.0, 0.05), (0.1, 2.0, 4.0, 1.0), (5.0, 0.3, 3.0, 0.05), (-40.0, 0.1, 50.0, 0.7)],
@@ -150,6 +153,7 @@ def test_the_largest_ratio_of_one_record_is_a_closed_form():
         assert cost == pytest.approx(2 * 0.7**2 / 1.3**2, rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(CONDITIONED),
@@ -209,6 +213,7 @@ def test_composition_is_that_of_randomized_responses(count, each):
         assert composed_divergence(each, count, epsilon) == pytest.approx(total, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", CONDITIONED)
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_calibration_finds_the_widest_prior(method, delta):

@@ -195,6 +195,7 @@ def test_two_categories_of_synthetic_records_are_the_bernoulli_family(method):
         assert one.epsilon(0) == other.epsilon(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("divergence", "law"),
     [

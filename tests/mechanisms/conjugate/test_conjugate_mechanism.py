@@ -72,6 +72,7 @@ def test_the_divergence_of_a_draw_is_its_profile(epsilon):
     assert made.delta(epsilon) == pytest.approx(found, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
 def test_the_divergence_of_a_draw_of_three_probabilities_is_its_profile(epsilon):
     made = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 4, (2.5, 4.0, 3.0))

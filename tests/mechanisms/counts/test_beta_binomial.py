@@ -54,6 +54,7 @@ def test_replace_one_epsilon_is_exact(n: int, size: int, prior: tuple[float, flo
     assert truth <= claim <= truth * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "prior"), [(s, p) for _, s, p in CASES])
 def test_add_remove_epsilon_is_the_supremum_over_n(size: int, prior: tuple[float, float]):
     mechanism = BetaBinomialMechanism(None, size, prior)

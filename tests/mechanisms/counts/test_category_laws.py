@@ -71,6 +71,7 @@ def test_the_density_at_the_boundary():
     assert dirichlet_logpdf((0.0, 0.0, 1.0), (0.5, 2.0, 1.0)) == -math.inf
 
 
+@pytest.mark.slow
 def test_the_density_integrates_to_one():
     alpha = (1.5, 2.0, 3.25)
     mass, _ = integrate.dblquad(

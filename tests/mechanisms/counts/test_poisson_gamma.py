@@ -210,6 +210,7 @@ def test_negative_binomial_draws_follow_the_law(r: float, p: float):
     assert stats.chi2.sf(np.sum((seen - expected) ** 2 / expected), likely.sum()) > 1e-7
 
 
+@pytest.mark.slow
 def test_exact_decisions_agree_with_those_in_floats(monkeypatch: pytest.MonkeyPatch):
     made, x = Counts(None, (0.5, 2.0, 7.0), (1.5, 2.0, 3.0), 9), np.array([0, 2, 5])
     free = Counts(None, (0.5, 2.0, 7.0), (1.5, 2.0, 3.0), None)
@@ -222,6 +223,7 @@ def test_exact_decisions_agree_with_those_in_floats(monkeypatch: pytest.MonkeyPa
     assert np.array_equal(drawn[0][1], drawn[1][1])
 
 
+@pytest.mark.slow
 def test_many_areas_given_their_sum():
     """Each area's mean and variance, where all p are equal; false alarm below 1e-6."""
     k, total = 400, 20_000

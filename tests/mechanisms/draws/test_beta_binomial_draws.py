@@ -102,6 +102,7 @@ def test_the_staircase_lies_above_the_law(m: int, a: float, b: float):
     assert mass / (2 * float(above[0] + below[0]) * math.exp(top[0])) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "a", "b"), [(6, 1.5, 2.0), (9, 0.25, 0.5), (40, 3.0, 0.125)])
 def test_exact_decisions_agree_with_those_in_floats(
     monkeypatch: pytest.MonkeyPatch, m: int, a: float, b: float

@@ -120,6 +120,7 @@ def test_large_bounds_fill_their_range():
     assert abs(share - 0.5) < 5 * 0.5 / np.sqrt(2000)
 
 
+@pytest.mark.slow
 def test_both_number_types_and_many_blocks_agree_in_law(monkeypatch: pytest.MonkeyPatch):
     """Means over many urns, within 5 standard errors of the beta-binomial's."""
     a, b, size = 3.25, 7.5, 20

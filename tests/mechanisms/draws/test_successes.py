@@ -68,6 +68,7 @@ def test_failures_have_the_geometric_law(p, slack, monkeypatch):
     assert stats.chi2.sf(distance, likely.sum()) > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.3, 4.5397868702434395e-05, 1e-12])
 def test_the_number_of_successes_is_binomial(p):
     """And their places are uniform: Kolmogorov-Smirnov over all repetitions."""

@@ -90,6 +90,7 @@ def network_law(grid, small):
     return law
 
 
+@pytest.mark.slow
 @CASE
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 1e3])
 def test_sdd_keeps_its_epsilon_on_all_graphs(n, directed, formula, centre, scale, epsilon):
@@ -110,6 +111,7 @@ def test_sdd_keeps_its_epsilon_on_all_graphs(n, directed, formula, centre, scale
     assert small.loss(crossed, "node") <= node
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-3, 1.0, 1e4, 1e9]))
 @settings(max_examples=25, deadline=None)
 def test_whatever_stands_for_the_constant_costs_no_privacy(seed, spread):
@@ -123,6 +125,7 @@ def test_whatever_stands_for_the_constant_costs_no_privacy(seed, spread):
     assert small.loss(log_law, "edge") <= 0.7 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_sdd_draws_the_posterior_to_its_power():
     n, formula = 4, "edges + nodematch('g')"
     network = Network(n, [[0, 1], [0, 2], [1, 3]], attributes={"g": ["a", "a", "b", "b"]})
@@ -150,6 +153,7 @@ def test_sdd_draws_the_posterior_to_its_power():
             assert mechanism.cost == epsilon
 
 
+@pytest.mark.slow
 def test_coefficients_are_uniform_in_the_cells_drawn():
     """Chi-square over 36 cells and over tenths of a cell, false alarm 1e-8; seeded."""
     n, directed, formula, centre, scale = CASES[1]

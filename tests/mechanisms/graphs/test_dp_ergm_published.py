@@ -25,6 +25,7 @@ def equal(terms: int, correlation: float) -> np.ndarray:
     return np.full((terms, terms), correlation) + (1 - correlation) * np.eye(terms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0.05, 0.15, 1.0])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8, 0.999])
 @pytest.mark.parametrize("terms", [1, 2, 4])

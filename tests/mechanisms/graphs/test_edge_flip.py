@@ -146,6 +146,7 @@ def test_the_profile_is_that_of_the_worst_edge_neighbours(mechanism, epsilon):
         assert claim.epsilon <= epsilon * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 @each
 @pytest.mark.parametrize("delta", [1e-3, 0.05, 0.3])
 def test_a_node_is_promised_what_its_worst_neighbours_keep(mechanism, delta):
@@ -174,6 +175,7 @@ def test_copies_keep_their_promise(mechanism, copies, delta):
             assert hockey_stick(*np.log(both), claim.epsilon) <= delta * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_composition_is_near_the_truth():
     """Of one dyad's 20 copies, or a node's 20 dyads: the law is that of a binomial's answers."""
     mechanism = bdp.mechanisms.EdgeFlipMechanism(21, *symmetric(0.4))
@@ -256,6 +258,7 @@ def drawn_law(mechanism, statistic, copies: int) -> float:
     return float(stats.chi2.sf(np.sum((seen - expected) ** 2 / expected), likely.sum()))
 
 
+@pytest.mark.slow
 @each
 def test_draws_follow_the_law(mechanism):
     """Four true graphs, all outputs, 30,000 draws of each; also by the secure generator."""
@@ -313,6 +316,7 @@ def test_blocks_of_copies_are_joined(monkeypatch):
             assert drawn_law(mechanism, mechanism.outputs()[21], 5_000) > 1e-6
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes():
     """500,000 ties at epsilon = 10: numbers of kept ties and of flips are binomial."""
     n = 100_000
@@ -360,6 +364,7 @@ def test_evidence_of_a_symmetric_flip_is_epsilon():
     assert seen.constant == pytest.approx(-2.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS[1::3], ids=range(3))
 def test_an_audit_acquits_the_sampler_and_convicts_a_cheat(mechanism, monkeypatch):
     with bdp.reproducible(6):

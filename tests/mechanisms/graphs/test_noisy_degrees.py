@@ -51,6 +51,7 @@ def are_neighbours(one: Network, other: Network, relation: bdp.Neighbours) -> bo
     return any(all(v in dyad for dyad in dyads) for v in range(one.n)) and bool(dyads)
 
 
+@pytest.mark.slow
 @SIZES
 @pytest.mark.parametrize("relation", [EDGE, NODE])
 @pytest.mark.parametrize("scale", [0.7, 3.0])

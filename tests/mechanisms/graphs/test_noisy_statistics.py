@@ -81,6 +81,7 @@ def log_ratio(mechanism, found, pairs):
     return np.abs(law[:, pairs[:, 0]] - law[:, pairs[:, 1]]).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_degree", [None, 2])
 @pytest.mark.parametrize(("formula", "n", "directed"), CASES)
 def test_no_neighbours_have_a_larger_log_ratio(formula, n, directed, max_degree):

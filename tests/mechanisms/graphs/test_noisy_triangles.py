@@ -72,6 +72,7 @@ def dense_sensitivity(network: Network, s: np.ndarray) -> tuple[int, np.ndarray]
     return int(np.trace(common @ ties)) // 6, np.minimum(reached.max(axis=0), network.n - 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1 << 22, 50])
 @pytest.mark.parametrize("density", [0.0, 0.03, 0.1, 0.5, 0.97, 1.0])
 def test_sparse_search_finds_what_all_pairs_have(block: int, density: float, monkeypatch):
@@ -277,6 +278,7 @@ def test_promise_is_made_from_a_declaration():
     assert smaller.delta == 0.1
 
 
+@pytest.mark.slow
 def test_search_for_worse_neighbours_finds_none():
     with bdp.reproducible(1):
         found = bdp.audit(

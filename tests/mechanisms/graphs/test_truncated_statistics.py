@@ -246,6 +246,7 @@ def test_promise_is_made_from_a_declaration():
     assert smaller.delta == 0.1
 
 
+@pytest.mark.slow
 def test_large_graphs_are_cut_within_seconds():
     rng = np.random.default_rng(1)
     ties = np.unique(np.sort(rng.integers(100_000, size=(300_000, 2)), axis=1), axis=0)

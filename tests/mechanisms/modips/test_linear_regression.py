@@ -109,6 +109,7 @@ def test_no_replacement_moves_more_than_is_proved(d, equal):
             assert max(climbed) == pytest.approx(most, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public_n", [True, False])
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
@@ -385,6 +386,7 @@ def test_copies_agree_with_the_posterior_of_the_confidential_data(bounding):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "noise"), [(3.0, "laplace"), (1.0, "laplace"), (1.0, "gaussian")]
 )

@@ -41,6 +41,7 @@ def neighbours(records: list[float], other: float, public_n: bool) -> tuple[list
 # What one record moves.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", INTERVALS)
 @pytest.mark.parametrize("sd", [None, 1.0])
 @pytest.mark.parametrize("public_n", [True, False])

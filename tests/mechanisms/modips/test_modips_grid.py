@@ -246,6 +246,7 @@ def histogram_audit(calibration: str) -> bdp.privacy.Audit:
     return bdp.audit(Histogram(made, scale), trials=200_000)
 
 
+@pytest.mark.slow
 def test_the_audit_convicts_the_published_budget_and_acquits_the_corrected_one():
     published, corrected = histogram_audit("published"), histogram_audit("corrected")
     assert published.claim.strength is bdp.Strength.AS_PUBLISHED
@@ -257,6 +258,7 @@ def test_the_audit_convicts_the_published_budget_and_acquits_the_corrected_one()
     assert 0 < corrected.epsilon_exact < 0.5
 
 
+@pytest.mark.slow
 def test_draws_alone_convict_the_published_budget():
     assert histogram_audit("published").epsilon_lower > 0.5
 
@@ -302,6 +304,7 @@ def test_an_empty_cell_stays_empty():
     assert plain == none == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "calibration"),
     [("sphc", "corrected"), ("sphc", "published"), ("sdd.mc", "published")],
@@ -465,6 +468,7 @@ def test_copies_given_a_triangle_average_to_those_of_a_uniform_prior(size, bins)
     assert law.mean(axis=1) == pytest.approx(np.full(len(outputs), 1 / len(outputs)), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [0, 3, 8])
 def test_the_law_given_one_triangle_is_the_integral(cell):
     corners, z = triangles(0.1, 3)[cell], (3, 0, 2)

@@ -73,6 +73,7 @@ def people(codes: tuple[int, ...]) -> list[dict[str, Any]]:
     return [{"a": code // 2, "b": code % 2} for code in codes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, None])
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (0.4, 1.5)])
 def test_no_neighbour_costs_more_than_is_claimed(n, scales):
@@ -99,6 +100,7 @@ def test_no_neighbour_costs_more_than_is_claimed(n, scales):
         assert math.fsum(map(math.exp, law.values())) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, None])
 def test_gaussian_noise_keeps_its_profile(n):
     """The divergence of the laws of all outputs, over all neighbours, is below the profile."""
@@ -150,6 +152,7 @@ def record(random: np.random.Generator) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, None])
 def test_no_pair_of_mixed_tables_is_further_apart(n):
     """The sum of moves over scales, step by step and together."""
@@ -175,6 +178,7 @@ def test_no_pair_of_mixed_tables_is_further_apart(n):
     assert worst == pytest.approx(claim, rel=0.05 if n else 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "relation"), [(4, None), (None, None), (None, "replace_one")])
 def test_no_pair_moves_gaussian_numbers_further(n, relation):
     """The root of the sum of squared moves over scales, against the zCDP parameter."""
@@ -308,6 +312,7 @@ def test_copies_have_the_conditionals_of_the_records():
         assert fit == pytest.approx([2 - 3 * k, 1 + k, -2], abs=0.13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4000, None])
 def test_means_and_slopes_combined_over_copies_cover(n):
     """200 data sets of 4000, epsilon = 5: 95% intervals, of one cell's mean and slope."""
@@ -334,6 +339,7 @@ def test_means_and_slopes_combined_over_copies_cover(n):
     assert np.all(covered >= 0.9 * repetitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 30, None])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

@@ -28,6 +28,7 @@ def all_weights(kind: str, scale: Fraction) -> list[mpf]:
     return [weight(kind, k, scale) for k in range(max(math.ceil(reach), 100))]
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_laws_agree_with_sums_in_high_precision(kind, scale):

@@ -77,6 +77,7 @@ def test_the_bound_on_rounding_holds():
         assert gap <= logistic._error(40, 4, penalty, total, length)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "predictors", "penalty"), [(1, 1, 0.5), (2, 2, 5.0), (12, 1, 2.0)])
 def test_no_neighbours_are_further_apart(n, predictors, penalty):
     rng, worst = np.random.default_rng(6), 0.0

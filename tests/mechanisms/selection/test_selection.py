@@ -49,6 +49,7 @@ def test_the_law_is_that_of_the_definition(made, u, epsilon, monotone):
     assert found == pytest.approx(truth, rel=1e-12, abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 97, 1000, 5000])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 8.0])
 def test_permute_and_flip_is_right_for_thousands_of_candidates(k: int, spread: float):

@@ -150,6 +150,7 @@ def test_corollary_6_1_as_printed_is_false():
     assert estimator.guarantee(7, known_records=3).delta >= best.delta
 
 
+@pytest.mark.slow
 def test_a_family_of_continuous_laws():
     laws = [stats.truncnorm(-2, 2), stats.truncnorm(-3, 1, loc=1)]
     estimator = D.MAPEstimator(laws)
@@ -172,6 +173,7 @@ def test_a_family_of_continuous_laws():
     assert estimator.estimate(records) == 1
 
 
+@pytest.mark.slow
 def test_laws_of_pymc_are_those_of_scipy():
     import pymc as pm
 

@@ -38,6 +38,7 @@ def test_against_sums_of_60_digits(n):
             assert abs(ours - true) <= ih.error(n) + 4e-16 * abs(true)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, 10**5, 10**7])
 @pytest.mark.parametrize("deviations", [0.0, 0.7, 5.0, 20.0, 37.0])
 def test_against_quadrature_of_40_digits(n, deviations):

@@ -14,6 +14,8 @@ from bayesdp.privacy.distributional.sums.mixture import below, cuts_of, mixture_
 from bayesdp.privacy.distributional.sums.shift import shift_delta, shifts_delta
 from bayesdp.privacy.distributional.sums.steps import steps_delta
 
+pytestmark = pytest.mark.slow
+
 D = bdp.distributional
 NORMAL = D.TopCodedNormal(0, 1, -2.5, 2.5)
 

@@ -1,0 +1,63 @@
+"""New moments of normal records, given a model's parameters, as mechanisms take them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bayesdp.core.views import NormalView, view_of
+from bayesdp.errors import InvalidInput
+from bayesdp.inference.gaussian.release import size_of
+from bayesdp.inference.predictive_statistics import Rng, Theta
+from bayesdp.release import Part
+
+_TRIES = 1000
+
+
+def moments(
+    sd: float | None, statistic: str, n: int | None, part: Part, theta: Theta, rng: Rng
+) -> Any:
+    """Draw what is made of records' mean and variance; within public bounds, if there are.
+
+    Parameters
+    ----------
+    sd, statistic, n
+        The model's.
+    part : Part
+    theta : mapping
+        One draw of the parameters.
+    rng : Generator
+
+    Raises
+    ------
+    InvalidInput
+        If hardly any records are within the bounds.
+    """
+    size, sigma = size_of(part, n), float(theta.get("sigma", sd or 0.0))
+    normal = view_of(part.mechanism, NormalView)
+    for _ in range(_TRIES):
+        mean = rng.normal(theta["mu"], sigma / math.sqrt(size))
+        variance = math.nan  # of which nothing is released
+        if sd is None:
+            variance = sigma**2 * rng.chisquare(size - 1) / (size - 1)
+        if normal is not None:
+            given = normal.statistic(mean, variance)
+        elif sd is not None:
+            given = mean * (size if statistic == "sum" else 1)
+        else:
+            given = np.array([mean, variance])
+            if statistic == "sum":
+                given = np.array([size * mean, (size - 1) * variance + size * mean**2])
+        if getattr(part.mechanism, "whole", False):
+            given = np.rint(given).astype(np.int64)
+        try:
+            part.mechanism.check_statistic(given)
+        except InvalidInput:
+            continue  # not of records within the bounds
+        return given
+    raise InvalidInput(
+        f"a draw of the posterior gave no records within the public bounds in {_TRIES} tries; the "
+        "model doesn't fit the release"
+    )
