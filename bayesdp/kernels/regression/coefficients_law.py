@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesdp.inference.regression.factors import Floats, factor, inverse_of
 from bayesdp.kernels.compiling import kernel
+from bayesdp.kernels.regression.factors import Floats, factor, inverse_of
 
 
 @kernel

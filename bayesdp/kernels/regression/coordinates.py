@@ -20,14 +20,8 @@ import math
 
 import numpy as np
 
-from bayesdp.inference.regression.moments import (
-    Floats,
-    Prior,
-    Seen,
-    log_noise,
-    moments_density,
-)
 from bayesdp.kernels.compiling import kernel
+from bayesdp.kernels.regression.moments import Floats, Prior, Seen, log_noise, moments_density
 
 Frame = tuple[Floats, Floats]
 """z_ and A_0."""

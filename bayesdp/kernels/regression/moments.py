@@ -35,9 +35,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.inference.regression.coefficients_law import coefficients_law
-from bayesdp.inference.regression.factors import factor, inverse_of
 from bayesdp.kernels.compiling import kernel
+from bayesdp.kernels.regression.coefficients_law import coefficients_law
+from bayesdp.kernels.regression.factors import factor, inverse_of
 
 Floats = NDArray[np.float64]
 Seen = tuple[Floats, Floats, NDArray[np.bool_], float]
