@@ -33,7 +33,7 @@ from .privacy.ledger import Ledger as Ledger
 from .privacy.neighbours import Neighbours as Neighbours
 from .release import Release as Release
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
-from .synthesis.censor import censor as censor
+from .synthesis.censor.model import censor as censor
 from .synthesis.dirichlet_multinomial import (
     DirichletMultinomialSynthesizer as DirichletMultinomialSynthesizer,
 )

@@ -41,11 +41,11 @@ from .privacy.distributional.simulators import smallest_epsilon as smallest_epsi
 from .privacy.distributional.stable import StableFunction as StableFunction
 from .privacy.distributional.stable import stable_function as stable_function
 from .privacy.distributional.stable import stable_promise as stable_promise
-from .privacy.distributional.sums import sum_guarantee as sum_guarantee
-from .privacy.distributional.sums_choice import best_bound as best_bound
-from .privacy.distributional.sums_choice import best_bound_at_epsilon as best_bound_at_epsilon
-from .privacy.distributional.sums_profile import SumProfile as SumProfile
-from .privacy.distributional.sums_profile import simulator_floor as simulator_floor
+from .privacy.distributional.sums.choice import best_bound as best_bound
+from .privacy.distributional.sums.choice import best_bound_at_epsilon as best_bound_at_epsilon
+from .privacy.distributional.sums.guarantee import sum_guarantee as sum_guarantee
+from .privacy.distributional.sums.profile import SumProfile as SumProfile
+from .privacy.distributional.sums.profile import simulator_floor as simulator_floor
 from .privacy.distributional.uniform_part import UniformPart as UniformPart
 from .privacy.distributional.worlds import Best as Best
 from .synthesis.exact_sum import exact_line as exact_line

@@ -47,8 +47,8 @@ rating = survey["rate_marriage"].astype(int).rename("rating of the marriage")
 answer.groupby(rating).agg(["size", "sum", "mean"]).round(3)
 
 # %% tags=["drawing"]
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange, ink = (COLOURS[role][0] for role in ("posterior", "naive", "ink"))

@@ -32,8 +32,8 @@ import networkx as nx
 import numpy as np
 
 import bayesdp as bdp
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 from bayesdp.networks import BayesianERGM, Network, goodness_of_fit, statistics
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})

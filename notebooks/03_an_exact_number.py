@@ -40,8 +40,8 @@ import numpy as np
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 D = bdp.distributional

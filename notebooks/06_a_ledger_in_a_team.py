@@ -34,8 +34,8 @@ import numpy as np
 import pandas as pd
 
 import bayesdp as bdp
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange, purple = (COLOURS[role][0] for role in ("posterior", "naive", "reiter"))

@@ -35,8 +35,8 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesdp as bdp
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange, purple, ink, rule = (
@@ -344,17 +344,15 @@ pd.DataFrame(rows).set_index("p").round(3)
 # *absolute* bias; relative to $p = 0.25$ it's four times as bad:
 
 # %%
-from bayesdp.evaluation.papers.charest_study import (
+from bayesdp.papers.charest.study import (
     Design,
     covered_by_posterior,
     covered_by_rule,
     posterior_moments,
     simulate,
 )
-from bayesdp.evaluation.papers.charest_study import (
-    moments as exact_moments,
-)
-from bayesdp.evaluation.papers.charest_tables import PRINTED_BIAS
+from bayesdp.papers.charest.study import moments as exact_moments
+from bayesdp.papers.charest.tables import PRINTED_BIAS
 
 rows = [
     {"M": copies, "printed": shown, "100 x bias": 100 * bias, "relative bias, %": 400 * bias}
@@ -407,7 +405,7 @@ for copies in (1, 2, 5, 10):
 # sum's own privacy profile has a far smaller epsilon, in the last column:
 
 # %%
-from bayesdp.evaluation.papers.groce_tables import top_coded_table
+from bayesdp.papers.groce.tables import top_coded_table
 
 table = top_coded_table()
 shown = {
@@ -435,7 +433,7 @@ groce.rename(columns={"ours": "epsilon, ours"}).set_index("n")
 # *loose* asks for more than is needed.
 
 # %%
-from bayesdp.evaluation.papers.errata import errata_table
+from bayesdp.papers.errata import errata_table
 
 table = errata_table()
 pd.set_option("display.max_colwidth", None)
@@ -446,7 +444,7 @@ HTML(rows.to_html(index=False, border=0, classes="words"))
 # One of them here: Theorem 7.12 of Zheng (2015), which takes $R/n$ for $2R/n$ as 7.8 does.
 
 # %%
-from bayesdp.evaluation.papers.errata import evidence, find_errata
+from bayesdp.papers.errata import evidence, find_errata
 
 for erratum in find_errata("zheng-theorem-7.12"):
     print(f"{erratum.place}: {erratum.printed}")

@@ -30,8 +30,8 @@ import pandas as pd
 warnings.filterwarnings("ignore", category=FutureWarning, module="arviz")
 
 import bayesdp as bdp
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 
 plt.rcParams.update(STYLE | {"figure.dpi": 150})
 blue, orange = (COLOURS[role][0] for role in ("posterior", "naive"))

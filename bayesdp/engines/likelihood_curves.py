@@ -17,7 +17,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.engines.compiling import kernel
+from bayesdp.kernels.likelihood_curves import sums_around
 from bayesdp.mechanisms.laws import beta_log_kernel
 
 Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ def likelihood_curve(law: Floats, counts: NDArray[np.int64], n: int, least: floa
 
     def exact(t: Floats) -> Floats:
         modes = slopes.size - np.searchsorted(slopes[::-1], -t.ravel())
-        sums = _sums_around(ratios, t.ravel(), modes)
+        sums = sums_around(ratios, t.ravel(), modes)
         found = law[modes] + _log_binomial(x[modes], n, t.ravel()) + np.log(sums)
         return np.asarray(found.reshape(t.shape))
 
@@ -128,27 +128,6 @@ def _worth(left: Floats, right: Floats, coefficients: Floats, n: int) -> Floats:
     bend = chebyshev.chebval(nodes, chebyshev.chebder(coefficients.T, 2)) / half**2
     variance = special.expit(t) * special.expit(-t) + 1 / n
     return np.asarray(np.maximum((-bend / variance).max(axis=1), 0.0))
-
-
-@kernel
-def _sums_around(ratios: Floats, t: Floats, modes: NDArray[np.int64]) -> Floats:
-    """Sums of terms relative to that at the mode, where each is the one before by ratio e^t."""
-    found = np.empty(t.size)
-    for k in range(t.size):
-        odds, whole, term = np.exp(t[k]), 1.0, 1.0
-        for i in range(modes[k], ratios.size):
-            term *= ratios[i] * odds
-            whole += term
-            if term < 1e-19:
-                break
-        term = 1.0
-        for i in range(modes[k] - 1, -1, -1):
-            term /= ratios[i] * odds
-            whole += term
-            if term < 1e-19:
-                break
-        found[k] = whole
-    return found
 
 
 def _log_binomial(x: Floats, n: int, t: Floats) -> Floats:

@@ -8,89 +8,20 @@ densities.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.compiling import kernel
 from bayesdp.engines.pooled_laws import Given
-from bayesdp.engines.pooled_means import draw_means, log_means, start_means
-from bayesdp.engines.pooled_proportions import (
-    draw_proportions,
-    log_proportions,
-    start_proportions,
-)
+from bayesdp.engines.pooled_means import start_means
+from bayesdp.engines.pooled_proportions import start_proportions
+from bayesdp.kernels.pooled.pooling import all_log_targets, run
 
 Floats = NDArray[np.float64]
-
-_WIDTH = 2.5  # of a first slice, in standard deviations
-_STEPS = 50  # of stepping out, each way
-
-
-@kernel
-def log_target(u: float, v: float, means: bool, given: Any) -> float:
-    """Log-density of the population's parameters (u, v), of groups' means or proportions."""
-    return log_means(u, v, given) if means else log_proportions(u, v, given)
-
-
-@kernel
-def run(
-    means: bool, given: Any, start: Floats, root: Floats, draws: int, drawn: bool, rng: Any
-) -> tuple[Floats, Floats]:
-    """Run a chain: u, v and log target, shape (draws, 3), and if `drawn` the groups' numbers."""
-    groups = given[0].size
-    kept, found = np.empty((draws, 3)), np.empty((draws if drawn else 0, groups))
-    u, v = start
-    now = log_target(u, v, means, given)
-    for i in range(draws):
-        for _ in range(2):
-            angle = 2 * math.pi * rng.random()
-            c, s = math.cos(angle), math.sin(angle)
-            du, dv = root[0, 0] * c + root[0, 1] * s, root[1, 0] * c + root[1, 1] * s
-            level = now - rng.standard_exponential()
-            low = -_WIDTH * rng.random()
-            high = low + _WIDTH
-            out = int(_STEPS * rng.random())  # shared at random, which keeps detailed balance
-            for _ in range(out):
-                if not log_target(u + low * du, v + low * dv, means, given) > level:
-                    break
-                low -= _WIDTH
-            for _ in range(_STEPS - 1 - out):
-                if not log_target(u + high * du, v + high * dv, means, given) > level:
-                    break
-                high += _WIDTH
-            while True:
-                t = low + (high - low) * rng.random()
-                next_u, next_v = u + t * du, v + t * dv
-                there = log_target(next_u, next_v, means, given)
-                if there > level or t == 0.0:
-                    u, v, now = next_u, next_v, there
-                    break
-                if t < 0:
-                    low = t
-                else:
-                    high = t
-        kept[i, 0], kept[i, 1], kept[i, 2] = u, v, now
-        if drawn and means:
-            draw_means(u, v, given, rng, found[i])
-        elif drawn:
-            draw_proportions(u, v, given, rng, found[i])
-    return kept, found
-
-
-@kernel
-def _log_targets(points: Floats, means: bool, given: Any) -> Floats:
-    found = np.empty(points.shape[0])
-    for i in range(points.shape[0]):
-        found[i] = log_target(points[i, 0], points[i, 1], means, given)
-    return found
 
 
 def log_targets(points: Floats, means: bool, given: Given) -> Floats:
     """Log-density, up to its constant, at points (u, v), shape (points, 2); see `sample`."""
-    found: Floats = _log_targets(np.ascontiguousarray(points), means, given)
+    found: Floats = all_log_targets(np.ascontiguousarray(points), means, given)
     return found
 
 

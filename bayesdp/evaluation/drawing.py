@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bayesdp.evaluation.papers.reproduction import COLOURS
+from bayesdp.evaluation.colours import COLOURS
 
 _INK, _SOFT = COLOURS["ink"][0], COLOURS["soft"][0]
 STYLE: dict[Any, Any] = {

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 from bayesdp.evaluation.utility import COLUMNS
 
 if TYPE_CHECKING:

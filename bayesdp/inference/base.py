@@ -267,10 +267,10 @@ class Model:
         """Draw by the engine chosen: here by NUTS, of the model as a PyMC or Stan program."""
         nuts = {**run.chained, "progress": run.progress, "variables": list(self.variables)}
         if run.engine == "stan":
-            from bayesdp.engines import stan
+            from bayesdp.engines.stan import sampling as stan
 
             return stan.sample(self.program, self.stan_data(run.release), **nuts)
-        from bayesdp.engines import pymc
+        from bayesdp.engines.pymc import sampling as pymc
 
         return pymc.sample(self.pymc_model(run.release), **nuts)
 

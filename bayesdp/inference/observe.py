@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, log_density_of
 from bayesdp.inference.observed_integers import log_sum_of, log_table_of

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayesdp.core.views import NoiseView, NormalCopiesView, check_tractable, view_of
-from bayesdp.engines.pymc import import_pymc
-from bayesdp.engines.pymc_gaussian import copies_logp
-from bayesdp.engines.pymc_noise import noise_logp
+from bayesdp.engines.pymc.gaussian import copies_logp
+from bayesdp.engines.pymc.noise import noise_logp
+from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.exact_release import is_exact, sampled
 from bayesdp.inference.gaussian.nuts import observed

@@ -11,8 +11,8 @@ import numpy as np
 from bayesdp._version import __version__
 from bayesdp.engines.convergence import verdict
 from bayesdp.engines.draws import Draws, to_inference_data
-from bayesdp.manifest import MechanismEntry
 from bayesdp.release import Release
+from bayesdp.release.manifest import MechanismEntry
 
 if TYPE_CHECKING:
     import arviz as az

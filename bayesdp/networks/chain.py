@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.networks.exchange import exchange, metropolis
-from bayesdp.networks.normalizer import Points
+from bayesdp.kernels.graphs.exchange import exchange, metropolis
+from bayesdp.kernels.graphs.normalizer import Points
 from bayesdp.networks.pseudolikelihood import inverse
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import Start

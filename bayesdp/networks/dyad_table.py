@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.change_statistics import EDGECOV, MUTUAL, WITHIN_PAIRS
+from bayesdp.kernels.graphs.change_statistics import EDGECOV, MUTUAL, WITHIN_PAIRS
+from bayesdp.kernels.graphs.markov import changes_of
 from bayesdp.networks.evidence import Evidence
 from bayesdp.networks.formula import BoundFormula
 from bayesdp.networks.graph import empty_graph
-from bayesdp.networks.markov import changes_of
 from bayesdp.networks.network import Network
 
 _MOST_NUMBERS = 20_000_000

@@ -7,7 +7,7 @@ r"""Evidence on a hidden graph, as a log-likelihood that a chain can follow.
 
 A dyad's offset is log Pr[seen | tie] - log Pr[seen | no tie] where each dyad was seen on its own;
 the statistics s_k and the degrees were seen with independent noise of law h. These parts change
-by little when one tie does; the last is computed anew (`hidden_whole`).
+by little when one tie does; the last is computed anew (`networks.hidden.whole`).
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Evidence:
     degrees : tuple of SeenDegrees
     truncated : tuple of SeenTruncated
     triangles : tuple of SeenTriangles
-        These two follow the whole graph (`hidden_whole`).
+        These two follow the whole graph (`networks.hidden.whole`).
     max_degree : int or None
         What no degree exceeds, out-degree if directed: L is zero elsewhere. Where a model's
         constraint is "max_degree", its sample space has no other graphs.

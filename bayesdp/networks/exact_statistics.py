@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.networks import change_statistics as change
+from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.formula import bind, coordinates, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.sensitivity_bounds import values_of

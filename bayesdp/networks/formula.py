@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.networks.graph import Graph, empty_graph
-from bayesdp.networks.markov import Model, add_up
+from bayesdp.kernels.graphs.graph import Graph
+from bayesdp.kernels.graphs.markov import Model, add_up
+from bayesdp.networks.graph import empty_graph
 from bayesdp.networks.network import Network
 from bayesdp.networks.terms import TERMS, Coordinate
 

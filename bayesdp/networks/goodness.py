@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.compiling import kernel
-from bayesdp.networks.graph import count_common, graph_of
+from bayesdp.networks.graph import graph_of
 from bayesdp.networks.network import Network
 from bayesdp.networks.randomness import Seed, generators
 from bayesdp.networks.simulation import simulate
@@ -19,6 +18,8 @@ from bayesdp.networks.simulation import simulate
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+from bayesdp.kernels.graphs.goodness import count_partners
 
 UNREACHABLE = "inf"
 """The label of pairs of nodes with no path."""
@@ -168,7 +169,7 @@ def _counts(network: Network) -> dict[str, NDArray[np.int64]]:
     n = network.n
     graph = graph_of(n, network.directed, network.edges)
     partners, distance = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
-    _count(graph, partners, distance, np.empty(n, dtype=np.int64))
+    count_partners(graph, partners, distance, np.empty(n, dtype=np.int64))
     degrees = {"degree": graph.degree}
     if network.directed:
         degrees = {"out-degree": graph.degree[:n], "in-degree": graph.degree[n:]}
@@ -176,39 +177,3 @@ def _counts(network: Network) -> dict[str, NDArray[np.int64]]:
         distance //= 2
     counted = {name: np.bincount(each, minlength=n + 1) for name, each in degrees.items()}
     return {**counted, "edgewise shared partners": partners, "geodesic distance": distance}
-
-
-@kernel
-def _count(graph: Any, partners: Any, distance: Any, far: Any) -> Any:
-    """Add up shared partners of ties, and shortest paths of ordered pairs by breadth first."""
-    n = graph.n
-    start = np.zeros(n + 1, dtype=np.int64)
-    for i in range(n):
-        start[i + 1] = start[i] + graph.degree[i]
-    neighbours, used = np.empty(start[n], dtype=np.int64), start[:n].copy()
-    for e in range(graph.sizes[0]):
-        a, b = np.int64(graph.edges[e, 0]), np.int64(graph.edges[e, 1])
-        partners[count_common(graph, a, graph.inward + b)] += 1
-        neighbours[used[a]] = b
-        used[a] += 1
-        if graph.inward == 0:
-            neighbours[used[b]] = a
-            used[b] += 1
-    queue = np.empty(n, dtype=np.int64)
-    for source in range(n):
-        far[:] = n
-        far[source] = 0
-        queue[0] = source
-        head, tail = 0, 1
-        while head < tail:
-            i = queue[head]
-            head += 1
-            if i != source:
-                distance[far[i]] += 1
-            for p in range(start[i], start[i + 1]):
-                j = neighbours[p]
-                if far[j] == n:
-                    far[j] = far[i] + 1
-                    queue[tail] = j
-                    tail += 1
-        distance[n] += n - tail

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.graphs.listing import list_all
+from bayesdp.kernels.graphs.normalizer import Points
 from bayesdp.networks.dyads import dyads_numbered
 from bayesdp.networks.formula import bind_together
-from bayesdp.networks.graph import attach, detach, empty_graph, grown
-from bayesdp.networks.markov import changes_at
+from bayesdp.networks.graph import empty_graph
 from bayesdp.networks.network import Network
-from bayesdp.networks.normalizer import Normalizer, Points, merged
-from bayesdp.networks.offset import dyad_offset, offset_from
+from bayesdp.networks.normalizer import Normalizer, merged
+from bayesdp.networks.offset import offset_from
 
 MOST_DYADS = 22
 
@@ -51,7 +51,7 @@ def listed(
     shift, degree = np.zeros(len(values)), np.zeros(len(values), dtype=np.int64)
     own = offset_from(offset, nodes.n, nodes.directed)
     empty = empty_graph(nodes.n, nodes.directed)
-    _list_all(empty, bound.model, own, dyads, bound.at_empty.copy(), values, shift, degree)
+    list_all(empty, bound.model, own, dyads, bound.at_empty.copy(), values, shift, degree)
     if most is not None and most < nodes.n - 1:
         values, shift = values[degree <= most], shift[degree <= most]
     first, kind = merged(values)
@@ -63,37 +63,3 @@ def listed(
     ties = values[first, int(places[1][0])]
     whole = np.full(len(places[0]), np.inf)
     return Normalizer(points, ties, count, points.log_weight[None], -whole, whole, exact=True)
-
-
-@kernel
-def _list_all(
-    graph: Any, model: Any, offset: Any, dyads: Any, statistics: Any, values: Any, shift: Any,
-    degree: Any,
-) -> Any:  # fmt: skip
-    """List every graph once, each but one tie from the last (Gray): statistics, offset, degree."""
-    change = np.empty(len(statistics))
-    code = 0
-    added = 0.0
-    for g in range(len(values)):
-        values[g], shift[g], degree[g] = statistics, added, graph.degree[: graph.n].max()
-        d = 0  # the ruler sequence: the dyad that the g-th change flips
-        while d < len(dyads) and (g >> d) & 1:
-            d += 1
-        if d == len(dyads):
-            break
-        i, j = np.int64(dyads[d, 0]), np.int64(dyads[d, 1])
-        present = (code >> d) & 1
-        changes_at(graph, model, i, j, present, change)
-        code ^= 1 << d
-        if present:
-            e = 0
-            while graph.edges[e, 0] != i or graph.edges[e, 1] != j:
-                e += 1
-            detach(graph, e)
-            statistics -= change
-            added -= dyad_offset(offset, i, j)
-        else:
-            if attach(graph, i, j):
-                graph = grown(graph)
-            statistics += change
-            added += dyad_offset(offset, i, j)

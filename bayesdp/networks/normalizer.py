@@ -10,51 +10,20 @@ auxiliary graphs, and so none that stays in the phase that it starts from.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.graphs.normalizer import Points
 
 Floats = NDArray[np.float64]
-_NEGLIGIBLE = -35.0  # exp of it, times a million points, is nothing beside 1
-
-
-class Points(NamedTuple):
-    """Points that stand for all graphs: statistics and weights for kernels, or none.
-
-    Attributes
-    ----------
-    statistics : ndarray of float, shape (terms, points)
-    log_weight : ndarray of float, shape (points,)
-    """
-
-    statistics: Floats
-    log_weight: Floats
 
 
 def no_points(terms: int) -> Points:
     """Make no points, where Z isn't known and auxiliary graphs are drawn."""
     return Points(np.empty((terms, 0)), np.empty(0))
-
-
-@kernel
-def log_constant(points: Any, theta: Any, room: Any) -> Any:
-    """Log of the constant Z; `room`, shape (points,), is for the kernel's own use."""
-    room[:] = points.log_weight
-    for t in range(len(theta)):
-        own, coefficient = points.statistics[t], theta[t]
-        for k in range(len(room)):
-            room[k] += coefficient * own[k]
-    top, total = room.max(), 0.0
-    for k in range(len(room)):
-        if room[k] - top > _NEGLIGIBLE:
-            total += math.exp(room[k] - top)
-    return top + math.log(total)
 
 
 @dataclass(frozen=True, eq=False)

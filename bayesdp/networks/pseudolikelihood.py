@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from bayesdp.errors import InvalidInput
+from bayesdp.kernels.graphs.markov import all_changes
 from bayesdp.networks.formula import BoundFormula, bind
-from bayesdp.networks.markov import all_changes
 from bayesdp.networks.network import Network
 from bayesdp.networks.offset import offset_from
 

@@ -65,7 +65,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from bayesdp.checks import check_at_least_one
-from bayesdp.networks import change_statistics as change
+from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.formula import coordinates, parse
 from bayesdp.networks.network import Network
 from bayesdp.networks.sensitivity_bounds import EDGE, NODE, Graphs

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.networks import change_statistics as change
+from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.terms import Coordinate
 
 _UP = 1 + 2.0**-40  # above the rounding of a sum of floats of one sign

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.graphs.offset import Offset
+from bayesdp.kernels.graphs.simulation import trace
 from bayesdp.networks.formula import BoundFormula, bind
-from bayesdp.networks.graph import duplicate
-from bayesdp.networks.markov import run
 from bayesdp.networks.network import Network
-from bayesdp.networks.offset import Offset, offset_from
+from bayesdp.networks.offset import offset_from
 from bayesdp.networks.randomness import Seed, generators, state_from
 
 T = TypeVar("T")
@@ -132,45 +131,11 @@ class Start:
         keep: bool = False,
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]]:
         """Draw statistics, shape (draws, terms); all their ties; and where each draw's ties end."""
-        result: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]] = _trace(
+        result: tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int64]] = trace(
             self.graph, self.bound.model, theta, self.offset, state_from(generator),
             self.statistics, draws, burn_in, interval, keep,
         )  # fmt: skip
         return result
-
-
-@kernel
-def _trace(
-    graph: Any, model: Any, coef: Any, offset: Any, random: Any, statistics: Any,
-    draws: Any, burn_in: Any, interval: Any, keep: Any,
-) -> Any:  # fmt: skip
-    graph = duplicate(graph)
-    current = statistics.copy()
-    trace = np.empty((draws, len(coef)))
-    ends = np.zeros(draws, dtype=np.int64)
-    ties = np.empty((1024 if keep else 0, 2), dtype=np.int32)
-    used = 0
-    for d in range(draws):
-        graph = run(graph, model, coef, offset, random, current, burn_in if d == 0 else interval)
-        for t in range(len(coef)):
-            trace[d, t] = current[t]
-        if keep:
-            more = used + graph.sizes[0]
-            if more > len(ties):
-                ties = _longer(ties, used, 2 * more)
-            for e in range(graph.sizes[0]):
-                ties[used + e, 0], ties[used + e, 1] = graph.edges[e, 0], graph.edges[e, 1]
-            used = more
-        ends[d] = used
-    return trace, ties[:used], ends
-
-
-@kernel
-def _longer(ties: Any, used: Any, size: Any) -> Any:
-    longer = np.empty((size, 2), dtype=np.int32)
-    for e in range(used):
-        longer[e, 0], longer[e, 1] = ties[e, 0], ties[e, 1]
-    return longer
 
 
 def in_threads(work: Callable[[Any], T], each: Sequence[Any]) -> list[T]:

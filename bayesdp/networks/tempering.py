@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.networks.change_statistics import MUTUAL, WITHIN_PAIRS
+from bayesdp.kernels.graphs.change_statistics import MUTUAL, WITHIN_PAIRS
+from bayesdp.kernels.graphs.markov import Model
+from bayesdp.kernels.graphs.normalizer import Points
+from bayesdp.kernels.graphs.offset import Offset
+from bayesdp.kernels.graphs.tempering import Ladder, at_root, temper
 from bayesdp.networks.dyads import dyads_numbered
 from bayesdp.networks.formula import BoundFormula, bind_together
 from bayesdp.networks.graph import empty_graph
-from bayesdp.networks.markov import Model
 from bayesdp.networks.network import Network
-from bayesdp.networks.normalizer import Floats, Normalizer, Points, merged
-from bayesdp.networks.offset import Offset, offset_from
+from bayesdp.networks.normalizer import Floats, Normalizer, merged
+from bayesdp.networks.offset import offset_from
 from bayesdp.networks.pseudolikelihood import Dyads, dyads_of
 from bayesdp.networks.randomness import state_from
 from bayesdp.networks.simulation import in_threads
-from bayesdp.networks.tempering_chain import Ladder, at_root, temper
 
 CHAINS = 8
 """That are averaged, and whose differences give the error."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_flag, is_number
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.networks import change_statistics as change
+from bayesdp.kernels.graphs import change_statistics as change
 from bayesdp.networks.network import Network
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from bayesdp.core.fields import check_declared
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label
 from bayesdp.synthesis.groups import complete_groups, name_of, rows_by_group
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.tally import groups_name, tallied, typed

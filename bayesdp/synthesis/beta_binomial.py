@@ -8,10 +8,10 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one, keep
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.beta_binomial import BetaBinomialMechanism, check_prior
 from bayesdp.mechanisms.counts.count import Count
+from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.groups import complete_groups
 from bayesdp.synthesis.parameters import check_cost, check_size

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines import pymc, stan
 from bayesdp.engines.draws import Draws, check_sampling, to_inference_data
+from bayesdp.engines.pymc import sampling as pymc
+from bayesdp.engines.stan import sampling as stan
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.release import Release
-from bayesdp.synthesis.censor import censor, check_relation, clipping_interval
+from bayesdp.synthesis.censor.model import censor, check_relation, clipping_interval
 from bayesdp.synthesis.posterior import PosteriorSynthesizer, last_draws, share_of
 from bayesdp.synthesis.publish import spend_first
 

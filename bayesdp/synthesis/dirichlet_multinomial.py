@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, check_delta, is_number, keep, plain
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
@@ -22,6 +21,7 @@ from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label
 from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.parameters import check_cost, check_outside, check_size
 from bayesdp.synthesis.publish import publish_groups

@@ -15,7 +15,7 @@ from bayesdp.mechanisms.counts.exact_statistic import ExactStatisticMechanism
 from bayesdp.privacy.distributional.combining import split_samples
 from bayesdp.privacy.distributional.guarantee import check_known_records
 from bayesdp.privacy.distributional.record_laws import RecordLaw
-from bayesdp.privacy.distributional.sums import sum_guarantee
+from bayesdp.privacy.distributional.sums.guarantee import sum_guarantee
 from bayesdp.release import Release
 from bayesdp.synthesis.publish import publish
 

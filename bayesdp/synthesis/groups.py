@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.counts.count import is_missing
+from bayesdp.release.manifest import Label, check_label
 
 T = TypeVar("T")
 _FEW = 20  # groups, that somebody has looked at

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bayesdp.checks import check_at_least_one, check_delta, check_one_of, keep, plain
-from bayesdp.errors import InvalidInput
-from bayesdp.manifest import Label
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families import Family, Sums, check_family
 from bayesdp.mechanisms.families.base import sums_of
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import priors_of
+from bayesdp.mechanisms.families.grids import default_grid
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
+from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
+from bayesdp.mechanisms.modips.promise import check_weights
+from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
+from bayesdp.privacy.composition import shared
 from bayesdp.privacy.guarantee import Guarantee, check_epsilon
+from bayesdp.release.manifest import Label
 from bayesdp.synthesis.base import Synthesizer
 from bayesdp.synthesis.family_selection import FamilySelection, check_selection
-from bayesdp.synthesis.modips_methods import METHODS
 from bayesdp.synthesis.parameters import check_known, check_size
 from bayesdp.synthesis.scan import Scan
 
@@ -125,7 +131,7 @@ class ModipsSynthesizer(Synthesizer):
             priors_of(self.family)
         else:
             object.__setattr__(self, "family", check_family(self.family))
-        check_one_of("method", self.method, list(METHODS))
+        check_one_of("method", self.method, list(_METHODS))
         keep(self, epsilon=check_epsilon(self.epsilon))
         keep(self, delta=check_delta(self.delta))
         keep(self, copies=check_at_least_one("copies", self.copies))
@@ -188,7 +194,65 @@ class ModipsSynthesizer(Synthesizer):
 
     def mechanism(self, n: int | None, epsilon: float | None) -> Mechanism:
         """The mechanism of a group, from the method and what is to be selected."""
-        made = METHODS[self.method](self, n)
+        made = _METHODS[self.method](self, n)
         if self.selection is None or not isinstance(self.family, Sequence):
             return made
         return self.selection.mechanism(made, self.family, self.copies)
+
+
+def _sbs(modips: ModipsSynthesizer, n: int | None) -> ModipsSBSMechanism | NestedModipsMechanism:
+    _only_theirs(modips, _OF_CELLS, "the methods on cells, such as 'sdd'")
+    weights = check_weights(modips.allocation, modips.weights, len(modips.first.numbers(n)))
+    made = ModipsSBSMechanism.calibrate(
+        epsilon=modips.epsilon,
+        delta=modips.delta,
+        copies=modips.copies,
+        allocation=modips.allocation,
+        weights=None if modips.weights is None else weights,
+        family=modips.first,
+        size=modips.size or n,
+        n=n,
+        noise=modips.noise,
+        bounding=modips.bounding,
+        clip=modips.clip,
+    )
+    return made if modips.draws == 1 else NestedModipsMechanism(made, modips.draws)
+
+
+def _cells(modips: ModipsSynthesizer, n: int | None) -> ModipsGridMechanism:
+    _only_theirs(modips, _OF_SBS, "method='sbs'")
+    return ModipsGridMechanism(
+        modips.first,
+        modips.size or n or 1,
+        shared(modips.epsilon, modips.copies),
+        default_grid(modips.first) if modips.grid is None else modips.grid,
+        modips.method,
+        modips.calibration,
+        modips.bins,
+        modips.samples,
+        n,
+        modips.bounding,
+        modips.clip,
+    )
+
+
+def _only_theirs(modips: ModipsSynthesizer, names: Sequence[str], whose: str) -> None:
+    """Raise InvalidInput where a parameter of another method is given."""
+    for field in dataclasses.fields(modips):
+        given = getattr(modips, field.name)
+        if field.name in names and given != field.default:
+            raise InvalidInput(
+                f"{field.name} is {quoted(given)}, but method is {quoted(modips.method)}: "
+                f"{field.name} is of {whose}; leave it out"
+            )
+
+
+_Plain = ModipsSBSMechanism | NestedModipsMechanism | ModipsGridMechanism
+_METHODS: dict[str, Callable[[ModipsSynthesizer, int | None], _Plain]] = {
+    "sbs": _sbs,
+    **dict.fromkeys(("sdd", "sdd.mc", "sphc"), _cells),
+}
+"""How one copy is made, with the first of several families, of n records; None if confidential."""
+
+_OF_SBS = ("delta", "noise", "allocation", "weights", "draws")
+_OF_CELLS = ("calibration", "grid", "bins", "samples")

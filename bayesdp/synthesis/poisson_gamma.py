@@ -10,12 +10,12 @@ import numpy as np
 
 from bayesdp.checks import check_at_least_one, check_delta, check_flag, keep, plain
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.manifest import Label
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.poisson_gamma import PoissonGammaMechanism
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
+from bayesdp.release.manifest import Label
 from bayesdp.synthesis.area_counts import counts_of_areas, expected_by_group
 from bayesdp.synthesis.groups import name_of
 from bayesdp.synthesis.parameters import check_cost

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesdp.checks import as_float, check_at_least_one, keep, plain
 from bayesdp.engines.draws import Draws, import_arviz
-from bayesdp.engines.pymc import sample, without_notices
+from bayesdp.engines.pymc.sampling import sample, without_notices
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
 from bayesdp.mechanisms.randomness import random_words
@@ -22,7 +22,7 @@ from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.private_folder import sweep
 from bayesdp.release import Release
-from bayesdp.synthesis.censor import (
+from bayesdp.synthesis.censor.model import (
     Censored,
     censored,
     check_relation,

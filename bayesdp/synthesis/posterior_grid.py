@@ -52,7 +52,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored.posterior import GridAxis, check_grid
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.synthesis.censor_graph import Tracer, contents
+from bayesdp.synthesis.censor.graph import Tracer, contents
 from bayesdp.synthesis.posterior_grid_graph import (
     not_alone,
     of_one_record,
@@ -121,7 +121,7 @@ class PosteriorGrid:
     Parameters
     ----------
     tracer, terms
-        As from `bayesdp.synthesis.censor.traced`, with a confidential n.
+        As from `bayesdp.synthesis.censor.model.traced`, with a confidential n.
     lower, upper : float
         The interval that every record's log-likelihood is clipped to.
     weights : ndarray, shape (n,), optional

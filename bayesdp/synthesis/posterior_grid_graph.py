@@ -16,8 +16,8 @@ from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.tensor.basic import Alloc
 
 from bayesdp.errors import InvalidInput
-from bayesdp.synthesis.censor_graph import Tracer
-from bayesdp.synthesis.censor_states import Kind
+from bayesdp.synthesis.censor.graph import Tracer
+from bayesdp.synthesis.censor.states import Kind
 
 _NUMPY = Mode(linker="py", optimizer=None)  # each operation by NumPy, as the graph says
 
@@ -40,7 +40,7 @@ def of_one_record(
     Parameters
     ----------
     tracer, terms
-        As from `bayesdp.synthesis.censor.traced`.
+        As from `bayesdp.synthesis.censor.model.traced`.
     parameters : mapping
         The free variables, and what stands for each.
 

@@ -26,8 +26,8 @@ from pytensor.tensor.shape import Shape, Shape_i
 
 from bayesdp.errors import EngineFailed, InvalidInput, quoted
 from bayesdp.mechanisms.randomness import separate_generator
-from bayesdp.synthesis.censor_graph import Tracer, contents, observed_shape, root_state
-from bayesdp.synthesis.censor_states import Kind
+from bayesdp.synthesis.censor.graph import Tracer, contents, observed_shape, root_state
+from bayesdp.synthesis.censor.states import Kind
 
 _PLAIN = Mode(linker="py", optimizer="fast_compile")  # nothing is compiled for a few draws
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one
 from bayesdp.errors import InvalidInput
-from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import Mechanism, joint_guarantee
 from bayesdp.mechanisms.randomness import is_reproducible
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.private_folder import sweep
 from bayesdp.release import Release
+from bayesdp.release.manifest import MechanismEntry
 
 
 def publish(

@@ -5,26 +5,48 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.manifest import Label, check_label
 from bayesdp.mechanisms.counts.cells import Axis, counted, shape_of
+from bayesdp.release.manifest import Label, check_label
 from bayesdp.synthesis.groups import check_rows, complete_groups, rows_by_group
 from bayesdp.synthesis.histogram_bins import check_bounds, check_categories, columns_of, make_axes
 from bayesdp.synthesis.scan import Scan
 from bayesdp.synthesis.tally import tallied, typed
 
-if TYPE_CHECKING:
-    from bayesdp.synthesis.dirichlet_multinomial import DirichletMultinomialSynthesizer
-    from bayesdp.synthesis.log_linear import LogLinearSynthesizer
-
-    Tabulated: TypeAlias = DirichletMultinomialSynthesizer | LogLinearSynthesizer
-
 Tables = dict[Label, NDArray[np.int64]]
+
+
+class Tabulated(Protocol):
+    """A synthesizer of tables, by what it declares of their cells, their groups and n."""
+
+    @property
+    def categories(self) -> Mapping[str, Sequence[Any]] | None:
+        """Values of the categorical columns."""
+
+    @property
+    def bounds(self) -> Any:
+        """Bounds of the real columns."""
+
+    @property
+    def bins(self) -> Any:
+        """Intervals that these are cut into."""
+
+    @property
+    def outside(self) -> str:
+        """Treatment of records out of bounds."""
+
+    @property
+    def public_n(self) -> bool:
+        """True if n is public."""
+
+    @property
+    def groups(self) -> Sequence[Any] | None:
+        """All groups there may be."""
 
 
 def declared_axes(

@@ -136,7 +136,7 @@ def censored_engines() -> None:
 
     n = 2000, 2 chains of 1000 + 1000 draws by PyStan, its parsing of draws included.
     """
-    from bayesdp.engines.stan_programs import read_program
+    from bayesdp.engines.stan.programs import read_program
     from bayesdp.synthesis.censored_chains import Chains
 
     if importlib.util.find_spec("stan") is None:

@@ -7,7 +7,7 @@ import time
 from fractions import Fraction
 
 import bayesdp as bdp
-from bayesdp.evaluation.papers import groce_tables
+from bayesdp.papers.groce import tables
 from bayesdp.privacy.distributional import irwin_hall
 from tests.benchmarks.measure import line, seconds
 
@@ -41,9 +41,9 @@ def exact_sums(n: int = 10**6) -> None:
         line(f"the same by the sum's own profile, {took:.1f} s", f"{ours:.5f}",
              "times smaller than the theorem's epsilon", best / ours, "-")  # fmt: skip
     start = time.perf_counter()
-    groce_tables.uniform_table()
+    tables.uniform_table()
     first = time.perf_counter() - start
     for part in ("top_coded_table", "means_table", "products_table"):
-        getattr(groce_tables, part)()
+        getattr(tables, part)()
     took = time.perf_counter() - start
     line("Groce's four tables", f"{took:.1f} s", "the time of the first", took / first, "20 s")

@@ -148,11 +148,11 @@ def flipping(n: int = 100_000, ties: int = 500_000, epsilon: float = 10.0) -> No
 def hidden_networks() -> None:
     """Coefficients of a 205-node network from flips of its dyads, against the plain exchange."""
     from bayesdp import networks as nets
+    from bayesdp.kernels.hidden.graph import copied, hidden_of
+    from bayesdp.kernels.hidden.moves import run_hidden
     from bayesdp.networks.evidence import Evidence
-    from bayesdp.networks.hidden import sample_hidden
-    from bayesdp.networks.hidden_evidence import seen_of
-    from bayesdp.networks.hidden_graph import copied, hidden_of
-    from bayesdp.networks.hidden_moves import run_hidden
+    from bayesdp.networks.hidden.evidence import seen_of
+    from bayesdp.networks.hidden.sampling import sample_hidden
     from bayesdp.networks.randomness import state_from
 
     az, n, formula, theta = import_arviz(), 205, "edges + gwesp(0.5)", (-4.8, 1.0)

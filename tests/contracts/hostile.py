@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bayesdp.manifest_text import sealed
 from bayesdp.release import MANIFEST, OUTPUTS
+from bayesdp.release.manifest_text import sealed
 
 NUMBERS: list[Any] = [
     0, -1, 1, 2, 3, 10**6, 10**9, 10**12, -(10**12), 2**31, 2**53 + 1, 2**63, 2**64, 10**400,

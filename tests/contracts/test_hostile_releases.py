@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesdp as bdp
-from bayesdp.manifest import MechanismEntry
 from bayesdp.release import MANIFEST, OUTPUTS
+from bayesdp.release.manifest import MechanismEntry
 from tests.contracts.examples import EXAMPLES, each
 from tests.contracts.examples.example import Example
 from tests.contracts.hostile import at, mutated, parquet, put, table_mutated, write

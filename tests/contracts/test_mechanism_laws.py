@@ -71,7 +71,7 @@ def test_what_is_drawn_never_asks_whether_it_is_seeded():
         if re.search(r"\bis_reproducible\b|\b_seeded\b", path.read_text(encoding="utf-8"))
     }
     # Where randomness comes from, what a manifest says of it, and what a ledger refuses.
-    assert asks == {"mechanisms/randomness.py", "release.py", "synthesis/publish.py"}
+    assert asks == {"mechanisms/randomness.py", "release/release.py", "synthesis/publish.py"}
 
 
 @each(LISTED)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.registry import REGISTRY
+from bayesdp.release.manifest import MechanismEntry
 from tests.contracts.examples import EXAMPLES, each
 from tests.contracts.examples.example import Example
 

@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 import bayesdp as bdp
-from bayesdp.manifest import MechanismEntry
 from bayesdp.mechanisms.base import joint_guarantee
+from bayesdp.release.manifest import MechanismEntry
 
 Records = tuple[Any, ...]
 F = bdp.families

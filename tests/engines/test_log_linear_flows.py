@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesdp.engines.log_linear_flows import one_sided
+from bayesdp.engines.log_linear.flows import one_sided
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines import log_linear_levels as by_level
-from bayesdp.engines import log_linear_moves as moves
 from bayesdp.inference.log_linear.release import noisy_table
+from bayesdp.kernels.log_linear import levels as by_level
+from bayesdp.kernels.log_linear import moves as moves
 from bayesdp.mechanisms.counts.cells import Axis
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bayesdp.engines import pymc
+from bayesdp.engines.pymc import sampling as pymc
 
 
 class Interrupted:

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from bayesdp.engines.pymc_gaussian import _log_between
+from bayesdp.engines.pymc.gaussian import _log_between
 
 
 @pytest.mark.slow

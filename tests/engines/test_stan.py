@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from bayesdp.engines import stan, stan_programs, stan_pystan
 from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.engines.stan import programs as stan_programs
+from bayesdp.engines.stan import pystan as stan_pystan
+from bayesdp.engines.stan import sampling as stan
 from bayesdp.errors import EngineFailed, InvalidInput
 from tests.conftest import require_pystan
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesdp.engines import stan, stan_backend
-from bayesdp.engines.stan_programs import Program
+from bayesdp.engines.stan import backend as stan_backend
+from bayesdp.engines.stan import sampling as stan
+from bayesdp.engines.stan.programs import Program
 from bayesdp.errors import InvalidInput, MissingDependency
 
 
@@ -59,7 +60,7 @@ def test_missing_backends_are_named_with_their_install_commands(
 def test_the_choice_of_a_backend_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "bayesdp.engines.stan")
+    caplog.set_level(logging.INFO, "bayesdp.engines.stan.sampling")
     monkeypatch.setattr(stan, "find_cmdstan", lambda: None)
     monkeypatch.setattr(stan, "pystan_version", lambda: "3.10.0")
     assert stan.available_backend() == "pystan"

@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bayesdp.engines import stan, stan_cmdstan
 from bayesdp.engines.draws import Draws
+from bayesdp.engines.stan import cmdstan as stan_cmdstan
+from bayesdp.engines.stan import sampling as stan
 from bayesdp.errors import EngineFailed, InvalidInput
 
 cmdstanpy = stan_cmdstan.import_cmdstanpy()

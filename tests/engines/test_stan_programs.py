@@ -11,7 +11,7 @@ from typing import Any
 import filelock
 import pytest
 
-from bayesdp.engines import stan_programs
+from bayesdp.engines.stan import programs as stan_programs
 from bayesdp.errors import EngineFailed, InvalidInput
 from bayesdp.resources import shipped
 

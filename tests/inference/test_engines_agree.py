@@ -74,8 +74,8 @@ def test_it_embeds_in_a_larger_pymc_model(grouped_release):
     """A hierarchical prior on the groups' proportions, with the release's likelihood."""
     import pymc as pm
 
-    from bayesdp.engines import pymc as engine
-    from bayesdp.engines.pymc_programs import latent_count_logp
+    from bayesdp.engines.pymc import sampling as engine
+    from bayesdp.engines.pymc.programs import latent_count_logp
 
     cells = bdp.BinomialModel().cells(grouped_release)
     with pm.Model(coords={"group": list(grouped_release.groups)}) as model:
@@ -96,7 +96,7 @@ def test_it_embeds_in_a_larger_pymc_model(grouped_release):
 def test_a_model_that_cannot_be_sampled_says_why():
     import pymc as pm
 
-    from bayesdp.engines import pymc as engine
+    from bayesdp.engines.pymc import sampling as engine
 
     with pm.Model() as model:
         pm.Normal("a", 0, 1)

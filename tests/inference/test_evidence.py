@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 
 import bayesdp as bdp
 from bayesdp.engines.bridge import log_integral
-from bayesdp.engines.log_linear_evidence import log_prior_density, summed_likelihood
+from bayesdp.engines.log_linear.evidence import log_prior_density, summed_likelihood
 from bayesdp.inference.counts import multinomial_evidence
 from bayesdp.inference.counts import multinomial_release as categories
 from bayesdp.inference.log_linear import evidence as ways

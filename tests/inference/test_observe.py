@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines import pymc as engine
+from bayesdp.engines.pymc import sampling as engine
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PyTensor could not link:UserWarning"),

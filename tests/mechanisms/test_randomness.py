@@ -16,14 +16,14 @@ from bayesdp.mechanisms.draws import bernoulli
 
 PACKAGE = Path(bdp.__file__).parent
 RELEASE_PATHS = [
-    *sorted((PACKAGE / "mechanisms").glob("*.py")),
-    *sorted((PACKAGE / "synthesis").glob("*.py")),
-    PACKAGE / "release.py",
+    path
+    for room in ("mechanisms", "synthesis", "release")
+    for path in sorted((PACKAGE / room).rglob("*.py"))
 ]
 SEEDED = {"default_rng", "RandomState", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64", "seed"}
 
 
-@pytest.mark.parametrize("path", RELEASE_PATHS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", RELEASE_PATHS, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_no_release_path_makes_a_generator_of_its_own(path: Path):
     """Nor imports `random`, nor draws from scipy: only `randomness` knows where bits come from."""
     for node in ast.walk(ast.parse(path.read_text())):

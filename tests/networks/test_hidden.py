@@ -9,10 +9,11 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.kernels.hidden.pace import PARTS, levels_between
 from bayesdp.networks import Network, NormalPrior, simulate, statistics
 from bayesdp.networks.evidence import Evidence, SeenStatistics
-from bayesdp.networks.hidden import sample_hidden
-from bayesdp.networks.hidden_pace import PARTS, fit_pace, levels_between
+from bayesdp.networks.hidden.pace import fit_pace
+from bayesdp.networks.hidden.sampling import sample_hidden
 from tests.networks.hidden_oracles import EVIDENCE, every_graph, flipped, log_likelihood
 
 # REFERENCE: all 2^21 graphs on 7 nodes, prior N(0, 4 I), edges + triangle

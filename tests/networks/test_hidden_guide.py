@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from bayesdp.kernels.hidden.guide import log_mixture
 from bayesdp.networks import Network, NormalPrior
-from bayesdp.networks.hidden import sample_hidden
-from bayesdp.networks.hidden_guide import fit_mixture, log_mixture
+from bayesdp.networks.hidden.guide import fit_mixture
+from bayesdp.networks.hidden.sampling import sample_hidden
 from tests.networks.hidden_oracles import flipped
 
 pytestmark = pytest.mark.slow

@@ -7,15 +7,15 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
+from bayesdp.kernels.compiling import kernel
+from bayesdp.kernels.hidden.graph import copied, hidden_of
+from bayesdp.kernels.hidden.moves import TO_LISTED, TO_TIES, TO_TIES_ALONE, run_hidden
+from bayesdp.kernels.hidden.triangles import MOST_TRIANGLES, flip_triangles, triangles_among
 from bayesdp.networks import Network
-from bayesdp.networks.compiling import kernel
 from bayesdp.networks.evidence import Evidence, SeenDegrees, SeenStatistics
 from bayesdp.networks.graph import graph_of
-from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_graph import copied, hidden_of
-from bayesdp.networks.hidden_moves import TO_LISTED, TO_TIES, TO_TIES_ALONE, run_hidden
-from bayesdp.networks.hidden_start import first_guess
-from bayesdp.networks.hidden_triangles import MOST_TRIANGLES, flip_triangles, triangles_among
+from bayesdp.networks.hidden.evidence import seen_of
+from bayesdp.networks.hidden.start import first_guess
 from bayesdp.networks.randomness import state_from
 from tests.networks.hidden_oracles import EVIDENCE, every_graph, flipped, log_likelihood
 

@@ -11,9 +11,9 @@ import itertools
 import numpy as np
 from bayesdp.networks import Network
 from bayesdp.networks.evidence import Evidence
-from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_graph import hidden_of
-from bayesdp.networks.hidden_triangles import flip_triangles
+from bayesdp.networks.hidden.evidence import seen_of
+from bayesdp.kernels.hidden.graph import hidden_of
+from bayesdp.kernels.hidden.triangles import flip_triangles
 from bayesdp.networks.randomness import state_from
 
 nodes, missing = Network(12), {(0, 2), (1, 2), (10, 11)}

@@ -9,10 +9,10 @@ import pytest
 from scipy import special
 
 import bayesdp as bdp
+from bayesdp.kernels.hidden.whole import log_whole
 from bayesdp.networks import Network
 from bayesdp.networks.evidence import together
-from bayesdp.networks.hidden_evidence import seen_of
-from bayesdp.networks.hidden_whole import log_whole
+from bayesdp.networks.hidden.evidence import seen_of
 from tests.networks.hidden_oracles import every_graph, flipped
 from tests.networks.oracles import karate
 from tests.networks.test_hidden_moves import check_law, run_codes

@@ -13,7 +13,7 @@ from bayesdp.networks import Network, NormalPrior, goodness_of_fit, simulate
 from bayesdp.networks.dyad_table import hidden_table
 from bayesdp.networks.evidence import Evidence, SeenStatistics
 from bayesdp.networks.formula import bind
-from bayesdp.networks.hidden import sample_hidden
+from bayesdp.networks.hidden.sampling import sample_hidden
 from bayesdp.networks.listing import listed
 from bayesdp.networks.normalizing_constant import log_constants
 

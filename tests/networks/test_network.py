@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import bayesdp as bdp
+from bayesdp.kernels.graphs.graph import duplicate
 from bayesdp.networks import Network
-from bayesdp.networks.graph import BITSET_BYTES, duplicate, graph_of
+from bayesdp.networks.graph import BITSET_BYTES, graph_of
 from tests.networks.oracles import florentine, karate
 
 

@@ -7,12 +7,14 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
+from bayesdp.kernels.bits import count_ones, lowest_one
+from bayesdp.kernels.compiling import kernel
+from bayesdp.kernels.graphs.offset import dyad_offset
+from bayesdp.kernels.randomness import below, next_word, uniform
 from bayesdp.networks import Network, simulate, statistics
-from bayesdp.networks.compiling import count_ones, kernel, lowest_one
 from bayesdp.networks.formula import bind
 from bayesdp.networks.graph import graph_of
-from bayesdp.networks.offset import NO_OFFSET, dyad_offset, offset_from
-from bayesdp.networks.randomness import below, next_word, uniform
+from bayesdp.networks.offset import NO_OFFSET, offset_from
 from bayesdp.networks.simulation import Start
 from tests.networks.oracles import ORACLES, all_graphs, karate, with_everything
 

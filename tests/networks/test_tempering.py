@@ -7,7 +7,7 @@ from scipy import special
 from bayesdp.networks import BayesianERGM, Network, NormalPrior, simulate
 from bayesdp.networks.auxiliary import Constant, covers, normalizer_about
 from bayesdp.networks.evidence import Evidence
-from bayesdp.networks.hidden import sample_hidden
+from bayesdp.networks.hidden.sampling import sample_hidden
 from bayesdp.networks.listing import listed
 from bayesdp.networks.tempering import Tempering
 from tests.networks.hidden_oracles import every_graph, flipped

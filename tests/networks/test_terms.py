@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesdp as bdp
+from bayesdp.kernels.graphs.markov import changes_at
 from bayesdp.networks import Network, statistics
 from bayesdp.networks.formula import bind, parse
 from bayesdp.networks.graph import graph_of
-from bayesdp.networks.markov import changes_at
 from bayesdp.networks.terms import TERMS
 from tests.networks.oracles import ORACLES, florentine, karate, with_everything
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.evaluation.combining import proportions
-from bayesdp.evaluation.papers.charest_study import (
+from bayesdp.papers.charest.study import (
     Design,
     covered_by_posterior,
     covered_by_rule,

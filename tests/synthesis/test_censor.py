@@ -12,9 +12,9 @@ from pytensor.compile.mode import Mode
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc.sampling import import_pymc
 from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.synthesis.censor import clipping_interval
+from bayesdp.synthesis.censor.model import clipping_interval
 
 pm = import_pymc()
 import pytensor.tensor as pt  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 from pytensor.compile.mode import Mode
 
 import bayesdp as bdp
-from bayesdp.engines.pymc import import_pymc, without_notices
+from bayesdp.engines.pymc.sampling import import_pymc, without_notices
 
 pm = import_pymc()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.engines.pymc import import_pymc
+from bayesdp.engines.pymc.sampling import import_pymc
 
 pm = import_pymc()
 import pytensor  # noqa: E402
@@ -429,9 +429,9 @@ def test_only_models_are_censored():
 
 def test_the_check_by_numbers_convicts_what_the_rules_would_miss():
     """Terms that depend on one another, or on their places, given to the second check alone."""
-    from bayesdp.synthesis.censor_check import check_terms
-    from bayesdp.synthesis.censor_graph import Tracer, record_axes
-    from bayesdp.synthesis.censor_states import Setting
+    from bayesdp.synthesis.censor.check import check_terms
+    from bayesdp.synthesis.censor.graph import Tracer, record_axes
+    from bayesdp.synthesis.censor.states import Setting
 
     model = model_of(lambda: pm.Normal("y", normal(), 1, observed=Y))
 

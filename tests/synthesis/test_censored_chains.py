@@ -8,8 +8,9 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines import pymc, stan
 from bayesdp.engines.draws import Draws, import_arviz
+from bayesdp.engines.pymc import sampling as pymc
+from bayesdp.engines.stan import sampling as stan
 from bayesdp.synthesis import censored_chains, posterior
 from bayesdp.synthesis.censored_chains import Chains
 from tests.conftest import require_pystan

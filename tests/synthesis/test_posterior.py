@@ -9,7 +9,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.pymc import import_pymc, sample
+from bayesdp.engines.pymc.sampling import import_pymc, sample
 from bayesdp.synthesis import posterior
 from bayesdp.synthesis.posterior import check_converged
 

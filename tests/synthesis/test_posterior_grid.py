@@ -9,9 +9,9 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines.pymc import import_pymc, sample
+from bayesdp.engines.pymc.sampling import import_pymc, sample
 from bayesdp.synthesis import posterior
-from bayesdp.synthesis.censor import clipping_interval, is_discrete, traced
+from bayesdp.synthesis.censor.model import clipping_interval, is_discrete, traced
 from bayesdp.synthesis.posterior_grid import PosteriorGrid, grid_of
 from tests.synthesis.test_censor import CASES
 

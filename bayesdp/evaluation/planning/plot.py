@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bayesdp.errors import InvalidInput
+from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-from bayesdp.evaluation.papers.reproduction import COLOURS
 
 if TYPE_CHECKING:
     from bayesdp.evaluation.planning.result import Plan

@@ -208,7 +208,7 @@ class BinomialModel(Model):
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model, the latent counts summed out."""
-        from bayesdp.engines.pymc_programs import binomial
+        from bayesdp.engines.pymc.programs import binomial
 
         first = releases_of(release)[0]
         groups = None if first.by is None else group_coordinate(first)

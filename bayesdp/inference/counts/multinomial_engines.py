@@ -234,7 +234,7 @@ def sample_nuts(
 ) -> Draws:
     """Draw theta by PyMC or Stan, from answers of a randomized response."""
     if engine == "stan":
-        from bayesdp.engines import stan
+        from bayesdp.engines.stan import sampling as stan
 
         if len(parts) > 1:
             raise InvalidInput(
@@ -243,8 +243,8 @@ def sample_nuts(
             )
         data = response_data(parts[0][0], prior)
         return stan.sample("multinomial_response", data, variables=["theta"], seed=seed, **options)
-    from bayesdp.engines import pymc
-    from bayesdp.engines.pymc_multinomial import multinomial_response
+    from bayesdp.engines.pymc import sampling as pymc
+    from bayesdp.engines.pymc.multinomial import multinomial_response
 
     seen = _responses(parts, prior)
     model = multinomial_response([s.counts for s in seen], [s.columns for s in seen], prior)

@@ -5,7 +5,7 @@ r"""The Poisson model: rates of events by area, or in any cells.
 with e_i the events that were expected in area i, a public number. The rates sum out: x_i is
 negative binomial, and given it theta_i ~ Gamma(a + x_i, b + e_i). Where the number of events is
 public the x_i are those given their sum, which leaves that law of the rates as it is. So only the
-counts are drawn (`bayesdp.engines.area_counts`), each from a table where nothing ties them.
+counts are drawn (`bayesdp.kernels.area_counts`), each from a table where nothing ties them.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Known:
     total : int or None
         The sum of the counts, where it is known.
     fixed : list of (a, p, T, copies)
-        Of each release with a fixed total; see `bayesdp.engines.area_counts`.
+        Of each release with a fixed total; see `bayesdp.kernels.area_counts`.
     shapes, rates : ndarray
         Of the rates' gamma laws; the counts are added to the shapes.
     """
@@ -144,7 +144,7 @@ def drawn(
     known: Known, engine: str, *, draws: int, chains: int, warmup: int, seed: np.random.SeedSequence
 ) -> tuple[Floats, dict[str, Floats]]:
     """Draw rates, shape (chains, draws, areas), and statistics of the chains."""
-    from bayesdp.engines import area_counts
+    from bayesdp.kernels import area_counts
 
     laws = np.concatenate(known.laws)
     starts = np.cumsum([0, *(law.size for law in known.laws)])
@@ -249,7 +249,7 @@ def _is_complete(part: Part) -> bool:
 
 def _log_tilt(part: Part, view: FixedTotalView, guess: float) -> float:
     """With which copies of about `guess` events have the fixed total without being held to it."""
-    from bayesdp.engines.fixed_total import tilted
+    from bayesdp.kernels.fixed_total import tilted
 
     possible = view.chances > 0
     z = np.sum(part.outputs, axis=0)[possible] + 1.0

@@ -241,7 +241,7 @@ class HierarchicalGaussianModel(Model):
         InvalidInput
             As of `GaussianModel.pymc_model`.
         """
-        from bayesdp.engines.pymc_gaussian import pooled
+        from bayesdp.engines.pymc.gaussian import pooled
         from bayesdp.inference.gaussian.nuts import observed
 
         known = self.sd is not None

@@ -233,7 +233,7 @@ class GaussianModel(Model):
             If the release is of integers, or conjugate: NUTS has no gradient, or no need of one;
             or, with sd unknown, has truncated sums or a copy with all its records at a bound.
         """
-        from bayesdp.engines.pymc_gaussian import gaussian
+        from bayesdp.engines.pymc.gaussian import gaussian
         from bayesdp.inference.gaussian.nuts import observed
 
         known = self.sd is not None

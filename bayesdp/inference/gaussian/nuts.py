@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesdp.core.views import NoiseView, NormalCopiesView, view_of
-from bayesdp.engines.pymc_gaussian import Observed
+from bayesdp.engines.pymc.gaussian import Observed
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.gaussian.release import is_smooth, seen_mean, seen_pair
 from bayesdp.release import Part

@@ -134,11 +134,11 @@ class NetworkBetaModel(Model):
         hidden: Hidden = run.read
         nuts = {**run.chained, "progress": run.progress, "variables": ["beta"]}
         if engine == "stan":
-            from bayesdp.engines import stan
+            from bayesdp.engines.stan import sampling as stan
 
             return _by_node(stan.sample(self.program, hidden.data, **nuts), hidden.nodes)
-        from bayesdp.engines import pymc
-        from bayesdp.engines.pymc_programs import beta_model
+        from bayesdp.engines.pymc import sampling as pymc
+        from bayesdp.engines.pymc.programs import beta_model
 
         return _by_node(pymc.sample(beta_model(hidden.data), **nuts), hidden.nodes)
 
@@ -166,7 +166,7 @@ class NetworkBetaModel(Model):
 
     def pymc_model(self, release: Releases) -> pm.Model:
         """Build the model as a pm.Model; "beta" has senders, then receivers, if directed."""
-        from bayesdp.engines.pymc_programs import beta_model
+        from bayesdp.engines.pymc.programs import beta_model
 
         return beta_model(self.stan_data(release))
 

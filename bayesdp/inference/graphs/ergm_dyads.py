@@ -92,11 +92,11 @@ def sample_table(table: DyadTable, prior: NormalPrior, *, engine: str, **options
     """Draw from the posterior that a table is the likelihood of; options as `sample_dyads`."""
     options |= {"variables": ["theta"]}
     if engine == "pymc":
-        from bayesdp.engines import pymc
+        from bayesdp.engines.pymc import sampling as pymc
 
         return pymc.sample(pymc_model(table, prior), **options)
     if engine == "stan":
-        from bayesdp.engines import stan
+        from bayesdp.engines.stan import sampling as stan
 
         return stan.sample("ergm_dyads", stan_data(table, prior), **options)
     raise InvalidInput(f"engine is {quoted(engine)}; it must be 'pymc' or 'stan'")
@@ -104,7 +104,7 @@ def sample_table(table: DyadTable, prior: NormalPrior, *, engine: str, **options
 
 def pymc_model(table: DyadTable, prior: NormalPrior) -> Any:
     """Build the model as a pm.Model, with "theta" of dimension "term"."""
-    from bayesdp.engines.pymc_programs import ergm_dyads
+    from bayesdp.engines.pymc.programs import ergm_dyads
 
     return ergm_dyads(stan_data(table, prior), table.names)
 

@@ -17,7 +17,7 @@ from bayesdp.networks.prior import NormalPrior
 
 def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: Any) -> Draws:
     """Draw coefficients and the hidden graph; options are those of `sample_hidden`."""
-    from bayesdp.networks.hidden import sample_hidden
+    from bayesdp.networks.hidden.sampling import sample_hidden
 
     with warnings.catch_warnings():  # the verdict has them all, and warns once
         warnings.filterwarnings("ignore", UNRELIABLE)

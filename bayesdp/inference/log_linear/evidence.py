@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.bridge import log_integral
-from bayesdp.engines.log_linear import sample
-from bayesdp.engines.log_linear_evidence import log_law_at, log_prior_density, summed_likelihood
+from bayesdp.engines.log_linear.chains import sample
+from bayesdp.engines.log_linear.evidence import log_law_at, log_prior_density, summed_likelihood
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.evidence_ways import ALL, BRIDGE, FEW, Answer, moved, proposals
 from bayesdp.inference.log_linear import fit as fits

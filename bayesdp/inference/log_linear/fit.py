@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear_problem import Problem
+from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.design import (
     INTERCEPT,
@@ -31,8 +31,6 @@ from bayesdp.release import Part
 if TYPE_CHECKING:
     import arviz as az
     import xarray as xr
-
-    from bayesdp.inference.log_linear.model import LogLinearModel
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +65,7 @@ class Setting:
     scaled: tuple[str, ...]
 
 
-def setting_of(model: LogLinearModel, release: Releases) -> Setting:
+def setting_of(model: Any, release: Releases) -> Setting:
     """Read releases for a model, or raise InvalidInput where they don't fit together."""
     for each in releases_of(release):
         _ = each.mechanism  # which refuses groups
@@ -108,7 +106,7 @@ def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] |
     return found
 
 
-def _prior_of(model: LogLinearModel, terms: Sequence[Term]) -> list[float | None]:
+def _prior_of(model: Any, terms: Sequence[Term]) -> list[float | None]:
     """Return each term's fixed sd, or None."""
     if not isinstance(model.prior, Mapping):
         return [model.prior] * len(terms)

@@ -7,7 +7,7 @@ r"""The log-linear model: a contingency table's cells from noisy cells or noisy 
 Only z is seen. A term's effects, one a combination of categories, sum to zero over each of its
 columns and have prior Normal(0, tau^2) (`bayesdp.inference.log_linear.design`), with tau given, or
 tau ~ HalfNormal(scale) of its own. Several overlapping marginals are of one latent table, so they
-share one posterior. See `bayesdp.engines.log_linear_chain` for how it is sampled.
+share one posterior. See `bayesdp.kernels.log_linear.chain` for how it is sampled.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class LogLinearModel(Model):
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the effects, and the latent table where it doesn't sum out."""
-        from bayesdp.engines.log_linear import sample
+        from bayesdp.engines.log_linear.chains import sample
 
         setting: fits.Setting = run.read
         if setting.unseen:
@@ -183,7 +183,7 @@ class LogLinearModel(Model):
 
     def naive(self, run: Run) -> Draws:
         """Run chains over the effects, given the table that is taken for true."""
-        from bayesdp.engines.log_linear import sample
+        from bayesdp.engines.log_linear.chains import sample
 
         setting: fits.Setting = run.read
         known = fits.naive_counts(setting.noisy)

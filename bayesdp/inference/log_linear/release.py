@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.views import Cell, MarginalsView, NoiseView, view_of
-from bayesdp.engines.log_linear_moves import NUMBERS, Released
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from_marginals
 from bayesdp.inference.readers import instead
+from bayesdp.kernels.log_linear.moves import NUMBERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, shape_of
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.views import MarginalsView, view_of
-from bayesdp.engines.log_linear_moves import Released
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.release import NoisyTable, noisy_table
+from bayesdp.kernels.log_linear.moves import Released
 from bayesdp.release import Part
 
 Floats = NDArray[np.float64]

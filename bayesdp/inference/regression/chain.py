@@ -5,7 +5,6 @@ here: a step costs some microseconds, as long as no Python is run between.
 
 The coordinates are first whitened by the curvature at a mode (`start`); then, during
 warm-up, by the covariance of all chains' draws.
-Trajectories have a random length, uniform between a half and three halves of `_LENGTH`.
 """
 
 from __future__ import annotations
@@ -19,16 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.inference.regression.coordinates import Space, read_moments, sampled_density
-from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden, first_point, white_space
-from bayesdp.networks.compiling import kernel
+from bayesdp.kernels.regression.chain import chain
+from bayesdp.kernels.regression.coordinates import Space, read_moments
+from bayesdp.kernels.regression.moments import Floats
 from bayesdp.progress import Step, no_step
 
-_LENGTH = 2.4  # of a trajectory: with a random length, near the best for a normal density
 _ACCEPTED = {False: 0.75, True: 0.9}  # aimed at, by whether all noise is Gaussian
 _ACCEPTED_OF_COEFFICIENTS = 0.99  # which leave curved ridges of moments
-_MOST = 1023  # steps of a trajectory
 _WARMUP = ((0.05, 0.1), (0.05, 0.15), (0.1, 0.35))  # shares: for the step, for the covariance
 _FEWEST = 20  # draws that a covariance is taken from
 _PADDING = 5  # draws a coordinate that a diagonal covariance counts for, beside a whole one
@@ -105,7 +102,7 @@ def sample_coordinates(
         def run(adapting: int, keeping: int) -> list[tuple[Floats, ...]]:
             seeds = [int(rng.integers(2**31)) for rng in generators]
             found = [
-                pool.submit(_chain, q, step, adapting, keeping, target, child, space)
+                pool.submit(chain, q, step, adapting, keeping, target, child, space)
                 for q, step, child in zip(points, steps, seeds, strict=True)
             ]
             return [each.result() for each in found]
@@ -138,67 +135,3 @@ def _whitened(space: Space, kept: list[Floats]) -> tuple[Space, list[Floats]]:
     points = [np.linalg.solve(root, each[-1] - centre) for each in kept]
     moved = origin + centre @ rotation, np.ascontiguousarray(root.T @ rotation)
     return (*moved, *rest), points
-
-
-@kernel
-def _chain(
-    start: Floats,
-    step: float,
-    warmup: int,
-    draws: int,
-    target: float,
-    seed: int,
-    space: Space,
-) -> tuple[Floats, Floats]:
-    """Run a chain after `warmup` draws that adapt its step (Nesterov's dual averaging).
-
-    They are log density, acceptance probability, step, number of steps, and whether it diverged.
-    """
-    np.random.seed(seed)
-    size = start.size
-    q, slope = start.copy(), np.empty(size)
-    kept, stats = np.empty((draws, size)), np.empty((draws, 5))
-    value = sampled_density(q, slope, space)
-    most, average, error = math.log(10 * step), math.log(step), 0.0
-    p, there, at = np.empty(size), np.empty(size), np.empty(size)
-    for t in range(warmup + draws):
-        energy = -value
-        for i in range(size):
-            p[i] = np.random.normal()
-            there[i], at[i] = q[i], slope[i]
-            energy += p[i] * p[i] / 2
-        count = min(math.ceil(_LENGTH * (0.5 + np.random.random()) / step), _MOST)
-        reached, done = value, 0
-        while done < count:
-            for i in range(size):
-                p[i] += step / 2 * at[i]
-                there[i] += step * p[i]
-            reached = sampled_density(there, at, space)
-            done += 1
-            if not reached > -np.inf:
-                break
-            for i in range(size):
-                p[i] += step / 2 * at[i]
-        change = energy + reached
-        for i in range(size):
-            change -= p[i] * p[i] / 2
-        diverged = not change > -1000.0  # NaN too
-        accepted = 0.0 if diverged else math.exp(min(change, 0.0))
-        if np.random.random() < accepted:
-            for i in range(size):
-                q[i], slope[i] = there[i], at[i]
-            value = reached
-        if t < warmup:
-            past = t + 1.0
-            error += (target - accepted - error) / (past + 10)
-            step = math.exp(most - math.sqrt(past) / 0.05 * error)
-            average += past**-0.75 * (math.log(step) - average)
-            if t == warmup - 1:
-                step = math.exp(average)
-            continue
-        for i in range(size):
-            kept[t - warmup, i] = q[i]
-        stats[t - warmup, 0], stats[t - warmup, 1] = value, accepted
-        stats[t - warmup, 2], stats[t - warmup, 3] = step, done
-        stats[t - warmup, 4] = 1.0 if diverged else 0.0
-    return kept, stats

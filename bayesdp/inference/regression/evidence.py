@@ -6,19 +6,8 @@ import numpy as np
 
 from bayesdp.engines.bridge import Integral, log_integral
 from bayesdp.inference.regression.chain import sample_coordinates
-from bayesdp.inference.regression.coordinates import Space, sampled_density
-from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden
-from bayesdp.networks.compiling import kernel
-
-
-@kernel
-def _densities(points: Floats, space: Space) -> Floats:
-    found, slope = np.empty(points.shape[0]), np.empty(points.shape[1])
-    for s in range(points.shape[0]):
-        value = sampled_density(points[s], slope, space)
-        found[s] = value if value == value else -np.inf  # overflow, far from any moments
-    return found
+from bayesdp.kernels.regression.evidence import densities
 
 
 def log_evidence_of_moments(
@@ -32,7 +21,7 @@ def log_evidence_of_moments(
     generators = [np.random.default_rng(child) for child in seeds]
     space, kept, _ = sample_coordinates(hidden, generators, draws, warmup)
     found = log_integral(
-        lambda points: _densities(np.ascontiguousarray(points), space),
+        lambda points: densities(np.ascontiguousarray(points), space),
         kept,
         generator=np.random.default_rng(last),
     )

@@ -6,7 +6,7 @@ of columns rescaled by their public bounds to [-1, 1]. Only z is seen, and it de
 through s, the sums of columns, of their squares and of their products. With conjugate priors the
 parameters integrate out, and what is left is p(s), in closed form, times the mechanism's law:
 Hamiltonian Monte Carlo draws s (and n, where it is confidential), and the coefficients given s are
-drawn exactly, each draw by itself (`bayesdp.inference.regression.moments`, `chain`).
+drawn exactly, each draw by itself (`bayesdp.kernels.regression.moments`, `chain`).
 Bernstein and Sheldon (2019) approximate the same posterior by a normal law of s.
 
 Given s the posterior of the regression doesn't depend on the law of the predictors. That they are
@@ -14,7 +14,7 @@ normal, with a vague prior, says which s are likely where noise leaves it open, 
 predictors of two values, say, little is lost.
 
 Perturbed coefficients of the ridge regression depend on the records through the same moments, so
-they have the same chain (`bayesdp.inference.regression.coefficients_law`). They say less: of the
+they have the same chain (`bayesdp.kernels.regression.coefficients_law`). They say less: of the
 predictors' spread and of sigma hardly anything, so those priors matter.
 
 Predictors that are left out are left out with their moments: the posterior is that given the

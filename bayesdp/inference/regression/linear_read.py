@@ -10,8 +10,8 @@ import numpy as np
 from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.conflict import Noise, noise_from_moments
-from bayesdp.inference.regression.moments import Floats, Prior
 from bayesdp.inference.regression.start import Hidden
+from bayesdp.kernels.regression.moments import Floats, Prior
 from bayesdp.mechanisms.families.linear_regression_draws import drawn_regression
 from bayesdp.mechanisms.families.moments import MOST
 from bayesdp.mechanisms.families.regression_fields import check_predictors_prior, check_prior

@@ -20,9 +20,9 @@ from bayesdp.inference.regression.linear_read import (
     possible_sizes,
     priors_of,
 )
-from bayesdp.inference.regression.moments import Floats
 from bayesdp.inference.regression.start import Hidden
 from bayesdp.inference.several import Releases, agreed_size, releases_of
+from bayesdp.kernels.regression.moments import Floats
 
 
 def read(

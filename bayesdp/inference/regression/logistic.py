@@ -7,7 +7,7 @@ Only z is seen. It is of a table of counts, response by predictors, or each reco
 was true is summed out, exactly, where that can be done, and else sampled with the coefficients
 (`bayesdp.inference.regression.logistic_release`). A logistic regression is a log-linear model in
 which how frequent each combination of predictors is has a parameter of its own, and the engine is
-that model's (`bayesdp.engines.log_linear_chain`); those parameters' prior doesn't depend on beta,
+that model's (`bayesdp.kernels.log_linear.chain`); those parameters' prior doesn't depend on beta,
 so that beta's is as declared and, were the records known, how many have which predictors would
 tell nothing of it, as should be.
 """

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.core.views import AnswersView
-from bayesdp.engines.log_linear_moves import ANSWERS, Released
-from bayesdp.engines.log_linear_problem import Problem
+from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import axes_of
 from bayesdp.inference.regression.logistic_design import logit_design, predictors_of_data, split
@@ -24,6 +23,7 @@ from bayesdp.inference.regression.logistic_problem import (
     problem_of,
     success_of,
 )
+from bayesdp.kernels.log_linear.moves import ANSWERS, Released
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.release import Part
 

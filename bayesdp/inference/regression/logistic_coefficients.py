@@ -2,7 +2,7 @@
 
 Predictors of finitely many values make a table of the records, and the coefficients are a function
 of it; the table is sampled, and its coefficients found anew for every change of it
-(`bayesdp.engines.log_linear_coefficients`). What the mechanism's solver leaves to be desired is
+(`bayesdp.engines.log_linear.coefficients`). What the mechanism's solver leaves to be desired is
 below 2^-15 of the noise for epsilon of 1 or less, and taken as nothing, as is the lattice.
 """
 
@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from bayesdp.core.views import CoefficientsView
-from bayesdp.engines.log_linear_moves import COEFFICIENTS
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import NoisyTable, closed, released_of
 from bayesdp.inference.regression.linear_read import check_fine
 from bayesdp.inference.regression.logistic_problem import Setting, paired, problem_of
+from bayesdp.kernels.log_linear.moves import COEFFICIENTS
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 from bayesdp.mechanisms.families.moments import STEPS, in_steps
 from bayesdp.release import Part

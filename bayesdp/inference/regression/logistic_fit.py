@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.engines.draws import Draws
-from bayesdp.engines.log_linear import sample
-from bayesdp.engines.log_linear_moves import COEFFICIENTS, NUMBERS
+from bayesdp.engines.log_linear.chains import sample
 from bayesdp.errors import InvalidInput
 from bayesdp.inference.log_linear.fit import engine_for, naive_counts, obstacle_of
 from bayesdp.inference.log_linear.release import closed
 from bayesdp.inference.regression.logistic_problem import Setting
 from bayesdp.inference.regression.logistic_release import setting_of
+from bayesdp.kernels.log_linear.moves import COEFFICIENTS, NUMBERS
 
 _ANSWERS = (
     "the records' true categories are summed out, pattern by pattern of answers, and Hamiltonian "

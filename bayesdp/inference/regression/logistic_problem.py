@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.engines.log_linear_moves import Released
-from bayesdp.engines.log_linear_problem import Problem
+from bayesdp.engines.log_linear.problem import Problem
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.log_linear.release import NoisyTable
 from bayesdp.inference.regression.logistic_design import (
@@ -20,6 +19,7 @@ from bayesdp.inference.regression.logistic_design import (
     predictors_of_axes,
     split,
 )
+from bayesdp.kernels.log_linear.moves import Released
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
 
 Floats = NDArray[np.float64]

@@ -13,13 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesdp.errors import EngineFailed
-from bayesdp.inference.regression.coordinates import (
-    Frame,
-    Space,
-    latent_density,
-    sampled_density,
-)
-from bayesdp.inference.regression.moments import Floats, Prior, Seen
+from bayesdp.kernels.regression.coordinates import Frame, Space, latent_density, sampled_density
+from bayesdp.kernels.regression.moments import Floats, Prior, Seen
 
 _ONE = math.log(math.e - 1)  # log(1 + exp(_ONE)) = 1
 

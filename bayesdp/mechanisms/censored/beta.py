@@ -30,7 +30,7 @@ Rounding
 --------
 The law above is the code's own, with these f_j, not an approximation to it:
 
-* A cell's A, B, C (`bayesdp.mechanisms.censored.kernels`) are floating-point numbers that
+* A cell's A, B, C (`bayesdp.kernels.censored.ordered`) are floating-point numbers that
   depend on the cell alone. f_j(y) is low, high or A t1(y) + B t2(y) - C, without rounding, t1 and
   t2 as there: functions of y alone.
 * Which of the three is decided by cutoffs in y, found by bisection over the floats from A, B,
@@ -38,7 +38,7 @@ The law above is the code's own, with these f_j, not an approximation to it:
 * S_j is an exact sum, and the cell an exact draw (`bayesdp.mechanisms.censored.grid`): nothing
   is left to delta.
 
-So only eta remains, and `bayesdp.mechanisms.censored.kernels` proves that
+So only eta remains, and `bayesdp.kernels.censored.ordered` proves that
 eta = 2^-40 (largest lambda + 2) is enough. Weighted f_j and their eta are in
 `bayesdp.mechanisms.censored.sums`.
 """

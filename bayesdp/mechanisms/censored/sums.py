@@ -1,6 +1,6 @@
 r"""The clipped sum of a beta posterior, exact and bounded: sorted records, or weighted ones.
 
-Without weights the records are sorted, and `bayesdp.mechanisms.censored.kernels` finds the sum in
+Without weights the records are sorted, and `bayesdp.kernels.censored.ordered` finds the sum in
 O(log n). With weights w_i, which of them are clipped has no such order, and every record is
 visited: O(n).
 
@@ -38,8 +38,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.mechanisms.censored import kernels as censored_kernels
-from bayesdp.mechanisms.censored import weighted_kernels as censored_weighted_kernels
+from bayesdp.kernels.censored import ordered as censored_kernels
+from bayesdp.kernels.censored import weighted as censored_weighted_kernels
 from bayesdp.mechanisms.censored.disk_column import DiskColumn, forget, mapped
 from bayesdp.mechanisms.censored.weights import unit_scale
 

@@ -101,7 +101,7 @@ class PublicWeights:
 
     def largest(self, y: Any) -> Floats:
         """Delta(y) of each record, the largest abs(log density) that it may have."""
-        from bayesdp.mechanisms.censored.kernels import logs
+        from bayesdp.kernels.censored.ordered import logs
 
         t1, t2 = logs(np.asarray(y, dtype=np.float64))
         corners = [(s * f, s * (1 - f)) for f in self.phi for s in self.lam]

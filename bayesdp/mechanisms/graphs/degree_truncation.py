@@ -58,7 +58,7 @@ from bayesdp.networks.network import Network
 from bayesdp.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from bayesdp.networks.markov import Model
+    from bayesdp.kernels.graphs.markov import Model
 
 ALLOWED = ("concurrent", "degree", "edges", "gwdegree", "isolates", "kstar")
 """Terms that are sums of functions of degrees."""
@@ -133,7 +133,7 @@ def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
 
 def _function(model: Model, t: int, max_degree: int) -> tuple[Fraction, ...]:
     """Table f(0), ..., f(max_degree) of coordinate t, up to a constant that all graphs share."""
-    from bayesdp.networks import change_statistics as change
+    from bayesdp.kernels.graphs import change_statistics as change
 
     kind, parameter = int(model.kind[t]), float(model.parameter[t])
     degrees = range(max_degree + 1)

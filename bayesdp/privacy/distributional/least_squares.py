@@ -1,7 +1,7 @@
 r"""Least squares from exact sums: the sums' promise, and the coefficients they give.
 
 Through the origin, h = slope g + error, the slope is (sum gh) / (sum g^2): two sums of records of
-two numbers, so that (g^2, gh) may have a density and `sums_profile` applies, in two coordinates.
+two numbers, so that (g^2, gh) may have a density and `sums.profile` applies, in two coordinates.
 With a constant term four sums are needed and no density is left on four coordinates; Groce (2014,
 section 6.4) takes (g, h) from one part of the records and (g^2, gh) from another.
 

@@ -81,7 +81,7 @@ class Records:
     @property
     def model(self) -> Any:
         """Records in it as observed values, as constants, as data, and beside the likelihood."""
-        from bayesdp.engines.pymc import import_pymc
+        from bayesdp.engines.pymc.sampling import import_pymc
 
         pm = import_pymc()
         with pm.Model() as model:
@@ -104,7 +104,7 @@ def beta_binomial(r: Records) -> None:
 
 def censor(r: Records) -> None:
     """And sample from it as one does with any model."""
-    from bayesdp.engines import pymc
+    from bayesdp.engines.pymc import sampling as pymc
 
     private = bdp.censor(r.model, epsilon=4.0, weights=r.weights)
     pymc.sample(private, variables=["slope"], draws=20, warmup=20, seed=1)
@@ -117,7 +117,7 @@ def posterior(r: Records) -> None:
 
 
 def posterior_grid(r: Records) -> None:
-    from bayesdp.engines.pymc import import_pymc
+    from bayesdp.engines.pymc.sampling import import_pymc
 
     pm = import_pymc()
     with pm.Model() as model:
@@ -265,7 +265,7 @@ CHAINS: dict[str, Callable[[Records], None]] = {
 
 def endless_stan(r: Records) -> None:
     """Chains that are to be killed; the records' file is there while they run."""
-    from bayesdp.engines import stan
+    from bayesdp.engines.stan import sampling as stan
     from bayesdp.synthesis.censored_chains import Chains
 
     chains = Chains("stan", 4.0, 1, "add_remove", 0.0, (1.0, 1.0), (0.1, 1.5), 1000.0)
@@ -277,7 +277,7 @@ def endless_pymc(r: Records) -> None:
     """Chains that are to be killed, once the model is compiled."""
     import nutpie
 
-    from bayesdp.engines import pymc
+    from bayesdp.engines.pymc import sampling as pymc
 
     sample = nutpie.sample
 

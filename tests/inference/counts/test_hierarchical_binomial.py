@@ -9,6 +9,7 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.engines import pooled_proportions as pooling
+from bayesdp.kernels.pooled import proportions as kernels
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,7 +25,7 @@ MECHANISM = bdp.mechanisms.BetaBinomialMechanism(12, 12, (5.0, 5.0))
 def test_rising_factorials_keep_their_digits(a, k):
     with mpmath.workdps(50):
         right = float(mpmath.loggamma(mpmath.mpf(a) + k) - mpmath.loggamma(mpmath.mpf(a)))
-    assert pooling.log_rising(a, float(k)) == pytest.approx(right, rel=2e-13, abs=1e-12)
+    assert kernels.log_rising(a, float(k)) == pytest.approx(right, rel=2e-13, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_sums_are_those_of_beta_binomials(n, first, length, alpha, beta):
         terms = stats.binom.logpmf(x, n, alpha / (alpha + beta))
     right = special.logsumexp(terms, b=law)
     given = pooling.given_proportions([np.log(law)], [x], [n], (1.0, 1.0, 1.0))
-    found = pooling.log_sum(given, 0, length, int(law.argmax()), n, alpha, beta)
+    found = kernels.log_sum(given, 0, length, int(law.argmax()), n, alpha, beta)
     assert found == pytest.approx(right, abs=1e-8)
 
 
@@ -70,7 +71,7 @@ def test_densities_where_a_group_is_all_but_surely_of_one_kind(u, v):
                 for x, weight in enumerate(law.tolist())
             ]
             right += mpmath.log(mpmath.fsum(terms) / mpmath.rf(a + b, n))
-        assert pooling.log_proportions(u, v, given) == pytest.approx(float(right), abs=1e-9)
+        assert kernels.log_proportions(u, v, given) == pytest.approx(float(right), abs=1e-9)
 
 
 @pytest.mark.parametrize("end", [0, 2])
@@ -100,7 +101,7 @@ def test_counts_are_drawn_from_their_sums():
     rng, law = np.random.default_rng(1), np.array([0.2, 1.0, 0.0, 0.7, 0.1])
     with np.errstate(divide="ignore"):
         given = pooling.given_proportions([np.log(law)], [np.arange(3, 8)], [9], (1.0, 1.0, 1.0))
-    drawn = [pooling.draw_count(given, 0, 4, 1, 9.0, 0.8, 1.7, rng) for _ in range(20_000)]
+    drawn = [kernels.draw_count(given, 0, 4, 1, 9.0, 0.8, 1.7, rng) for _ in range(20_000)]
     weights = law * stats.betabinom.pmf(np.arange(3, 8), 9, 0.8, 1.7)
     seen = np.bincount(np.array(drawn, dtype=int) - 3, minlength=5)
     assert seen[2] == 0

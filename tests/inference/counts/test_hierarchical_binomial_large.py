@@ -7,10 +7,12 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.engines import pooled_proportions as pooling
-from bayesdp.engines.curve_integrals import curve_of, draw_proportion, in_one, log_integral
+from bayesdp.engines.curve_integrals import in_one
 from bayesdp.engines.likelihood_curves import likelihood_curve
 from bayesdp.engines.partial_pooling import log_targets
 from bayesdp.inference.counts.hierarchical_binomial import Known
+from bayesdp.kernels.curve_integrals import curve_of, draw_proportion, log_integral
+from bayesdp.kernels.pooled import proportions as kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
@@ -58,7 +60,7 @@ def test_integrals_are_the_whole_sums(kind):
     places += [(rng.uniform(-1, 1) * s, rng.uniform(-9, 25)) for s in (1, 5, 20, 90) * 10]
     for u, v in places:
         alpha, beta = np.exp(special.log_expit(u) + v), np.exp(special.log_expit(-u) + v)
-        right = pooling.log_sum(whole, 0, N + 1, best, float(N), alpha, beta)
+        right = kernels.log_sum(whole, 0, N + 1, best, float(N), alpha, beta)
         if right > law.max() - 120:
             assert log_integral(curve, u, alpha, beta) == pytest.approx(right, abs=1e-8), (u, v)
 

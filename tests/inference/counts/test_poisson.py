@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines.fixed_total import expansion, log_norm, tilted
+from bayesdp.kernels.fixed_total import expansion, log_norm, tilted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient
 

@@ -8,6 +8,7 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.engines import partial_pooling, pooled_means
+from bayesdp.kernels.pooled import means as kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore:the chains of this fit:UserWarning")
 
@@ -31,7 +32,7 @@ def test_integrals_are_sums_over_all_nodes(centre, variance):
     right = special.logsumexp(stats.norm.logpdf(nodes, centre, math.sqrt(variance)), b=law)
     given = pooled_means.given_means([nodes], [np.log(law)], [1.0], (0.0, 1.0, 1.0))
     best, room = int(law.argmax()), np.empty(500)
-    found = pooled_means.log_integral(given, 0, 500, best, centre, variance, room)
+    found = kernels.log_integral(given, 0, 500, best, centre, variance, room)
     assert found == pytest.approx(right, rel=1e-12, abs=1e-11)
 
 
@@ -41,7 +42,7 @@ def test_nodes_are_drawn_by_their_share():
     with np.errstate(divide="ignore"):
         given = pooled_means.given_means([nodes], [np.log(law)], [1.0], (0.0, 1.0, 1.0))
     room = np.empty(4)
-    drawn = [pooled_means.draw_node(given, 0, 4, 1, 0.3, 2.0, rng, room) for _ in range(20_000)]
+    drawn = [kernels.draw_node(given, 0, 4, 1, 0.3, 2.0, rng, room) for _ in range(20_000)]
     weights = law * stats.norm.pdf(nodes, 0.3, math.sqrt(2.0))
     seen = np.array([drawn.count(node) for node in nodes])
     assert seen[2] == 0

@@ -12,8 +12,8 @@ import pytest
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.engines import log_linear as engine
 from bayesdp.engines.draws import import_arviz
+from bayesdp.engines.log_linear import chains as engine
 from bayesdp.mechanisms.counts.cells import Axis
 
 FALSE_ALARM = 1e-6

@@ -13,9 +13,9 @@ from scipy import optimize, stats
 
 import bayesdp as bdp
 from bayesdp.inference.regression.chain import sample_moments
-from bayesdp.inference.regression.coordinates import sampled_density
 from bayesdp.inference.regression.linear_release import read
 from bayesdp.inference.regression.start import Hidden, white_space
+from bayesdp.kernels.regression.coordinates import sampled_density
 from bayesdp.mechanisms.families.moments import moments_of
 
 pytestmark = pytest.mark.slow

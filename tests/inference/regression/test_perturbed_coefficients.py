@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.inference.regression.coordinates import latent_density
 from bayesdp.inference.regression.linear_release import read
-from bayesdp.inference.regression.moments import moments_density
+from bayesdp.kernels.regression.coordinates import latent_density
+from bayesdp.kernels.regression.moments import moments_density
 from tests.inference.log_linear.test_log_linear import close
 from tests.statistical.test_models_calibration import check
 

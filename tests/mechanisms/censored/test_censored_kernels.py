@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from bayesdp.mechanisms.censored import kernels
+from bayesdp.kernels.censored import ordered as kernels
 from bayesdp.mechanisms.censored import sums as censored_sums
 from bayesdp.mechanisms.censored.grid import ClippedPosterior, Grid
 from bayesdp.mechanisms.censored.sums import SortedRecords
@@ -195,7 +195,7 @@ def test_kernels_compile_where_nothing_can_be_cached():
         "caching.CacheImpl._locator_classes = []\n"
         "try:\n    numba.njit(cache=True)(lambda: 0)\n"
         "except RuntimeError as error:\n    print('no locator' in str(error))\n"
-        "from bayesdp.mechanisms.censored import kernels\n"
+        "from bayesdp.kernels.censored import ordered as kernels\n"
         "print(kernels.logs(numpy.array([0.5]))[0].shape)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.manifest_text import sealed
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.privacy.relations import convert
+from bayesdp.release.manifest_text import sealed
 
 D = bdp.distributional
 LAW = D.LawClass.of("uniform", low=0, high=1.5, n=100, columns=["a", "b"])

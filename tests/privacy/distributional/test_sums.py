@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 import bayesdp as bdp
-from bayesdp.privacy.distributional import sums_published as published_bounds
 from bayesdp.privacy.distributional.irwin_hall import density
-from bayesdp.privacy.distributional.sums_mixture import below, cuts_of, mixture_delta
-from bayesdp.privacy.distributional.sums_shift import shift_delta, shifts_delta
-from bayesdp.privacy.distributional.sums_steps import steps_delta
+from bayesdp.privacy.distributional.sums import published as published_bounds
+from bayesdp.privacy.distributional.sums.mixture import below, cuts_of, mixture_delta
+from bayesdp.privacy.distributional.sums.shift import shift_delta, shifts_delta
+from bayesdp.privacy.distributional.sums.steps import steps_delta
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +124,7 @@ def test_steps_against_convolution_in_both_directions(count):
 
 def test_long_sums_of_steps_agree_with_direct_ones(monkeypatch):
     """The transform, with short sums sent to it too."""
-    from bayesdp.privacy.distributional import sums_steps
+    from bayesdp.privacy.distributional.sums import steps as sums_steps
 
     monkeypatch.setattr(sums_steps, "_SHORT", 300)
     steps = np.exp(-0.5 * ((np.arange(32.0) - 12) / 6) ** 2)

@@ -1,0 +1,60 @@
+"""The command line: one file a command. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from bayesdp._version import __version__
+from bayesdp.cli import (
+    audit,
+    demo,
+    errata,
+    explore,
+    fit,
+    ledger,
+    plan,
+    report,
+    reproduce,
+    study,
+    synthesize,
+)
+from bayesdp.errors import BayesDPError
+
+app = typer.Typer(
+    help="Bayesian inference from, and for, differentially private data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(ledger.app, name="ledger")
+app.command()(synthesize.synthesize)
+app.command()(reproduce.reproduce)
+app.command()(errata.errata)
+app.command()(plan.plan)
+app.command()(study.study)
+app.command()(fit.fit)
+app.command()(report.report)
+app.command()(explore.explore)
+app.command()(audit.audit)
+app.command()(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; a bayesdp error prints its message and exits with status 2."""
+    try:
+        app()
+    except BayesDPError as error:
+        typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+        sys.exit(2)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"bayesdp {__version__}")
+        raise typer.Exit

@@ -1,0 +1,52 @@
+"""Command `bayesdp explore`: a page on which a release's settings slide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayesdp.checks import check_at_least_one
+from bayesdp.cli import options
+from bayesdp.errors import InvalidInput, quoted
+
+
+def explore(
+    release: Annotated[Path, typer.Argument(help="A release folder, of a proportion.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("explore.html"),
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    prior: Annotated[str, typer.Option(help="The beta prior of the proportion.")] = "1,1",
+    n: Annotated[
+        int | None, typer.Option(help="Number of records, where the release doesn't say it.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="One group; default: all.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier file there.")] = False,
+) -> None:
+    """Write a page to slide epsilon, copies and n, and see what would follow from the release.
+
+    The page needs no server and no network: it computes in the browser.
+    """
+    from bayesdp.inference.counts.binomial import BinomialModel
+    from bayesdp.release import Release
+    from bayesdp.report.explorer import write_explorer
+
+    released = Release.load(release)
+    if group is not None:
+        labels = {str(label): label for label in released.groups if label is not None}
+        if group not in labels:
+            raise InvalidInput(
+                f"group is {quoted(group)}; this release has {list(labels) or 'none'}"
+            )
+        title = title or f"{released.variable}, {released.by} {group}"
+        released = released[labels[group]]
+    sizes = None if n is None else range(check_at_least_one("n", n), n + 1)
+    model = BinomialModel(options.pair("prior", prior), n=sizes)
+    page = write_explorer(released, out, model=model, level=level, title=title, force=force)
+    typer.echo(f"explorer written to {page}")
+    if show:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())

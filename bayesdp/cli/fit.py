@@ -1,0 +1,69 @@
+"""Command `bayesdp fit`: draws from the posterior. Heavy imports wait until it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesdp.cli import options
+from bayesdp.cli.analyses import run_analysis
+from bayesdp.cli.options import Force
+from bayesdp.cli.posteriors import print_summary
+from bayesdp.inference.readers import MODELS
+
+
+def fit(
+    target: Annotated[
+        str, typer.Argument(help="A release folder, a TOML analysis, or a shipped one's name.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="posterior.nc; for an analysis, a folder (default: its name)."),
+    ] = None,
+    family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
+    prior: Annotated[
+        str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
+    ] = None,
+    n: Annotated[
+        str | None, typer.Option(help="A size, or those a confidential n may have: 500:1500.")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="auto, or one of the model's: exact, pymc, stan.")
+    ] = "auto",
+    draws: Annotated[int, typer.Option(help="Draws per chain.")] = 4000,
+    chains: Annotated[int, typer.Option(help="Chains.")] = 4,
+    seed: Annotated[int | None, typer.Option(help="For reproducible draws.")] = None,
+    force: Force = False,
+) -> None:
+    """Draw from the posterior given a release, or run a whole analysis."""
+    if target.endswith(".toml") or not Path(target).exists():
+        run_analysis(target, out or Path(Path(target).stem), force)
+        return
+    from bayesdp.evaluation.declarations import model_of
+    from bayesdp.release import Release
+    from bayesdp.storage import check_file, whole_file
+
+    out = out or Path("posterior.nc")
+    check_file(out, force=force)  # before the fit, which may take long
+    declared = options.parameters(parameters or [])
+    if prior is not None:
+        declared["prior"] = options.numbers("prior", prior)
+    if n is not None:
+        declared["n"] = options.sizes(n)
+    model = model_of(family, declared)
+    sampling: dict[str, Any] = {"engine": engine, "draws": draws, "chains": chains, "seed": seed}
+    idata = model.fit(Release.load(target), progress=sys.stderr.isatty(), **sampling)
+    with whole_file(out) as work:
+        idata.to_netcdf(str(work))
+    print_summary(idata)
+    typer.echo(
+        f"posterior written to {out} (engine {idata.attrs['engine']}: "
+        f"{idata.attrs['engine_reason']})"
+    )

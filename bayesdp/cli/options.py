@@ -1,0 +1,59 @@
+"""Options that commands share, and values of options, parsed from text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayesdp.errors import InvalidInput, quoted
+
+Out = Annotated[Path, typer.Option(help="Where to write.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result there.")]
+
+
+def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
+    """Parse two numbers from text such as 1,1."""
+    found = numbers(name, text, example)
+    if len(found) != 2:
+        raise InvalidInput(f"{name} is {quoted(text)}; it must be two numbers, as {example}")
+    return found[0], found[1]
+
+
+def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:
+    """Parse numbers from text such as 0,0.01,2,1."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"{name} is {quoted(text)}; it must be numbers, as {example}") from None
+
+
+def sizes(text: str) -> range | int:
+    """Parse a size from text such as 500, or a range of sizes from 500:1500."""
+    try:
+        low, *high = (int(part) for part in text.split(":"))
+    except ValueError:
+        low, high = 0, [0, 0]
+    if len(high) > 1:
+        raise InvalidInput(f"n is {quoted(text)}; it must be one or two whole numbers, as 500:1500")
+    return range(low, high[0] + 1) if high else low
+
+
+def parameters(lines: list[str]) -> dict[str, Any]:
+    """Parse a model's parameters from lines of TOML."""
+    import tomllib
+
+    try:
+        return tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(
+            f"set is {quoted(lines)}; each must be a line of TOML: {error}"
+        ) from error
+
+
+def groups(text: str) -> dict[str, Any]:
+    """Parse group labels by how they are written: integers if all are, whatever the data hold."""
+    listed = [part.strip() for part in text.split(",")]
+    whole = all(part.lstrip("-").isdecimal() for part in listed)
+    return {part: int(part) if whole else part for part in listed}

@@ -1,0 +1,185 @@
+"""Command `bayesdp plan`: which epsilon is needed. Heavy imports wait until it runs."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bayesdp.cli import options
+from bayesdp.cli.tables import print_table, progress_bar
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.inference.readers import MODELS
+
+if TYPE_CHECKING:
+    from bayesdp.evaluation.planning.result import Plan
+
+TABLE, PICTURE = "plan.csv", "plan.png"
+
+
+def plan(
+    width: Annotated[
+        float, typer.Option("--width", "--target", help="How long the interval may be.")
+    ],
+    family: Annotated[str, typer.Option(help=f"Model family: {', '.join(MODELS)}.")] = "binomial",
+    prior: Annotated[
+        str | None, typer.Option(help="The prior's numbers: 1,1 for a beta one.")
+    ] = None,
+    n: Annotated[
+        str | None, typer.Option(help="Number of records; 500:1500 if confidential.")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another parameter of the model, as TOML: 'sd = 1.5'."),
+    ] = None,
+    mechanisms: Annotated[
+        str | None, typer.Option(help="Names: beta_binomial,discrete_laplace; default: all.")
+    ] = None,
+    synthesizer: Annotated[
+        list[str] | None,
+        typer.Option(help="One more, as TOML: 'name = \"modips\", family = {kind = ...}'."),
+    ] = None,
+    copies: Annotated[str | None, typer.Option(help="Numbers of copies: 1,5,20.")] = None,
+    epsilon_range: Annotated[str, typer.Option(help="Smallest and largest.")] = "0.05,10",
+    delta: Annotated[float, typer.Option(help="Where promises are stated.")] = 0.0,
+    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
+    assurance: Annotated[
+        float | None, typer.Option(help="Share of releases with short intervals; default: mean.")
+    ] = None,
+    design_prior: Annotated[
+        str | None, typer.Option(help="What is expected of the data: 20,80, or one proportion.")
+    ] = None,
+    estimand: Annotated[
+        str | None, typer.Option(help="A category, mu, sigma, or beta:age for one of several.")
+    ] = None,
+    attacker_prior: Annotated[
+        float, typer.Option(help="An attacker's probability beforehand.")
+    ] = 0.5,
+    replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulation.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the table (CSV) and the map (PNG).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier plan there.")] = False,
+) -> None:
+    """Find the smallest epsilon that makes an interval short enough, before there are data."""
+    from bayesdp.evaluation.declarations import model_of
+    from bayesdp.evaluation.planning.plan import plan as planned
+    from bayesdp.storage import check_target, whole_folder
+
+    if out is not None:
+        check_target(out, TABLE, force=force)
+    declared = options.parameters(parameters or [])
+    if prior is not None:
+        declared["prior"] = options.numbers("prior", prior)
+    size = None if n is None else options.sizes(n)
+    if isinstance(size, range):
+        declared.setdefault("n", size)
+    model = model_of(family, declared)
+    expected: Any = None
+    if design_prior is not None:
+        expected = options.numbers("design_prior", design_prior)
+    among = _mechanisms(mechanisms, synthesizer or [])
+    question: dict[str, Any] = {
+        "mechanisms": among,
+        "epsilon": options.pair("epsilon_range", epsilon_range, "0.05,10"),
+        "copies": None if copies is None else _whole(copies),
+        "design_prior": expected[0] if expected and len(expected) == 1 else expected,
+        "estimand": _estimand(estimand),
+    }
+    with progress_bar() as step:
+        found = planned(
+            model,
+            size,
+            target=width,
+            **question,
+            level=level,
+            assurance=assurance,
+            delta=delta,
+            attacker_prior=attacker_prior,
+            replicates=replicates,
+            seed=seed,
+            progress=step,
+        )
+    _print(found)
+    typer.echo(found.why())
+    with nullcontext() if out is None else whole_folder(out, TABLE, force=force) as work:
+        if work is not None:
+            found.table.to_csv(work / TABLE, index=False)
+            figure: Any = found.plot().figure
+            figure.savefig(work / PICTURE, dpi=200)
+    if out is not None:
+        typer.echo(f"table and map written to {out}")
+
+
+def _mechanisms(names: str | None, declared: list[str]) -> Any:
+    """Names and synthesizers, or None where neither is given."""
+    import tomllib
+
+    from bayesdp.evaluation.declarations import synthesizer_of
+
+    if names is None and not declared:
+        return None
+    found: dict[str, Any] = {name: name for name in (names or "").split(",") if name}
+    for text in declared:
+        try:
+            table = tomllib.loads("it = {" + text + "}")["it"]
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(
+                f'synthesizer is {quoted(text)}; it must be TOML, as \'name = "modips", family = '
+                f'{{kind = "gaussian", bounds = [100, 240]}}\': {error}'
+            ) from error
+        name = table.pop("name", None)
+        if not isinstance(name, str):
+            raise InvalidInput(f"synthesizer is {quoted(text)}; it must have a name")
+        label = name if name not in found else f"{name} {len(found) + 1}"
+        found[label] = synthesizer_of(name, {"epsilon": 1.0, **table})
+    return found
+
+
+def _whole(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(
+            f"copies is {quoted(text)}; it must be whole numbers, as 1,5,20"
+        ) from None
+
+
+def _estimand(text: str | None) -> Any:
+    if text is None:
+        return None
+    if text.isdecimal():
+        return int(text)
+    name, colon, label = text.partition(":")
+    return (name, label) if colon else text
+
+
+def _print(found: Plan) -> None:
+    """Print each design at the smallest epsilon that meets the target, or else at the largest."""
+    from rich.box import SIMPLE
+    from rich.markup import escape
+    from rich.table import Table
+
+    title = f"The smallest epsilon for a {100 * found.level:g}% interval"
+    table = Table(title=title, box=SIMPLE, pad_edge=False)
+    for heading in ("mechanism", "copies", "epsilon", "length", "ratio", "coverage", "attacker"):
+        table.add_column(
+            heading, justify="left" if heading == "mechanism" else "right", no_wrap=True
+        )
+    for (name, copies), epsilon in found.best.items():
+        rows = found.table[(found.table["mechanism"] == name) & (found.table["copies"] == copies)]
+        at = rows["epsilon"].max() if epsilon is None else epsilon
+        row = rows[rows["epsilon"] == at].iloc[0]
+        table.add_row(
+            escape(name),
+            str(copies),
+            f"> {at:g}" if epsilon is None else f"{at:g}",
+            f"{row[found.criterion]:.4g}",
+            f"{row['ratio']:.3g}" if row["ratio"] == row["ratio"] else "-",
+            f"{row['coverage']:.3f}",
+            f"{row['attacker']:.5g}",
+        )
+    print_table(table)

@@ -1,0 +1,31 @@
+"""Command `bayesdp reproduce`: a paper's numbers again. Heavy imports wait until it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayesdp.cli.tables import progress_bar
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="charest, groce, hu, liu or zheng")],
+    out: Annotated[Path, typer.Option(help="Where to write.")],
+    replicates: Annotated[int | None, typer.Option(help="Simulations for each number.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out liu's posteriors or hu's fits by Stan.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an earlier result there.")
+    ] = False,
+) -> None:
+    """Compute a paper's tables and figures again, beside what it printed."""
+    from bayesdp.papers.catalogue import find_paper
+
+    reproduction = find_paper(paper, replicates, quick=quick)
+    with progress_bar() as step:
+        result = reproduction(out, force=force, progress=step)
+    result.print()
+    typer.echo(f"tables and figures written to {out}")

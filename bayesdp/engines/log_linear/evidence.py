@@ -1,0 +1,86 @@
+r"""Likelihood Pr[released | u] of a log-linear model, its table summed out, and u's prior.
+
+Counts that are independent and Poisson sum out cell by cell (`log_likelihood`). With a known total,
+where every cell has noise of its own with a log-concave law,
+
+    Pr[z | u] = sum over n of Pr[n] n! [t^n] prod_c sum_x (p_c t)^x / x! Pr[z_c | x],
+
+and the coefficient of t^n is a convolution over the cells. As in `bayesdp.engines.count_vectors` a
+factor e^(lambda x) in every term, which n alone sees, brings the terms near what n asks for, so
+that all of them can be cut to where they matter.
+
+A term's effects with a scale of their own have, tau summed out of N(0, tau^2) and HalfNormal(s),
+
+    p(u) = (2 pi)^(-d/2) sqrt(2 / pi) / s (q s^2)^((1 - d) / 4) K_((d - 1) / 2)(sqrt(q) / s)
+
+with q the sum of squares of the term's d coordinates and K Bessel's function (the integral over
+tau^2 is that of a generalised inverse Gaussian density).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from bayesdp.kernels.log_linear.evidence import (
+    laws_of_cells,
+    log_likelihoods,
+    log_likelihoods_of_totals,
+)
+from bayesdp.kernels.log_linear.likelihood import Model
+from bayesdp.kernels.log_linear.moves import Released, law_of_all
+
+Floats = NDArray[np.float64]
+
+
+def summed_likelihood(model: Model, released: Released) -> Any:
+    """Make a function of points, shape (points, coordinates): log Pr[released | u] but a constant.
+
+    Parameters
+    ----------
+    model : Model
+        Whose counts are Poisson, or have a total with a law.
+    released : Released
+        A number a cell; with a total, of a log-concave law.
+    """
+    if model.poisson:
+        return lambda points: log_likelihoods(model, released, points)
+    largest = model.log_sizes.size - 1
+    known = special.gammaln(np.arange(max(largest + 2, model.known.size)) + 1.0)
+    model = model._replace(known=known)
+    laws = laws_of_cells(released, largest)
+    finite = laws > -np.inf
+    lows = finite.argmax(axis=1)
+    highs = largest - finite[:, ::-1].argmax(axis=1)
+    room = np.zeros((2, largest + 1))
+    return lambda points: log_likelihoods_of_totals(
+        model, released, points, laws, lows, highs, room
+    )
+
+
+def log_prior_density(model: Model, points: Floats) -> Floats:
+    """Prior log-density at points, shape (points, coordinates), scales summed out."""
+    fixed = model.owners < 0
+    away = (points[:, fixed] - model.mean[fixed]) / model.sd[fixed]
+    found = -np.sum(away**2, axis=1) / 2
+    found -= np.sum(np.log(model.sd[fixed])) + fixed.sum() / 2 * math.log(2 * math.pi)
+    for t, s in enumerate(model.scales):
+        own = model.owners == t
+        d = int(own.sum())
+        q = np.maximum(np.sum((points[:, own] - model.mean[own]) ** 2, axis=1), 1e-300)
+        at = np.sqrt(q) / s
+        bessel = np.log(special.kve((d - 1) / 2, at)) - at
+        found += bessel + (1 - d) / 4 * np.log(q * s**2)
+        found += math.log(2 / math.pi) / 2 - d / 2 * math.log(2 * math.pi) - math.log(s)
+    return np.asarray(found)
+
+
+def log_law_at(released: Released, table: NDArray[np.int64]) -> float:
+    """Log-law of the outputs at a table of the possible cells, but for its constant."""
+    sums = np.zeros(len(released.observed), dtype=np.int64)
+    np.add.at(sums, released.places.ravel(), np.repeat(table, released.places.shape[1]))
+    return float(law_of_all(released, sums))

@@ -1,0 +1,1 @@
+"""Compiled code: numba kernels, their compilation, and the machine code kept of them."""

@@ -1,0 +1,289 @@
+"""A release: its parts, what they promise together, and its way to a disk and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesdp.checks import check_delta
+from bayesdp.errors import InvalidInput, quoted
+from bayesdp.mechanisms.base import AnyGuarantee, Declared, Mechanism, joint_guarantee
+from bayesdp.mechanisms.randomness import is_reproducible
+from bayesdp.privacy.accounting import STRENGTHS
+from bayesdp.privacy.composition import one_of
+from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.release.manifest import Label, MechanismEntry, Origin, check_label
+from bayesdp.release.parts import Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Release:
+    """Released outputs and how they were made; nothing confidential.
+
+    Make one with a synthesizer, `Release.of`, `Release.of_groups` or `Release.load`.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        One a group, or a single one whose group is None. The parts' records are disjoint.
+    variable : str
+        What was counted, for tables and reports.
+    by : str or None
+        What the groups are groups of.
+    delta : float
+        Where the guarantee is stated, in [0, 1). Pure mechanisms need none; one that has a
+        privacy profile promises the smallest epsilon that it has at this delta.
+    origin : {"bayesdp", "elsewhere"}
+        Whether a synthesizer of this package drew the outputs.
+    reproducible : bool
+        Whether they were drawn from a seeded generator, and so promise nothing.
+
+    Raises
+    ------
+    InvalidInput
+        If the parts don't fit together: copies, labels, public and confidential n.
+
+    Examples
+    --------
+    >>> import bayesdp as bdp
+    >>> made = bdp.mechanisms.BetaBinomialMechanism(n=100, size=100, prior=(16, 16))
+    >>> release = bdp.Release.of(made, [38], variable="ill")
+    >>> len(release.to_frames()[0]), release.copies
+    (100, 1)
+    """
+
+    parts: tuple[Part, ...]
+    variable: str = "value"
+    by: str | None = None
+    delta: float = 0.0
+    origin: Origin = "elsewhere"
+    reproducible: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        if not self.parts:
+            raise InvalidInput("parts is empty; a release has at least one mechanism and output")
+        if not self.parts[0].outputs:
+            raise InvalidInput("outputs is empty; give one output per copy, for example [38]")
+        if len({len(part.outputs) for part in self.parts}) > 1:
+            raise InvalidInput("outputs differ in number between groups; each needs all copies")
+        if len({part.group for part in self.parts}) < len(self.parts):
+            raise InvalidInput(f"groups are {list(self.groups)}; each must appear once")
+        if (self.by is None) != (self.groups == (None,)):
+            raise InvalidInput("by names the groups: give it with groups, and only then")
+        if len({part.mechanism.n is None for part in self.parts}) > 1:
+            raise InvalidInput("n is public in some groups and confidential in others; choose one")
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism | Declared,
+        outputs: Sequence[Any],
+        *,
+        variable: str = "value",
+        delta: float = 0.0,
+    ) -> Release:
+        """A release made elsewhere, from its mechanism and its outputs.
+
+        Parameters
+        ----------
+        mechanism : Mechanism or Declared
+            How each output was randomised, with its public parameters. What is declared without
+            the data's shape, as `bdp.synthesizers.EdgeFlipSynthesizer(epsilon=3.0)`, takes it from
+            the first output.
+        outputs : sequence
+            One output per copy.
+        variable : str
+            What was counted.
+        delta : float
+            Where the guarantee is stated, in [0, 1).
+
+        Raises
+        ------
+        InvalidInput
+            If there is no output, or the mechanism can't have released one of them.
+        """
+        if isinstance(mechanism, Declared):
+            if not len(outputs):
+                raise InvalidInput("outputs is empty; give one output per copy")
+            mechanism = one_of(mechanism, len(outputs)).mechanism_like(outputs[0])
+        one: Any = {None: (mechanism, outputs)}
+        return cls.of_groups(one, by=None, variable=variable, delta=delta)
+
+    @classmethod
+    def of_groups(
+        cls,
+        parts: Mapping[Any, tuple[Mechanism, Sequence[Any]]],
+        *,
+        by: str | None = "group",
+        variable: str = "value",
+        delta: float = 0.0,
+        origin: Origin = "elsewhere",
+    ) -> Release:
+        """A release of disjoint groups, from each label's mechanism and outputs."""
+        return cls(
+            tuple(
+                Part(
+                    None if by is None else check_label(label),
+                    mechanism,
+                    tuple(mechanism.check_output(z) for z in outputs),
+                )
+                for label, (mechanism, outputs) in parts.items()
+            ),
+            variable=variable,
+            by=by,
+            delta=delta,
+            origin=origin,
+            reproducible=is_reproducible(),
+        )
+
+    @property
+    def copies(self) -> int:
+        """Number of copies, the same in every group."""
+        return len(self.parts[0].outputs)
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """Labels of the groups; (None,) where there are none."""
+        return tuple(part.group for part in self.parts)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of a release without groups."""
+        return self._only.mechanism
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """The copies of a release without groups."""
+        return self._only.outputs
+
+    @property
+    def _only(self) -> Part:
+        if len(self.parts) > 1:
+            raise InvalidInput(
+                f"this release has {len(self.parts)} groups; take one, for example "
+                f"release[{quoted(self.groups[0])}], or loop over release.parts"
+            )
+        return self.parts[0]
+
+    def __getitem__(self, label: Label) -> Release:
+        """The release of one group alone."""
+        for part in self.parts:
+            if part.group == label:
+                alone = dataclasses.replace(part, group=None)
+                return dataclasses.replace(self, parts=(alone,), by=None)
+        raise InvalidInput(f"group is {quoted(label)}; this release has {list(self.groups)}")
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)
+
+    @cached_property
+    def guarantee(self) -> AnyGuarantee:
+        """The guarantee of all outputs together about the confidential data.
+
+        Composed over the groups by `joint_guarantee`; a seeded release promises nothing. Of an
+        exact statistic it is a `bdp.distributional.DistributionalGuarantee`.
+        """
+        mechanisms = [part.mechanism for part in self.parts]
+        promise: AnyGuarantee = mechanisms[0].guarantee(copies=self.copies, delta=self.delta)
+        if len(mechanisms) > 1:
+            promise = joint_guarantee(mechanisms, self.copies, self.delta)
+        if self.reproducible:
+            note = "Drawn from a seeded generator, for tests and studies: no promise."
+            nothing = dataclasses.replace(promise, epsilon=math.inf, assumptions=(note,))
+            return (
+                dataclasses.replace(nothing, rho=None)
+                if isinstance(nothing, Guarantee)
+                else nothing
+            )
+        if self.origin == "elsewhere":
+            note = "The outputs were drawn elsewhere, exactly as the mechanism says."
+            # A claim that is only published gets no surer by that.
+            strength = max(promise.strength, Strength.CONDITIONAL, key=STRENGTHS.index)
+            return dataclasses.replace(
+                promise, strength=strength, assumptions=(*promise.assumptions, note)
+            )
+        return promise
+
+    def to_frames(self) -> list[pd.DataFrame]:
+        """The synthetic records, or the released numbers, one DataFrame a copy.
+
+        Columns `variable` and, where there are groups, `by`; a mechanism of whole tables has its
+        own instead of `variable`. The order of the rows says nothing: groups in their order, and
+        sorted within each.
+        """
+        from bayesdp.release.frames import frames
+
+        return frames(self.parts, self.variable, self.by)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what was released and how; the same for a saved and loaded copy."""
+        from bayesdp.release.frames import listed
+
+        content = [
+            [part.group, MechanismEntry.of(part.mechanism).model_dump(), listed(part)]
+            for part in self.parts
+        ]
+        return hashlib.sha256(json.dumps([self.by, content]).encode()).hexdigest()
+
+    def save(self, folder: str | Path, *, force: bool = False, key: bytes | None = None) -> Path:
+        """Write the release as a folder: `manifest.json` and `outputs.parquet`.
+
+        The folder appears whole or not at all, whenever the process is killed. The manifest holds
+        a hash of itself and of the table, which finds damage and hasty edits; whoever edits it on
+        purpose can compute another. A signature can't be made without its key.
+
+        Parameters
+        ----------
+        folder : path
+            Must not exist, unless `force`, which replaces an older release.
+        force : bool
+            Whether an older release there is replaced.
+        key : bytes, optional
+            A secret, at least 16 bytes, as ``secrets.token_bytes(32)``, to sign the release with
+            (HMAC-SHA256). Who has it can check a release by it, and also sign one.
+
+        Raises
+        ------
+        ReleaseExists
+            If the folder exists; with `force`, if it isn't a release.
+        InvalidInput
+            If `key` is no such secret.
+        """
+        from bayesdp.release.folder import write
+
+        return write(self, Path(folder), force=force, key=key)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, key: bytes | None = None) -> Release:
+        """Read a release folder and check all of it.
+
+        Parameters
+        ----------
+        folder : path
+            As `save` wrote it, in this or an older version of the format.
+        key : bytes, optional
+            That the release must be signed with. Without, its hash is checked alone, which anybody
+            who changes a release can compute anew; one of version 1 has none.
+
+        Raises
+        ------
+        InvalidRelease
+            If a file is missing or damaged, the manifest or the outputs don't match their
+            hash or the key's signature, the outputs can't come from their mechanism, the version
+            is newer, or the promise written down isn't the one that the mechanisms give.
+        """
+        from bayesdp.release.folder import read
+
+        return read(cls, Path(folder), key)

@@ -1,0 +1,333 @@
+"""The command line, as a curator and an analyst type it."""
+
+import functools
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesdp as bdp
+from bayesdp.mechanisms import randomness
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a survey in it."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "voted": rng.integers(0, 2, 300),
+            "region": rng.choice(["east", "north"], 300),
+            "answer": rng.choice(["yes", "no"], 300),
+            "hours": rng.uniform(0, 3, 300).round(1),
+            "id": range(300),
+        }
+    )
+    Path("twice.csv").write_text("voted,voted\n1,0\n0,1\n")
+    frame.to_csv("data.csv", index=False)
+    frame.to_parquet("data.parquet")
+    frame.assign(voted=frame["voted"].where(frame.index != 7)).to_csv("holes.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def bayesdp(place, run_cli):
+    return run_cli
+
+
+def test_from_confidential_records_to_a_report(bayesdp, place):
+    status, out, _ = bayesdp(
+        "synthesize data.csv --column voted --epsilon 2 --copies 5 --out release/"
+    )
+    assert status == 0
+    assert "epsilon = 2 (replace_one, proved)" in out
+    assert "number of records is public" in out
+    status, out, _ = bayesdp(
+        "fit release/ --family binomial --prior 1,1 --out posterior.nc --seed 1"
+    )
+    assert status == 0
+    assert "engine exact" in out
+    idata = az.from_netcdf("posterior.nc")
+    exact = bdp.BinomialModel().posterior(bdp.Release.load("release"))
+    assert float(idata.posterior["p"].mean()) == pytest.approx(exact.mean(), abs=0.01)
+    status, out, _ = bayesdp("report posterior.nc release/ --out report/")
+    assert status == 0
+    assert (place / "report" / "index.html").stat().st_size > 5000
+
+
+def test_groups_and_parquet(bayesdp):
+    line = "synthesize data.parquet --column voted --by region --epsilon 1 --out r"
+    status, out, _ = bayesdp(line)
+    assert status == 0
+    assert "group sizes are public" in out
+    release = bdp.Release.load("r")
+    assert (release.groups, release.by, release.variable) == (("east", "north"), "region", "voted")
+    assert bayesdp("fit r --out p.nc --engine exact --draws 100")[0] == 0
+    assert bayesdp("report p.nc r --out rep")[0] == 0
+
+
+def test_labels_of_each_record_are_published_on_request_alone(bayesdp):
+    """By a column that is nearly unique; one that isn't needs no list."""
+    line = "synthesize data.csv --column voted --epsilon 1 --copies 1 --out"
+    assert bayesdp(f"{line} all --by id --all-groups")[0] == 0
+    assert bdp.Release.load("all").groups == tuple(range(300))
+    ids = ",".join(map(str, range(300)))
+    assert bayesdp(f"{line} listed --by id --groups {ids}")[0] == 0
+    assert bdp.Release.load("listed").groups == tuple(range(300))
+
+
+def test_confidential_sizes(bayesdp):
+    status, out, _ = bayesdp(
+        "synthesize data.csv --column voted --by region --epsilon 1 --confidential-n "
+        "--groups east,north,west --size 100 --out r"
+    )
+    assert status == 0
+    assert "its group are both protected" in out
+    release = bdp.Release.load("r")
+    assert release.groups == ("east", "north", "west")
+    assert {part.mechanism.n for part in release.parts} == {None}
+    status, _, err = bayesdp("fit r --out p.nc")
+    assert status == 2
+    assert "n isn't in this release" in err
+    assert bayesdp("fit r --out p.nc --n 0:200 --draws 100")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("--column answer --equals yes --values no,yes", "answer"),
+        ("--column hours --above 1.5", "hours"),
+    ],
+)
+def test_recoding(bayesdp, option, expected):
+    assert bayesdp(f"synthesize data.csv {option} --epsilon 50 --out r")[0] == 0
+    release = bdp.Release.load("r")
+    column = pd.read_csv("data.csv")[expected]
+    share = ((column == "yes") if expected == "answer" else (column > 1.5)).mean()
+    assert release.variable == expected
+    assert bdp.BinomialModel().posterior(release).mean() == pytest.approx(share, abs=0.15)
+
+
+def test_a_prior_instead_of_epsilon(bayesdp):
+    status, out, _ = bayesdp("synthesize data.csv --column voted --prior 30,60 --copies 1 --out r")
+    assert status == 0
+    assert bdp.Release.load("r").mechanism.prior == (30.0, 60.0)
+    assert "epsilon = 2.3979" in out
+
+
+BAD = {
+    "synthesize data.csv --column vote --epsilon 1 --out r": "'vote' isn't in data.csv, which has",
+    "synthesize data.parquet --column vote --epsilon 1 --out r": "column 'vote' isn't in",
+    "synthesize nothing.csv --column voted --epsilon 1 --out r": "no such file",
+    "synthesize data.xls --column voted --epsilon 1 --out r": ".csv or .parquet",
+    "synthesize data.csv --column answer --epsilon 1 --out r": "other than 0 and 1",
+    "synthesize data.csv --column answer --above 1 --epsilon 1 --out r": "not of numbers",
+    "synthesize data.csv --column answer --equals a --above 1 --epsilon 1 --out r": "choose one",
+    "synthesize holes.csv --column voted --epsilon 1 --out r": "missing values",
+    "synthesize holes.csv --column voted --equals 1.0 --values 1.0,0.0 --epsilon 1 --out r":
+        "missing values",
+    "synthesize data.csv --column answer --equals yes --epsilon 1 --out r": "values is not given",
+    "synthesize data.csv --column answer --values yes,no --epsilon 1 --out r":
+        "equals is not given",
+    "synthesize data.csv --column answer --equals maybe --values yes,no --epsilon 1 --out r":
+        "equals is 'maybe' and values is ['yes', 'no']",
+    "synthesize data.csv --column answer --equals yes --values yes,yes --epsilon 1 --out r":
+        "listed once",
+    "synthesize data.csv --column answer --equals yes --values yes,maybe --epsilon 1 --out r":
+        "none of values = ['maybe', 'yes']",
+    "synthesize twice.csv --column voted --epsilon 1 --out r": "column 'voted' is 2 times in",
+    "synthesize twice.csv --column voted.1 --epsilon 1 --out r": "column 'voted.1' isn't in",
+    "synthesize data.csv --column voted --by id --epsilon 1 --out r":
+        "by has 300 groups for 300 records",
+    "synthesize data.csv --column voted --all-groups --epsilon 1 --out r": "it goes with neither",
+    "synthesize data.csv --column voted --by id --groups 1,2 --all-groups --epsilon 1 --out r":
+        "it goes with neither",
+    "synthesize data.csv --column voted --epsilon 0 --out r": "epsilon is 0",
+    "synthesize data.csv --column voted --epsilon nan --out r": "epsilon is nan",
+    "synthesize data.csv --column voted --epsilon inf --out r": "epsilon is inf",
+    "synthesize data.csv --column voted --epsilon -1 --out r": "epsilon is -1",
+    "synthesize data.csv --column voted --out r": "epsilon is missing",
+    "synthesize data.csv --column voted --epsilon 1 --copies 0 --out r": "copies is 0",
+    "synthesize data.csv --column voted --epsilon 1 --size 0 --out r": "size is 0",
+    "synthesize data.csv --column voted --prior 1 --out r": "prior is '1'",
+    "synthesize data.csv --column voted --epsilon 1 --groups a,b --out r": "by is not",
+    "synthesize data.csv --column voted --by region --prior 9,9 --size 9 --confidential-n "
+    "--out r": "groups is missing",
+    "synthesize data.csv --column voted --epsilon 1 --out no/where": "doesn't exist",
+    "synthesize data.csv --column voted --epsilon 1 --out /proc/r": "/proc",
+    "fit nothing/ --out p.nc": "neither a release folder nor an analysis",
+    "fit nothing.toml": "fair",
+    "fit . --out p.nc": "not a release folder",
+    "report p.nc r --out rep": "no such file",
+    "reproduce everything --out rep": "paper is 'everything'",
+    "reproduce zheng --replicates 200 --out rep": "replicates is 200, but nothing",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_is_a_clear_error_and_nothing_is_written_or_drawn(
+    bayesdp, place, monkeypatch, line
+):
+    def refuse(count: int):
+        raise AssertionError("randomness was spent")
+
+    monkeypatch.setattr(randomness, "random_words", refuse)
+    before = sorted(p.name for p in place.iterdir())
+    status, out, err = bayesdp(line)
+    assert status == 2
+    assert err.startswith("error: ")
+    assert BAD[line] in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert sorted(p.name for p in place.iterdir()) == before
+
+
+def test_an_existing_folder_costs_nothing(bayesdp, place, monkeypatch):
+    line = "synthesize data.csv --column voted --epsilon 1 --out r"
+    assert bayesdp(line)[0] == 0
+    first = bdp.Release.load("r")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(randomness, "random_words", lambda count: pytest.fail("drawn"))
+        status, _, err = bayesdp(line)
+    assert status == 2
+    assert "--force" in err
+    assert bdp.Release.load("r") == first
+    assert bayesdp(f"{line} --force")[0] == 0
+    assert bdp.Release.load("r") != first
+
+
+def test_posteriors_are_not_overwritten_and_match_their_release(bayesdp):
+    for name in ("r", "s"):
+        assert bayesdp(f"synthesize data.csv --column voted --epsilon 1 --out {name}")[0] == 0
+    assert bayesdp("fit r --out p.nc --draws 50")[0] == 0
+    assert "exists" in bayesdp("fit r --out p.nc --draws 50")[2]
+    for out, message in (("r --force", "is a folder"), ("no/p.nc", "'no' doesn't exist")):
+        status, _, err = bayesdp(f"fit r --out {out} --draws 50")
+        assert status == 2
+        assert message in err
+    status, _, err = bayesdp("report p.nc s --out rep")
+    assert status == 2
+    assert "another release" in err
+    Path("broken.nc").write_text("not netcdf")
+    assert bayesdp("report broken.nc r --out rep")[0] == 2
+    for bad in (
+        "--family poisson", "--prior x", "--engine jags", "--draws 0", "--n 5", "--n 1:2:3",
+        "--set sd", "--set 'sd = 1'",
+    ):  # fmt: skip
+        status, _, err = bayesdp(f"fit r --out q.nc {bad}")
+        assert (status, err[:7]) == (2, "error: "), bad
+
+
+def test_another_family(bayesdp):
+    mechanism = bdp.mechanisms.GaussianMechanism(0.5, 0.01, neighbours="replace_one", n=900)
+    bdp.Release.of(mechanism, [171.5], delta=1e-6).save("r")
+    line = "fit r --out p.nc --family gaussian --prior 170,5 --set 'sd = 8' --draws 100"
+    status, out, _ = bayesdp(line)
+    assert status == 0
+    assert "mu " in out
+    assert bayesdp("report p.nc r --out rep")[0] == 0
+    assert Path("rep/index.html").is_file()
+
+
+def test_audit(bayesdp):
+    line = "synthesize data.csv --column voted --by region --epsilon 1 --size 3 --out r"
+    assert bayesdp(line)[0] == 0
+    status, out, _ = bayesdp("audit r --trials 2000")
+    assert status == 0
+    assert out.count("no violation found") == 2
+    assert out.startswith("east: ")
+    assert out.count("so many draws show at most 4.") == 2
+    assert "trials is 5" in bayesdp("audit r --trials 5")[2]
+
+
+def test_version_and_help(bayesdp):
+    assert bayesdp("--version")[1].strip() == f"bayesdp {bdp.__version__}"
+    out = subprocess.run(
+        [sys.executable, "-m", "bayesdp", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for command in ("synthesize", "fit", "report", "audit", "demo", "reproduce"):
+        assert command in out
+
+
+def test_demo(bayesdp, place):
+    """The main job on a real survey, and a report at the end."""
+    status, out, _ = bayesdp("demo --out d")
+    assert status == 0
+    assert "very poor" in out
+    assert out.strip().endswith("index.html")
+    release = bdp.Release.load("d/release")
+    assert release.groups == ("very poor", "poor", "fair", "good", "very good")
+    assert sum(part.mechanism.n for part in release.parts) == 6366
+    assert release.guarantee.strength is bdp.Strength.PROVED
+    assert az.from_netcdf("d/posterior.nc").attrs["release"] == release.fingerprint
+    assert (place / "d" / "report" / "index.html").is_file()
+    assert bayesdp("demo --out d")[0] == 2
+
+
+ZERO = """
+title = "t"
+[data]
+source = "zero.csv"
+column = "y"
+by = "[g]"
+[synthesizer]
+name = "beta_binomial"
+epsilon = 1.0
+[model]
+family = "binomial"
+[fit]
+draws = 50
+"""
+
+
+def test_labels_are_shown_as_they_are(bayesdp, monkeypatch):
+    """A group 0 isn't all of them, brackets are no markup, and no number is cut."""
+    monkeypatch.setenv("COLUMNS", "40")
+    Path("zero.csv").write_text("y,[g]\n" + "1,0\n0,0\n1,1\n0,1\n" * 20)
+    Path("zero.toml").write_text(ZERO)
+    status, out, _ = bayesdp("fit zero.toml")
+    assert status == 0
+    assert "[g]" in out
+    assert re.search(r"│ 0 +│ 40 ", out)
+    assert "all" not in out
+    assert "…" not in out
+
+
+@pytest.mark.slow
+def test_reproduce_charest(bayesdp, place):
+    status, out, _ = bayesdp("reproduce charest --replicates 200 --out c")
+    assert status == 0
+    assert "20.07" in out
+    assert (place / "c" / "index.html").is_file()
+
+
+@pytest.mark.slow
+def test_reproduce_hu(bayesdp, place, monkeypatch):
+    """With few records, and one figure's fit by Stan; test_hu.py has all."""
+    from bayesdp.papers.catalogue import PAPERS
+    from bayesdp.papers.hu import reproduction, stan
+
+    few = functools.wraps(reproduction.reproduce)(
+        functools.partial(reproduction.reproduce, records=100)
+    )
+    monkeypatch.setitem(PAPERS, "hu", few)
+    monkeypatch.setattr(stan, "PLANS", stan.PLANS[:1])
+    status, out, _ = bayesdp("reproduce hu --replicates 2 --out h")
+    assert status == 0
+    assert "not differentially private" in " ".join(out.split())
+    assert (place / "h" / "index.html").is_file()
+
+
+@pytest.mark.slow
+def test_reproduce_zheng(bayesdp, place):
+    status, out, _ = bayesdp("reproduce zheng --out z")
+    assert status == 0
+    assert "FALSE" in out
+    assert (place / "z" / "index.html").is_file()

@@ -1,0 +1,151 @@
+"""No module imports, by way of others, the one that imports it: what reads alone can change alone.
+
+Imports inside functions and under TYPE_CHECKING count. A name of a namespace is imported from where
+its stub says that it lives.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import bayesdp
+
+PACKAGE = Path(bayesdp.__file__).parent
+
+CIRCLES = {
+    ("bayesdp.evaluation.planning", "plot", "result"),
+    ("bayesdp.mechanisms.conjugate", "calibration", "promise", "release"),
+    (
+        "bayesdp.mechanisms.counts",
+        "dirichlet_multinomial",
+        "dirichlet_multinomial_calibration",
+        "dirichlet_multinomial_promise",
+    ),
+    (
+        "bayesdp.mechanisms.counts",
+        "poisson_gamma",
+        "poisson_gamma_calibration",
+        "poisson_gamma_fields",
+        "poisson_gamma_promise",
+    ),
+    (
+        "bayesdp.mechanisms",
+        "families.base",
+        "families.bernoulli",
+        "families.categorical",
+        "families.checking",
+        "families.gaussian",
+        "families.gaussian_draws",
+        "families.gaussian_laws",
+        "families.grid_laws",
+        "families.grids",
+        "families.normal_views",
+        "modips.calibration",
+        "modips.grid",
+        "modips.grid_promise",
+        "modips.grid_published",
+        "modips.promise",
+        "modips.sbs",
+    ),
+    (
+        "bayesdp.mechanisms.families",
+        "linear_regression",
+        "linear_regression_draws",
+        "regression_outputs",
+    ),
+    ("bayesdp.mechanisms.graphs", "dp_ergm", "dp_ergm_draws", "dp_ergm_fields"),
+    (
+        "bayesdp.mechanisms.graphs",
+        "noisy_statistics",
+        "statistics_fields",
+        "statistics_outputs",
+        "statistics_promise",
+    ),
+    ("bayesdp.mechanisms.modips", "selected", "selected_outputs"),
+    ("bayesdp.mechanisms.modips", "sequential", "sequential_outputs", "sequential_promise"),
+    ("bayesdp.mechanisms.noise", "additive", "calibration", "fields", "outputs"),
+}
+"""Those there are, to be made fewer: each is a helper that takes the class that calls it."""
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[tuple[str, str]]:
+    """Each module that is imported from, and the name; "" where it is imported itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: 1 - node.level or None] if node.level else []
+            home = ".".join([*parts, *([node.module] if node.module else [])])
+            yield from ((home, alias.name) for alias in node.names)
+
+
+def graph_of(package: Path) -> dict[str, set[str]]:
+    """The modules that each module imports."""
+    modules = {name_of(path): path for path in sorted(package.rglob("*.py"))}
+    homes = {}
+    for path in package.rglob("*.pyi"):
+        name = name_of(path)
+        inside = name if path.stem == "__init__" else name.rpartition(".")[0]
+        for home, attribute in imported(ast.parse(path.read_text()), inside):
+            homes[name, attribute] = home
+
+    def module_of(home: str, attribute: str) -> str:
+        seen = set()
+        while (home, attribute) in homes and home not in seen:
+            seen.add(home)
+            home = homes[home, attribute]
+        whole = f"{home}.{attribute}"
+        return whole if whole in modules else home
+
+    return {
+        name: {
+            found
+            for home, attribute in imported(ast.parse(path.read_text()), name)
+            if (found := module_of(home, attribute)) in modules and found != name
+        }
+        for name, path in modules.items()
+    }
+
+
+def circles_in(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Sets of modules each of which reaches all others of its set."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        found, waiting = set(), [start]
+        while waiting:
+            new = graph[waiting.pop()] - found
+            found |= new
+            waiting += new
+        reached[start] = found
+    return {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in graph
+        if name in reached[name]
+    }
+
+
+def test_a_circle_is_found_wherever_its_imports_are(tmp_path, monkeypatch):
+    package = tmp_path / "made"
+    package.mkdir()
+    for name, text in {
+        "__init__.pyi": "from .one import One as One\n",
+        "__init__.py": "",
+        "one.py": "def f():\n    from made.two import g\n",
+        "two.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from made import One\n",
+        "three.py": "import made.one\n",
+    }.items():
+        (package / name).write_text(text)
+    monkeypatch.setattr("tests.contracts.test_circles.PACKAGE", package)
+    assert circles_in(graph_of(package)) == {frozenset({"made.one", "made.two"})}
+
+
+def test_no_circles_but_those_that_are_known():
+    found = circles_in(graph_of(PACKAGE))
+    known = {frozenset(f"{room}.{name}" for name in names) for room, *names in CIRCLES}
+    assert sorted(map(sorted, found - known)) == [], "new circles"
+    assert sorted(map(sorted, known - found)) == [], "gone: take them off the list"
