@@ -12,13 +12,12 @@ from bayesdp.core.fields import check_declared
 from bayesdp.core.outputs import OutputSpace
 from bayesdp.core.views import View
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.accounting import least_sure, merged
 from bayesdp.privacy.composition import one_record_moves, parallel, repeated
 from bayesdp.privacy.distributional.guarantee import DistributionalGuarantee, refuse_distributional
 from bayesdp.privacy.guarantee import Guarantee, Strength
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile, pure_profile
 
 if TYPE_CHECKING:

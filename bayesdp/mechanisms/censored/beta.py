@@ -75,10 +75,9 @@ from bayesdp.mechanisms.censored.weights import (
     check_weighting,
     unit_scale,
 )
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 
 Floats = NDArray[np.float64]
 _SAFE = 1 + 2.0**-50  # covers the rounding of the width and of the products below

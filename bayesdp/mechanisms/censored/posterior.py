@@ -39,11 +39,10 @@ from bayesdp.checks import as_float, check_at_least_one, check_delta, is_number,
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy import composition
 from bayesdp.privacy.guarantee import Guarantee, Strength
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 
 _KINDS = {"integer": np.int64, "number": np.float64}
 _RESERVED = ("copy", "part")  # columns of a release's file

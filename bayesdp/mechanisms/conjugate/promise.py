@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile, repeated_profile
 
 if TYPE_CHECKING:

@@ -55,10 +55,9 @@ from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import Count, check_count, count_view, drawn_ones
 from bayesdp.mechanisms.draws.polya import polya_urn
 from bayesdp.mechanisms.laws import beta_binomial_logpmf
-from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_unshown
 from bayesdp.privacy.profile import Profile, pure_profile
 
 _SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the products below

@@ -46,10 +46,9 @@ from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.promise import promise
 from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
-from bayesdp.mechanisms.public_n import PUBLIC_N, check_unshown
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.guarantee import Guarantee, Strength
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_unshown
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism

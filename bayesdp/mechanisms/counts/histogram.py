@@ -22,8 +22,7 @@ from bayesdp.mechanisms.counts.cells import Axis, check_axes, drawn, table
 from bayesdp.mechanisms.noise.additive import AdditiveNoise, noise_views
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, laplace_profile
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
-from bayesdp.mechanisms.public_n import check_unshown
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours, check_unshown
 
 _SENSITIVITY = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}
 

@@ -31,9 +31,14 @@ from bayesdp.mechanisms.counts.marginals import check_marginals, shown_counts, s
 from bayesdp.mechanisms.counts.table_fields import check_zeros
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
-from bayesdp.mechanisms.public_n import PUBLIC_N, check_public_n, check_unshown
 from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import (
+    PUBLIC_N,
+    Neighbours,
+    check_neighbours,
+    check_public_n,
+    check_unshown,
+)
 from bayesdp.privacy.profile import Profile
 
 _MOVES = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE_ONE: 2}

@@ -40,11 +40,10 @@ from bayesdp.core.views import AnswersView, RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts import response_matrix
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile, repeated_profile
 
 Pair = tuple[Any, Any]

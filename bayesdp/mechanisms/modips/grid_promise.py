@@ -15,11 +15,10 @@ from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grids import check_grid, grid_model
 from bayesdp.mechanisms.noise.fields import BOUNDING
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.modips.grid import ModipsGridMechanism

@@ -59,8 +59,7 @@ from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import BOUNDING, check_each_positive
 from bayesdp.mechanisms.noise.gaussian import DiscreteGaussianMechanism, GaussianMechanism
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
-from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile
 
 NOISE: dict[str, tuple[Any, Any]] = {

@@ -43,8 +43,7 @@ from bayesdp.mechanisms.modips.sequential_layout import Layout, check_steps, lay
 from bayesdp.mechanisms.modips.sequential_steps import Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
-from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile
 
 

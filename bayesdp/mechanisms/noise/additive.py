@@ -26,8 +26,7 @@ from bayesdp.mechanisms.noise.fields import check_fields
 from bayesdp.mechanisms.noise.lattice import FURTHEST, lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise.laws import Noise
 from bayesdp.mechanisms.noise.reach import integers
-from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 from bayesdp.privacy.profile import Profile
 
 _OPEN = 2**62  # steps to a bound that isn't there

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import as_float, check_at_least_one, is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.noise.lattice import lattice_ends
-from bayesdp.mechanisms.public_n import check_public_n
-from bayesdp.privacy.neighbours import check_neighbours
+from bayesdp.privacy.neighbours import check_neighbours, check_public_n
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.noise.additive import AdditiveNoise

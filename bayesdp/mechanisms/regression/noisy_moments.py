@@ -52,8 +52,7 @@ from bayesdp.mechanisms.modips.calibration import calibrated
 from bayesdp.mechanisms.modips.sbs import NOISE
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_granularity, check_positive
-from bayesdp.mechanisms.public_n import PUBLIC_N
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 from bayesdp.privacy.profile import Profile
 
 MISSING = ("refuse", "drop")

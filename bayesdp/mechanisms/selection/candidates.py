@@ -44,12 +44,11 @@ from bayesdp.core.outputs import WholeNumbers
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.noise.fields import check_positive
-from bayesdp.mechanisms.public_n import PUBLIC_N
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.mechanisms.selection.utilities import check_utilities, chosen_law, exponents
 from bayesdp.privacy.composition import repeated
 from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
 
 Pair = tuple[Any, Any]
 
