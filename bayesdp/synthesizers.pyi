@@ -1,8 +1,8 @@
 """What is public, and where it lives."""
 
 from .mechanisms.censored.weights import PublicWeights as PublicWeights
-from .mechanisms.modips.sequential_steps import CategoricalColumns as CategoricalColumns
-from .mechanisms.modips.sequential_steps import NumericColumns as NumericColumns
+from .mechanisms.modips.sequential.steps import CategoricalColumns as CategoricalColumns
+from .mechanisms.modips.sequential.steps import NumericColumns as NumericColumns
 from .papers.hu.comparators import HuComparators as HuComparators
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
 from .synthesis.censored_beta import CensoredBetaSynthesizer as CensoredBetaSynthesizer

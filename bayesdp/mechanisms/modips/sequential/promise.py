@@ -47,8 +47,8 @@ from bayesdp.mechanisms.modips.promise import (
     point_of,
     relation_of,
 )
-from bayesdp.mechanisms.modips.sequential_counts import public_of
-from bayesdp.mechanisms.modips.sequential_layout import check_steps
+from bayesdp.mechanisms.modips.sequential.counts import public_of
+from bayesdp.mechanisms.modips.sequential.layout import check_steps
 from bayesdp.mechanisms.noise.lattice import moved_steps
 from bayesdp.mechanisms.noise.pure import pure_profile, up
 from bayesdp.privacy.composition import total
@@ -57,7 +57,7 @@ from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile, smallest_satisfying
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
+    from bayesdp.mechanisms.modips.sequential.mechanism import SequentialModipsMechanism
 
 
 def cost(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> float:
@@ -128,7 +128,7 @@ def guarantee(
         delta,
         chosen="The model, its priors and bounds, and all scales were chosen without the data.",
         records=(listed,) if made.clip else (within, listed),
-        source="bayesdp.mechanisms.modips.sequential_promise; Liu (2016), Proposition 2",
+        source="bayesdp.mechanisms.modips.sequential.promise; Liu (2016), Proposition 2",
         rho=rho_of(made, copies, relation),
     )
 
