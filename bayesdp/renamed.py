@@ -110,3 +110,14 @@ RENAMED = {
     },
 }
 """By the module that they were in: the old name, and the new one as it follows `bdp.`."""
+
+MOVED = {
+    "bayesdp.evaluation.papers": {
+        "charest_study": "papers.charest.study",
+        "charest_tables": "papers.charest.tables",
+        "errata": "papers.errata",
+        "groce_tables": "papers.groce.tables",
+        "reproduction": "evaluation.colours",
+    },
+}
+"""By the package that they were in: modules that tutorials import, and where they are now."""

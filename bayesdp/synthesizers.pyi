@@ -1,8 +1,8 @@
 """What is public, and where it lives."""
 
 from .mechanisms.censored.weights import PublicWeights as PublicWeights
-from .mechanisms.modips.sequential_steps import CategoricalColumns as CategoricalColumns
-from .mechanisms.modips.sequential_steps import NumericColumns as NumericColumns
+from .mechanisms.modips.sequential.steps import CategoricalColumns as CategoricalColumns
+from .mechanisms.modips.sequential.steps import NumericColumns as NumericColumns
 from .papers.hu.comparators import HuComparators as HuComparators
 from .synthesis.beta_binomial import BetaBinomialSynthesizer as BetaBinomialSynthesizer
 from .synthesis.censored_beta import CensoredBetaSynthesizer as CensoredBetaSynthesizer
@@ -13,7 +13,7 @@ from .synthesis.dp_ergm import DPERGMSynthesizer as DPERGMSynthesizer
 from .synthesis.edge_flip import EdgeFlipSynthesizer as EdgeFlipSynthesizer
 from .synthesis.family_selection import FamilySelection as FamilySelection
 from .synthesis.histogram import PerturbedHistogramSynthesizer as PerturbedHistogramSynthesizer
-from .synthesis.log_linear import LogLinearSynthesizer as LogLinearSynthesizer
+from .synthesis.log_linear.synthesizer import LogLinearSynthesizer as LogLinearSynthesizer
 from .synthesis.modips import ModipsSynthesizer as ModipsSynthesizer
 from .synthesis.noisy_degrees import NoisyDegreesSynthesizer as NoisyDegreesSynthesizer
 from .synthesis.noisy_moments import NoisyMomentsSynthesizer as NoisyMomentsSynthesizer

@@ -17,7 +17,7 @@ from .counts.histogram import PerturbedHistogramMechanism as PerturbedHistogramM
 from .counts.noisy_marginals import NoisyMarginalsMechanism as NoisyMarginalsMechanism
 from .counts.poisson_gamma import PoissonGammaMechanism as PoissonGammaMechanism
 from .counts.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism
-from .graphs.dp_ergm import DPERGMMechanism as DPERGMMechanism
+from .graphs.dp_ergm.mechanism import DPERGMMechanism as DPERGMMechanism
 from .graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
 from .graphs.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
 from .graphs.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
@@ -29,7 +29,7 @@ from .modips.grid import ModipsGridMechanism as ModipsGridMechanism
 from .modips.nested import NestedModipsMechanism as NestedModipsMechanism
 from .modips.sbs import ModipsSBSMechanism as ModipsSBSMechanism
 from .modips.selected import SelectedModipsMechanism as SelectedModipsMechanism
-from .modips.sequential import SequentialModipsMechanism as SequentialModipsMechanism
+from .modips.sequential.mechanism import SequentialModipsMechanism as SequentialModipsMechanism
 from .noise.gaussian import DiscreteGaussianMechanism as DiscreteGaussianMechanism
 from .noise.gaussian import GaussianMechanism as GaussianMechanism
 from .noise.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism

@@ -7,8 +7,8 @@ from typing import Any
 
 from bayesdp.checks import check_at_least_one, keep, plain
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
-from bayesdp.mechanisms.graphs.dp_ergm_fields import check_correlation, check_method
+from bayesdp.mechanisms.graphs.dp_ergm.fields import check_correlation, check_method
+from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.mechanisms.graphs.network_columns import confidential, public_part
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.networks.network import Network
@@ -25,7 +25,7 @@ class DPERGMSynthesizer:
     """Synthesize networks from a sanitised posterior of a graph model's coefficients.
 
     Each copy's coefficients are drawn privately given the ties, and a network from them on the
-    same nodes. `bayesdp.mechanisms.graphs.dp_ergm_grid` proves what the corrected calibration
+    same nodes. `bayesdp.mechanisms.graphs.dp_ergm.grid` proves what the corrected calibration
     promises; the published one (Liu, Eugenio, Jin and Bowen 2020) is for comparison, and its claim
     false.
 
@@ -140,7 +140,7 @@ class DPERGMSynthesizer:
             If the formula isn't defined on these nodes with these attributes, or the grid is
             missing or too large.
         """
-        from bayesdp.mechanisms.graphs.dp_ergm_draws import edge_sensitivities
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import edge_sensitivities
         from bayesdp.networks.formula import bind
 
         empty = public_part(confidential(network), tuple(self.attributes)).with_edges(())

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from bayesdp.checks import keep, plain
 from bayesdp.mechanisms.families.base import Sums, added_up
-from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
-from bayesdp.mechanisms.modips.sequential_counts import (
+from bayesdp.mechanisms.modips.sequential.counts import (
     columns_of,
     declared_axes,
     no_records,
     statistic_of,
     sums_of_columns,
 )
-from bayesdp.mechanisms.modips.sequential_layout import check_steps, layouts_of
-from bayesdp.mechanisms.modips.sequential_steps import Step
+from bayesdp.mechanisms.modips.sequential.layout import check_steps, layouts_of
+from bayesdp.mechanisms.modips.sequential.mechanism import SequentialModipsMechanism
+from bayesdp.mechanisms.modips.sequential.steps import Step
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.release import Release
@@ -39,8 +39,8 @@ class SequentialModipsSynthesizer:
     on is what it says: categorical ones on the labels in `by`, numeric ones also on the numeric
     columns in `on` and those before them in the same step. Given these the model has them
     independent of all others, and so are they in the copies. The model is that of
-    `bayesdp.mechanisms.modips.sequential`, the proof in
-    `bayesdp.mechanisms.modips.sequential_promise`.
+    `bayesdp.mechanisms.modips.sequential.mechanism`, the proof in
+    `bayesdp.mechanisms.modips.sequential.promise`.
 
     Cells cost nothing, but each has noise of its own: where one has few records next to the noise's
     scale (``release.mechanism.scales``), its part of a copy is close to what the priors say.

@@ -53,7 +53,7 @@ CIRCLES = {
         "linear_regression_draws",
         "regression_outputs",
     ),
-    ("bayesdp.mechanisms.graphs", "dp_ergm", "dp_ergm_draws", "dp_ergm_fields"),
+    ("bayesdp.mechanisms.graphs.dp_ergm", "draws", "fields", "mechanism"),
     (
         "bayesdp.mechanisms.graphs",
         "noisy_statistics",
@@ -62,7 +62,7 @@ CIRCLES = {
         "statistics_promise",
     ),
     ("bayesdp.mechanisms.modips", "selected", "selected_outputs"),
-    ("bayesdp.mechanisms.modips", "sequential", "sequential_outputs", "sequential_promise"),
+    ("bayesdp.mechanisms.modips.sequential", "mechanism", "outputs", "promise"),
     ("bayesdp.mechanisms.noise", "additive", "calibration", "fields", "outputs"),
 }
 """Those there are, to be made fewer: each is a helper that takes the class that calls it."""

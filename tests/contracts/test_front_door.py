@@ -219,6 +219,26 @@ def test_an_old_name_is_imported_with_a_warning():
     assert done.returncode
 
 
+@pytest.mark.parametrize(
+    ("old", "name", "new"),
+    [
+        ("charest_study", "moments", "papers.charest.study"),
+        ("charest_tables", "PRINTED_BIAS", "papers.charest.tables"),
+        ("errata", "errata_table", "papers.errata"),
+        ("errata", "evidence", "papers.errata"),
+        ("errata", "find_errata", "papers.errata"),
+        ("groce_tables", "top_coded_table", "papers.groce.tables"),
+        ("reproduction", "COLOURS", "evaluation.colours"),
+    ],
+)
+def test_what_tutorials_imported_of_the_papers_is_imported_with_a_warning(old, name, new):
+    code = f"from bayesdp.evaluation.papers.{old} import {name} as old\n"
+    code += f"from bayesdp.{new} import {name}\nassert old is {name}"
+    with pytest.warns(DeprecationWarning, match=rf"import {name} from bayesdp\.{new}$") as caught:
+        exec(compile(code, "a tutorial", "exec"), {})
+    assert {warning.filename for warning in caught} == {"a tutorial"}
+
+
 def test_new_names_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -18,7 +18,7 @@ import pytest
 
 import bayesdp as bdp
 from bayesdp.mechanisms.censored.posterior import CensoredPosteriorMechanism
-from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.networks import Network
 from tests.contracts import calls
 from tests.contracts.examples import EXAMPLES

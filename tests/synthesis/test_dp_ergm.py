@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.dp_ergm_draws import public_grid
+from bayesdp.mechanisms.graphs.dp_ergm.draws import public_grid
 from bayesdp.networks import Network, fit_mple, simulate, statistics
 from tests.networks.oracles import florentine
 

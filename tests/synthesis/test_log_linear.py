@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 import bayesdp as bdp
-from bayesdp.synthesis.log_linear_fit import fit_log_linear
+from bayesdp.synthesis.log_linear.fit import fit_log_linear
 
 Synthesizer = bdp.synthesizers.LogLinearSynthesizer
 COLUMNS = {"a": [0, 1], "b": ["u", "v", "w"], "c": [True, False]}

@@ -67,7 +67,7 @@ def cell_of(weights: Integers | Floats) -> int:
 def published_cell(counts: Integers, draws: int, scale: float, *, logarithms: bool) -> int:
     """Choose a cell from a histogram with Laplace noise on counts, or on log(N_i / N).
 
-    Its privacy is not what is claimed; see `bayesdp.mechanisms.graphs.dp_ergm_published`.
+    Its privacy is not what is claimed; see `bayesdp.mechanisms.graphs.dp_ergm.published`.
     """
     noise = generator().laplace(0, scale, counts.size)
     if not logarithms:

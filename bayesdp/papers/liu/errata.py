@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from bayesdp.mechanisms.families import Bernoulli
-from bayesdp.mechanisms.graphs.dp_ergm_published import largest_log_density, log_masses
+from bayesdp.mechanisms.graphs.dp_ergm.published import largest_log_density, log_masses
 from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.grid_published import noise_scale
 from bayesdp.networks.network import Network

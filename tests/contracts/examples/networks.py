@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
+from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.networks import Network
 from tests.contracts.examples.example import Example, plane
 

@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.special import log_softmax, logsumexp
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
-from bayesdp.mechanisms.graphs.dp_ergm_draws import bound_on, public_grid
+from bayesdp.mechanisms.graphs.dp_ergm.draws import bound_on, public_grid
+from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.mechanisms.selection import posterior_cells
 from bayesdp.networks import Network, statistics
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import log_softmax
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.dp_ergm_published import (
+from bayesdp.mechanisms.graphs.dp_ergm.published import (
     central_probability,
     histogram,
     largest_log_density,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 import bayesdp as bdp
-from bayesdp.mechanisms.modips.sequential_counts import split, statistic_of, sums_of_columns
-from bayesdp.mechanisms.modips.sequential_promise import cost, moves
+from bayesdp.mechanisms.modips.sequential.counts import split, statistic_of, sums_of_columns
+from bayesdp.mechanisms.modips.sequential.promise import cost, moves
 
 FALSE_ALARM = 1e-6
 Categorical, Numeric = bdp.synthesizers.CategoricalColumns, bdp.synthesizers.NumericColumns

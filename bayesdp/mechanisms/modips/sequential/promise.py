@@ -45,8 +45,8 @@ from bayesdp.mechanisms.modips.promise import (
     check_weights,
     gaussian_profile,
 )
-from bayesdp.mechanisms.modips.sequential_counts import public_of
-from bayesdp.mechanisms.modips.sequential_layout import check_steps
+from bayesdp.mechanisms.modips.sequential.counts import public_of
+from bayesdp.mechanisms.modips.sequential.layout import check_steps
 from bayesdp.mechanisms.noise.lattice import moved_steps
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.privacy.composition import total
@@ -55,7 +55,7 @@ from bayesdp.privacy.neighbours import Neighbours
 from bayesdp.privacy.profile import Profile, pure_profile, smallest_satisfying
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
+    from bayesdp.mechanisms.modips.sequential.mechanism import SequentialModipsMechanism
 
 
 def cost(made: SequentialModipsMechanism, j: int, relation: Neighbours) -> float:

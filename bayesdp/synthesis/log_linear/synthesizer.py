@@ -20,7 +20,7 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.ledger import DatasetLedger
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 from bayesdp.release import Part, Release
-from bayesdp.synthesis.log_linear_fit import fit_log_linear
+from bayesdp.synthesis.log_linear.fit import fit_log_linear
 from bayesdp.synthesis.parameters import check_outside
 from bayesdp.synthesis.publish import publish_groups
 from bayesdp.synthesis.structural_zeros import check_possible, zero_masks

@@ -11,7 +11,7 @@ products (`bayesdp.mechanisms.families.moments`). One copy is made by
     T_j* = T_j + noise of scale b_j times each number's sensitivity, j = 1..J,
     theta_j ~ p(theta_j | T_j*),    a record: step after step, given its own earlier columns.
 
-`bayesdp.mechanisms.modips.sequential_promise` proves what that promises.
+`bayesdp.mechanisms.modips.sequential.promise` proves what that promises.
 
 Bounding
 --------
@@ -36,11 +36,12 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.families.base import Floats, Number
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
-from bayesdp.mechanisms.modips import sequential_outputs, sequential_promise
 from bayesdp.mechanisms.modips.sbs import NOISE
-from bayesdp.mechanisms.modips.sequential_counts import drawn_copy, public_of, split
-from bayesdp.mechanisms.modips.sequential_layout import Layout, check_steps, layouts_of
-from bayesdp.mechanisms.modips.sequential_steps import Step
+from bayesdp.mechanisms.modips.sequential import outputs as sequential_outputs
+from bayesdp.mechanisms.modips.sequential import promise as sequential_promise
+from bayesdp.mechanisms.modips.sequential.counts import drawn_copy, public_of, split
+from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
+from bayesdp.mechanisms.modips.sequential.steps import Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
@@ -187,7 +188,7 @@ class SequentialModipsMechanism(Mechanism):
     # What is drawn, and with what probability.
 
     def check_statistic(self, statistic: Any) -> Floats:
-        """Return the statistic as `sequential_counts.statistic_of` gives it, or InvalidInput."""
+        """Return the statistic as `sequential.counts.statistic_of` gives it, or InvalidInput."""
         x = np.asarray(statistic)
         if x.dtype.kind not in "iuf":
             raise InvalidInput(f"the statistic has type {x.dtype}; it must be numbers")

@@ -15,7 +15,7 @@ from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.privacy.guarantee import check_epsilon
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
+    from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 
 METHODS = ("sdd", "sdd_mc", "sphc")
 CALIBRATIONS = ("corrected", "published")

@@ -15,7 +15,7 @@ from bayesdp.errors import InvalidInput, kind_of, quoted
 from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats
 from bayesdp.mechanisms.families.regression_fields import RESERVED
-from bayesdp.mechanisms.modips.sequential_steps import CategoricalColumns, NumericColumns, Step
+from bayesdp.mechanisms.modips.sequential.steps import CategoricalColumns, NumericColumns, Step
 
 _MOST_NUMBERS = 10**6  # of one step, so that they fit in memory
 _KINDS: dict[Any, Any] = {"categorical": CategoricalColumns, "numeric": NumericColumns}

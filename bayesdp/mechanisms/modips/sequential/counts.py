@@ -18,8 +18,8 @@ from bayesdp.mechanisms.families.linear_regression_draws import (
 )
 from bayesdp.mechanisms.families.moments import MOST, in_steps, rescaled, totals_of
 from bayesdp.mechanisms.families.regression_fields import table_of
-from bayesdp.mechanisms.modips.sequential_layout import Layout
-from bayesdp.mechanisms.modips.sequential_steps import NumericColumns
+from bayesdp.mechanisms.modips.sequential.layout import Layout
+from bayesdp.mechanisms.modips.sequential.steps import NumericColumns
 from bayesdp.mechanisms.randomness import generator
 
 Columns = dict[str, NDArray[Any]]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.graphs.dp_ergm_grid import CoefficientGrid, likelihood_range
-from bayesdp.mechanisms.graphs.dp_ergm_published import published_points
+from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid, likelihood_range
+from bayesdp.mechanisms.graphs.dp_ergm.published import published_points
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import random_words
 from bayesdp.networks.bayesian import BayesianERGM
@@ -23,7 +23,7 @@ from bayesdp.networks.sensitivity import largest_changes
 from bayesdp.networks.simulation import default_steps, simulate
 
 if TYPE_CHECKING:
-    from bayesdp.mechanisms.graphs.dp_ergm import DPERGMMechanism
+    from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 
 Floats = NDArray[np.float64]
 _FORGETFUL = 10  # times what a simulation takes by default: it costs no privacy
@@ -98,7 +98,7 @@ def _log_prior(mechanism: DPERGMMechanism, axes: list[Floats]) -> Floats:
 
 
 def corrected_draws(mechanism: DPERGMMechanism, network: Network, copies: int) -> Floats:
-    """Draw coefficients, shape (copies, terms), whose epsilon `dp_ergm_grid` proves."""
+    """Draw coefficients, shape (copies, terms), whose epsilon `dp_ergm.grid` proves."""
     empty = network.with_edges(())
     grid = public_grid(mechanism, empty)
     statistics = exact_statistics(network, mechanism.formula)

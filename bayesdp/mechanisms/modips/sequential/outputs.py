@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.modips.sequential_counts import statistic_of, sums_of_columns
-from bayesdp.mechanisms.modips.sequential_steps import NumericColumns
+from bayesdp.mechanisms.modips.sequential.counts import statistic_of, sums_of_columns
+from bayesdp.mechanisms.modips.sequential.steps import NumericColumns
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.counts.cells import Axis
-    from bayesdp.mechanisms.modips.sequential import SequentialModipsMechanism
+    from bayesdp.mechanisms.modips.sequential.mechanism import SequentialModipsMechanism
 
 Rows = tuple[tuple[float, ...], ...]
 

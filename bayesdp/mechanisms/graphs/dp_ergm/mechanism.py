@@ -5,10 +5,10 @@ sanitised: given them, a network is drawn from public nodes and public attribute
 nothing more (Liu, Eugenio, Jin and Bowen 2020; Liu, modips, section 3.3). What touches the ties:
 
 - calibration="corrected": the statistics alone, on a public grid;
-  `bayesdp.mechanisms.graphs.dp_ergm_grid` proves what is promised.
+  `bayesdp.mechanisms.graphs.dp_ergm.grid` proves what is promised.
 - calibration="published": a Markov chain's draws from the posterior, their mean and standard
   deviations, and their histogram. The claim is as published, and false
-  (`bayesdp.mechanisms.graphs.dp_ergm_published`).
+  (`bayesdp.mechanisms.graphs.dp_ergm.published`).
 
 Copies are independent, each at the whole epsilon. One noisy histogram could serve them all, at the
 cost of one; but then the combining rules, which learn of the noise from how copies differ, would
@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_delta
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.graphs.dp_ergm_faults import faults
-from bayesdp.mechanisms.graphs.dp_ergm_fields import check_fields
+from bayesdp.mechanisms.graphs.dp_ergm.faults import faults
+from bayesdp.mechanisms.graphs.dp_ergm.fields import check_fields
 from bayesdp.mechanisms.graphs.network_columns import (
     confidential,
     decode_networks,
@@ -197,7 +197,7 @@ class DPERGMMechanism(Mechanism):
             assumptions=(*(faults(self.method) if published else ()), *_PUBLIC, COMPUTATIONAL),
             source="Liu, Eugenio, Jin and Bowen (2020); Liu, modips, Algorithms 2 to 4"
             if published
-            else "bayesdp.mechanisms.graphs.dp_ergm_grid",
+            else "bayesdp.mechanisms.graphs.dp_ergm.grid",
         )
 
     def check_statistic(self, statistic: Any) -> Network:
@@ -215,7 +215,7 @@ class DPERGMMechanism(Mechanism):
             raise InvalidInput(
                 f"the network has {network.dyads:,} dyads; more than {_MOST_DYADS:,} aren't offered"
             )
-        from bayesdp.mechanisms.graphs.dp_ergm_draws import bound_on
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import bound_on
 
         bound_on(self, network.with_edges(()))
         return network
@@ -239,7 +239,7 @@ class DPERGMMechanism(Mechanism):
             Confidential.
         copies : int
         """
-        from bayesdp.mechanisms.graphs.dp_ergm_draws import network_from
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import network_from
 
         network = self.check_statistic(statistic)
         points = self.coefficients(network, copies)
@@ -247,7 +247,7 @@ class DPERGMMechanism(Mechanism):
 
     def coefficients(self, network: Network, copies: int) -> NDArray[Any]:
         """Draw sanitised coefficients, shape (copies, terms), from which networks are drawn."""
-        from bayesdp.mechanisms.graphs.dp_ergm_draws import corrected_draws, published_draws
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import corrected_draws, published_draws
 
         draw = published_draws if self.calibration == "published" else corrected_draws
         return draw(self, network, copies)
