@@ -36,8 +36,8 @@ def attach(
     def __getattr__(name: str) -> Any:
         if name in homes:
             home, attribute = homes[name]
-            found = importlib.import_module(home)
-            return getattr(found, attribute) if attribute else found
+            home_module = importlib.import_module(home)
+            return getattr(home_module, attribute) if attribute else home_module
         if name in renamed:
             old = f"{module.replace('bayesdp', 'bdp', 1)}.{name}"
             warnings.warn(
@@ -58,11 +58,11 @@ def _homes(module: str, file: str) -> dict[str, tuple[str, str]]:
     package = module if file.endswith("__init__.py") else module.rpartition(".")[0]
     with open(f"{file.removesuffix('.py')}.pyi", encoding="utf-8") as stub:  # noqa: PTH123
         body = ast.parse(stub.read()).body  # without pathlib, whose import would cost as much again
-    found = {}
+    homes = {}
     for node in body:
         if isinstance(node, ast.ImportFrom):
             home = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             for alias in node.names:
                 inside = (home, alias.name) if node.module else (f"{home}.{alias.name}", "")
-                found[alias.asname or alias.name] = inside
-    return found
+                homes[alias.asname or alias.name] = inside
+    return homes

@@ -89,9 +89,9 @@ def sweep() -> None:
 
 def _sweep(path: str) -> None:
     """Remove a folder if it is ours, private and not in use."""
-    found = os.lstat(path)
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    if not ours or stat.S_IMODE(found.st_mode) != stat.S_IRWXU:
+    status = os.lstat(path)
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    if not ours or stat.S_IMODE(status.st_mode) != stat.S_IRWXU:
         return
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

@@ -38,8 +38,8 @@ class Lazy(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         module, _, attribute = self._rows[name].partition(":")
-        found = import_module(f"{self._home}.{module}")
-        return getattr(found, attribute) if attribute else found
+        imported = import_module(f"{self._home}.{module}")
+        return getattr(imported, attribute) if attribute else imported
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
@@ -90,15 +90,15 @@ class Registry(Lazy):
             return None
         if name in self._rows:
             return self[name]
-        found = {(entry.value, _package(entry)): entry for entry in self._entries(name)}
-        if not found:
+        entries = {(entry.value, _package(entry)): entry for entry in self._entries(name)}
+        if not entries:
             return None
-        where = " and ".join(sorted(f"{value} of {package}" for value, package in found))
-        if len(found) > 1:
+        where = " and ".join(sorted(f"{value} of {package}" for value, package in entries))
+        if len(entries) > 1:
             raise error(
                 f"{quoted(name)} is in several installed packages: {where}; uninstall all but one"
             )
-        (entry,) = found.values()
+        (entry,) = entries.values()
         try:
             cls = entry.load()
         except Exception as cause:  # another package's import may raise anything
@@ -117,8 +117,8 @@ class Registry(Lazy):
     def _entries(self, name: str | None = None) -> EntryPoints:
         from importlib.metadata import entry_points
 
-        found = entry_points(group=self.group)
-        return found if name is None else found.select(name=name)
+        entries = entry_points(group=self.group)
+        return entries if name is None else entries.select(name=name)
 
 
 def _package(entry: EntryPoint) -> str:

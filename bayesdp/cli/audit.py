@@ -22,7 +22,7 @@ def audit(
 
     loaded, convicted = Release.load(release), False
     for part in loaded.parts:
-        found = run_audit(part.mechanism, trials=trials, delta=loaded.delta)
-        convicted = convicted or found.convicted
-        typer.echo(f"{'' if part.group is None else f'{part.group}: '}{found}")
+        result = run_audit(part.mechanism, trials=trials, delta=loaded.delta)
+        convicted = convicted or result.convicted
+        typer.echo(f"{'' if part.group is None else f'{part.group}: '}{result}")
     raise typer.Exit(1 if convicted else 0)

@@ -15,10 +15,10 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an earlier result 
 
 def pair(name: str, text: str, example: str = "1,1") -> tuple[float, float]:
     """Parse two numbers from text such as 1,1."""
-    found = numbers(name, text, example)
-    if len(found) != 2:
+    values = numbers(name, text, example)
+    if len(values) != 2:
         raise InvalidInput(f"{name} is {quoted(text)}; it must be two numbers, as {example}")
-    return found[0], found[1]
+    return values[0], values[1]
 
 
 def numbers(name: str, text: str, example: str = "1,1") -> tuple[float, ...]:

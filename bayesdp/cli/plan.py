@@ -90,7 +90,7 @@ def plan(
         "estimand": _estimand(estimand),
     }
     with progress_bar() as step:
-        found = planned(
+        planned_release = planned(
             model,
             size,
             target=width,
@@ -103,12 +103,12 @@ def plan(
             seed=seed,
             progress=step,
         )
-    _print(found)
-    typer.echo(found.why())
+    _print(planned_release)
+    typer.echo(planned_release.why())
     with nullcontext() if out is None else whole_folder(out, TABLE, force=force) as work:
         if work is not None:
-            found.table.to_csv(work / TABLE, index=False)
-            figure: Any = found.plot().figure
+            planned_release.table.to_csv(work / TABLE, index=False)
+            figure: Any = planned_release.plot().figure
             figure.savefig(work / PICTURE, dpi=200)
     if out is not None:
         typer.echo(f"table and map written to {out}")
@@ -122,7 +122,7 @@ def _mechanisms(names: str | None, declared: list[str]) -> Any:
 
     if names is None and not declared:
         return None
-    found: dict[str, Any] = {name: name for name in (names or "").split(",") if name}
+    designs: dict[str, Any] = {name: name for name in (names or "").split(",") if name}
     for text in declared:
         try:
             table = tomllib.loads("it = {" + text + "}")["it"]
@@ -134,9 +134,9 @@ def _mechanisms(names: str | None, declared: list[str]) -> Any:
         name = table.pop("name", None)
         if not isinstance(name, str):
             raise InvalidInput(f"synthesizer is {quoted(text)}; it must have a name")
-        label = name if name not in found else f"{name} {len(found) + 1}"
-        found[label] = synthesizer_of(name, {"epsilon": 1.0, **table})
-    return found
+        label = name if name not in designs else f"{name} {len(designs) + 1}"
+        designs[label] = synthesizer_of(name, {"epsilon": 1.0, **table})
+    return designs
 
 
 def _whole(text: str) -> list[int]:
@@ -157,27 +157,27 @@ def _estimand(text: str | None) -> Any:
     return (name, label) if colon else text
 
 
-def _print(found: Plan) -> None:
+def _print(plan: Plan) -> None:
     """Print each design at the smallest epsilon that meets the target, or else at the largest."""
     from rich.box import SIMPLE
     from rich.markup import escape
     from rich.table import Table
 
-    title = f"The smallest epsilon for a {100 * found.level:g}% interval"
+    title = f"The smallest epsilon for a {100 * plan.level:g}% interval"
     table = Table(title=title, box=SIMPLE, pad_edge=False)
     for heading in ("mechanism", "copies", "epsilon", "length", "ratio", "coverage", "attacker"):
         table.add_column(
             heading, justify="left" if heading == "mechanism" else "right", no_wrap=True
         )
-    for (name, copies), epsilon in found.best.items():
-        rows = found.table[(found.table["mechanism"] == name) & (found.table["copies"] == copies)]
+    for (name, copies), epsilon in plan.best.items():
+        rows = plan.table[(plan.table["mechanism"] == name) & (plan.table["copies"] == copies)]
         at = rows["epsilon"].max() if epsilon is None else epsilon
         row = rows[rows["epsilon"] == at].iloc[0]
         table.add_row(
             escape(name),
             str(copies),
             f"> {at:g}" if epsilon is None else f"{at:g}",
-            f"{row[found.criterion]:.4g}",
+            f"{row[plan.criterion]:.4g}",
             f"{row['ratio']:.3g}" if row["ratio"] == row["ratio"] else "-",
             f"{row['coverage']:.3f}",
             f"{row['attacker']:.5g}",

@@ -65,7 +65,7 @@ class CopiesLaw(NamedTuple):
 @compiled
 def noise_law(law: NoiseLaw, total: Floats) -> float:
     """Log Pr[outputs | total] of unbounded noise: `AdditiveNoise.logp`, summed over the copies."""
-    found = 0.0
+    log_law = 0.0
     for c in range(total.size):
         # As `_point`, here because a call costs more than all the rest.
         y = total[c] / law.step
@@ -78,14 +78,14 @@ def noise_law(law: NoiseLaw, total: Floats) -> float:
             k = np.nan
         for m in range(law.outputs.shape[0]):
             far = abs(law.outputs[m, c] - k) / law.scale
-            found += law.log_peak - (far * far / 2 if law.gaussian else far)
-    return found
+            log_law += law.log_peak - (far * far / 2 if law.gaussian else far)
+    return log_law
 
 
 @compiled
 def bounded_noise_law(law: NoiseLaw, total: Floats) -> float:
     """Log Pr[outputs | total] of inflated or truncated noise, summed over the copies."""
-    found, copies, scale, peak = 0.0, law.outputs.shape[0], law.scale, law.log_peak
+    log_law, copies, scale, peak = 0.0, law.outputs.shape[0], law.scale, law.log_peak
     gaussian, low, high = law.gaussian, law.low, law.high
     for c in range(total.size):
         k = _point(total[c], law.step, law.whole)
@@ -95,17 +95,17 @@ def bounded_noise_law(law: NoiseLaw, total: Floats) -> float:
             if total[c] < law.first or total[c] > law.last:
                 return -np.inf
             k = min(max(k, low), high)
-            found -= copies * _log_mass(law.partial, gaussian, scale, peak, k - low, high - k)
+            log_law -= copies * _log_mass(law.partial, gaussian, scale, peak, k - low, high - k)
         for m in range(copies):
             z = law.outputs[m, c]
             if not law.truncated and z == low:
-                found += _log_upper(gaussian, scale, peak, k - low)
+                log_law += _log_upper(gaussian, scale, peak, k - low)
             elif not law.truncated and z == high:
-                found += _log_upper(gaussian, scale, peak, high - k)
+                log_law += _log_upper(gaussian, scale, peak, high - k)
             else:
                 far = abs(z - k) / scale
-                found += peak - (far * far / 2 if gaussian else far)
-    return found
+                log_law += peak - (far * far / 2 if gaussian else far)
+    return log_law
 
 
 @compiled
@@ -133,16 +133,16 @@ def choice_law(law: ChoiceLaw, total: Floats) -> float:
     whole = 0.0
     for u in total:
         whole += math.exp(law.rate * (u - best))
-    found = -law.chosen.size * math.log(whole)
+    log_law = -law.chosen.size * math.log(whole)
     for c in law.chosen:
-        found += law.rate * (total[c] - best)
-    return found
+        log_law += law.rate * (total[c] - best)
+    return log_law
 
 
 @compiled
 def copies_law(law: CopiesLaw, total: Floats) -> float:
     """Log Pr[copies | counts] of Dirichlet-multinomial copies."""
-    found, weight = law.constant, 0.0
+    log_law, weight = law.constant, 0.0
     for c in range(total.size):
         x = total[c]
         if not x >= 0.0 or x != math.floor(x):
@@ -154,9 +154,9 @@ def copies_law(law: CopiesLaw, total: Floats) -> float:
             continue
         weight += a
         for m in range(law.outputs.shape[0]):
-            found += math.lgamma(a + law.outputs[m, c]) - math.lgamma(a)
-    found += law.outputs.shape[0] * (math.lgamma(weight) - math.lgamma(weight + law.size))
-    return float(found)
+            log_law += math.lgamma(a + law.outputs[m, c]) - math.lgamma(a)
+    log_law += law.outputs.shape[0] * (math.lgamma(weight) - math.lgamma(weight + law.size))
+    return float(log_law)
 
 
 @compiled
@@ -204,10 +204,10 @@ def _tail_ratio(sd: float, m: float) -> float:
         integral = sd * math.sqrt(math.pi / 2) * _erfcx(u / math.sqrt(2.0))
         return integral + 0.5 - _corrections(u, 1 / sd)
     terms = math.ceil(min(_NEGLIGIBLE * sd, 40 * sd / u)) + 1
-    found = 0.0
+    ratio = 0.0
     for j in range(terms):
-        found += math.exp(-(j / sd) * (u + j / sd / 2))
-    return found
+        ratio += math.exp(-(j / sd) * (u + j / sd / 2))
+    return ratio
 
 
 @compiled
@@ -222,8 +222,8 @@ def _erfcx(x: float) -> float:
     """Scaled erfc: exp(x^2) erfc(x), x >= 0; beyond 15 by a series with an error below 1e-15."""
     if x < 15:
         return math.exp(x * x) * math.erfc(x)
-    found, term, square = 1.0, 1.0, 2 * x * x
+    series, term, square = 1.0, 1.0, 2 * x * x
     for j in range(1, 8):
         term *= -(2 * j - 1) / square
-        found += term
-    return found / (x * math.sqrt(math.pi))
+        series += term
+    return series / (x * math.sqrt(math.pi))

@@ -209,13 +209,13 @@ def run_additive(
 @compiled
 def _log_product(chances: Any) -> float:
     """Log of a product, from few logarithms."""
-    found, product = 0.0, 1.0
+    log_whole, product = 0.0, 1.0
     for chance in chances:
         if product < 1e-150 or chance < 1e-150:
-            found += math.log(product) if product > 0.0 else -np.inf
+            log_whole += math.log(product) if product > 0.0 else -np.inf
             product = 1.0
         product *= chance
-    return found + (math.log(product) if product > 0.0 else -np.inf)
+    return log_whole + (math.log(product) if product > 0.0 else -np.inf)
 
 
 @compiled

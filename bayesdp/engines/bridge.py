@@ -129,19 +129,19 @@ def _iterated(
     """Iterate the bridge to its fixed point; return it and logs of s1 and s2."""
     whole = effective + at_proposed.size
     shares = math.log(effective / whole), math.log(at_proposed.size / whole)
-    found = float(np.median(at_drawn))
+    log_ratio = float(np.median(at_drawn))
     for _ in range(_ROUNDS):
-        above = at_proposed - np.logaddexp(shares[0] + at_proposed, shares[1] + found)
-        below = -np.logaddexp(shares[0] + at_drawn, shares[1] + found)
+        above = at_proposed - np.logaddexp(shares[0] + at_proposed, shares[1] + log_ratio)
+        below = -np.logaddexp(shares[0] + at_drawn, shares[1] + log_ratio)
         change = float(
             special.logsumexp(above)
             - math.log(above.size)
             - special.logsumexp(below)
             + math.log(below.size)
         )
-        if abs(change - found) < _SAME:
+        if abs(change - log_ratio) < _SAME:
             return change, shares
-        found = change
+        log_ratio = change
     raise EngineFailed(
         f"bridge sampling didn't settle in {_ROUNDS:,} rounds: the draws and the normal law about "
         "them hardly overlap; draw more (draws, warmup)"
@@ -161,16 +161,16 @@ def _effective(series: Floats) -> float:
 
 def _problems(series: Floats, error: float, draws: Floats) -> list[str]:
     """List what speaks against an estimate; `draws` has shape (chains, draws, coordinates)."""
-    found = []
+    problems = []
     if len(draws) > 1 and draws.shape[1] >= _FEWEST:
         rhat = import_arviz().rhat({"x": draws})["x"]
         if not float(rhat.max()) <= LARGEST_RHAT:
-            found.append(f"R-hat is above {LARGEST_RHAT}")
+            problems.append(f"R-hat is above {LARGEST_RHAT}")
     if np.ptp(series) and not _effective(series) >= SMALLEST_ESS:
-        found.append(f"ESS is under {SMALLEST_ESS}")
+        problems.append(f"ESS is under {SMALLEST_ESS}")
     if error > _DOUBTFUL:
-        found.append(f"its standard error is above {_DOUBTFUL}, too large to be known well")
-    return found
+        problems.append(f"its standard error is above {_DOUBTFUL}, too large to be known well")
+    return problems
 
 
 def average_of_logs(log_values: Floats) -> Integral:
@@ -185,12 +185,12 @@ def average_of_logs(log_values: Floats) -> Integral:
     )
 
 
-def warn_of(found: Integral) -> None:
+def warn_of(estimate: Integral) -> None:
     """Warn of what speaks against an estimate."""
-    if found.problems:
+    if estimate.problems:
         warnings.warn(
-            f"this log evidence can't be relied on: {'; '.join(found.problems)}. Draw more (draws, "
-            "warmup)",
+            f"this log evidence can't be relied on: {'; '.join(estimate.problems)}. Draw more "
+            "(draws, warmup)",
             UserWarning,
             stacklevel=4,
         )

@@ -102,13 +102,13 @@ def verdict(drawn: Draws, variables: Sequence[str], *, of: str, also: Sequence[s
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
     mixing = list(problems(each, divergences, of=of, nuts=drawn.engine in _NUTS))
-    found = [*mixing, *also]
-    if not found:
+    doubts = [*mixing, *also]
+    if not doubts:
         return "no problem found: R-hat and effective sample sizes are as they should be"
     advice = ". Draw more (draws, warmup), or tighten the prior" if mixing else ""
     warnings.warn(
-        f"the chains of this fit can't be relied on: {'; '.join(found)}{advice}",
+        f"the chains of this fit can't be relied on: {'; '.join(doubts)}{advice}",
         UserWarning,
         stacklevel=4,
     )
-    return "; ".join(found)
+    return "; ".join(doubts)

@@ -53,18 +53,18 @@ def sample_counts(
     ends = np.cumsum([0, *(one.shape[2] for one in mixtures)]).astype(np.int64)
     log_sizes = np.full(int(base.sizes[-1]) + 1, -np.inf)
     log_sizes[base.sizes] = base.log_sizes
-    found = []
+    swept = []
     for child in np.random.SeedSequence(seed).spawn(chains):
         rng = np.random.default_rng(child)
         x = _start(tables, firsts, base, rng)
         fixed = base.sizes.size == 1
-        found.append(
+        swept.append(
             count_chain(
                 x - firsts, tables, points, ends, log_sizes, int(firsts.sum()), fixed,
                 warmup, draws, int(rng.integers(2**31)),
             )
         )  # fmt: skip
-    return np.array(found) + firsts
+    return np.array(swept) + firsts
 
 
 def _start(tables: Floats, firsts: Integers, base: Factored, rng: np.random.Generator) -> Any:

@@ -72,8 +72,8 @@ class Listed:
     def sample(self, size: int, rng: np.random.Generator) -> Integers:
         """Draw independently, shape (size, k)."""
         picks = rng.random(size) * self._cumulative[-1]
-        found: Integers = self.counts[np.searchsorted(self._cumulative, picks, side="right")]
-        return found
+        counts: Integers = self.counts[np.searchsorted(self._cumulative, picks, side="right")]
+        return counts
 
     def log_probability(self, counts: Integers) -> Floats:
         """Posterior log-probability of counts, shape (..., k)."""
@@ -81,8 +81,8 @@ class Listed:
             tuple(row): w for row, w in zip(self.counts.tolist(), self.log_weights, strict=True)
         }
         flat = counts.reshape(-1, counts.shape[-1]).tolist()
-        found = np.array([table.get(tuple(row), -np.inf) for row in flat]) - self.log_evidence
-        return found.reshape(counts.shape[:-1])
+        logs = np.array([table.get(tuple(row), -np.inf) for row in flat]) - self.log_evidence
+        return logs.reshape(counts.shape[:-1])
 
     def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
         """Posterior marginal: values of x_i, of n, and the posterior probabilities of the pairs."""
@@ -171,10 +171,10 @@ class Factored:
     @cached_property
     def _sums(self) -> list[_Law]:
         """Laws of the sums of the first 1, 2, ..., k counts."""
-        found: list[_Law] = []
+        sums: list[_Law] = []
         for law in self._each[0]:
-            found.append(_added(found[-1], law) if found else law)
-        return found
+            sums.append(_added(sums[-1], law) if sums else law)
+        return sums
 
     @cached_property
     def _log_totals(self) -> Any:
@@ -204,13 +204,13 @@ class Factored:
         """Posterior log-probability of counts, shape (..., k)."""
         sizes = dict(zip(self.sizes.tolist(), self.log_sizes.tolist(), strict=True))
         totals = counts.sum(axis=-1)
-        found = np.array([sizes.get(n, -np.inf) for n in totals.ravel().tolist()])
-        found = found.reshape(totals.shape) - self.log_evidence
+        logs = np.array([sizes.get(n, -np.inf) for n in totals.ravel().tolist()])
+        logs = logs.reshape(totals.shape) - self.log_evidence
         for i, (first, table) in enumerate(zip(self.firsts, self.tables, strict=True)):
             x = counts[..., i] - first
             inside = (x >= 0) & (x < table.size)
-            found = found + np.where(inside, table[np.where(inside, x, 0)], -np.inf)
-        return np.asarray(found)
+            logs = logs + np.where(inside, table[np.where(inside, x, 0)], -np.inf)
+        return np.asarray(logs)
 
     def marginal(self, category: int) -> tuple[Integers, Integers, Floats]:
         """Posterior marginal: values of x_i, of n, and the posterior probabilities of the pairs."""
@@ -241,11 +241,11 @@ def holds(
     if any(not table.max() > -np.inf for table in tables):
         return False
     try:
-        found = Factored(firsts, tables, sizes, log_sizes)
+        trial = Factored(firsts, tables, sizes, log_sizes)
     except InvalidInput:
         return False
-    tilt, (_, log_scale) = found._tilt, found._each
-    room = float(special.logsumexp(log_sizes - tilt * sizes)) - (found.log_evidence - log_scale)
+    tilt, (_, log_scale) = trial._tilt, trial._each
+    room = float(special.logsumexp(log_sizes - tilt * sizes)) - (trial.log_evidence - log_scale)
     for first, table, (low, high) in zip(firsts, tables, ends, strict=True):
         law = table + tilt * (first + np.arange(table.size))
         law = law - special.logsumexp(law)
@@ -265,7 +265,7 @@ def _log_tail(law: Floats) -> float:
 
 def _shares(one: _Law, rest: _Law, totals: Integers, rng: np.random.Generator) -> Integers:
     """Draw the first of two independent counts given their sum, one a total."""
-    found, point = np.empty_like(totals), rng.random(totals.size)
+    share, point = np.empty_like(totals), rng.random(totals.size)
     order = np.argsort(totals, kind="stable")
     each, starts = np.unique(totals[order], return_index=True)
     ends = np.append(starts[1:], totals.size)
@@ -277,8 +277,8 @@ def _shares(one: _Law, rest: _Law, totals: Integers, rng: np.random.Generator) -
         others = rest.pmf[total - high - rest.first : total - low - rest.first + 1][::-1]
         cumulative = np.cumsum(own * others)
         drawn = np.searchsorted(cumulative, point[some] * cumulative[-1], side="right")
-        found[some] = low + drawn
-    return found
+        share[some] = low + drawn
+    return share
 
 
 def _added(one: _Law, other: _Law) -> _Law:

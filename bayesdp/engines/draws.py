@@ -46,8 +46,8 @@ class Draws:
 
 def check_sampling(seed: int | None, **counts: Any) -> dict[str, Any]:
     """Return the seed and numbers of draws, chains and so on, or raise InvalidInput."""
-    found = {name: check_at_least_one(name, value) for name, value in counts.items()}
-    return {**found, "seed": check_seed(seed)}
+    checked = {name: check_at_least_one(name, value) for name, value in counts.items()}
+    return {**checked, "seed": check_seed(seed)}
 
 
 def seed_of(seed: int, bits: int) -> int:

@@ -98,10 +98,10 @@ def enumerate_cells(
         total += high - low + 1
         if total > _MOST_CELLS:
             raise _too_many(n)
-    found = [_cells_within(parts, prior, *each) for each in windows]
+    blocks = [_cells_within(parts, prior, *each) for each in windows]
     together = Cells(
         *(
-            np.concatenate([getattr(cells, name) for cells in found])
+            np.concatenate([getattr(cells, name) for cells in blocks])
             for name in ("successes", "failures", "log_law", "log_marginal")
         )
     )

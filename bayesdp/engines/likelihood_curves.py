@@ -86,8 +86,8 @@ def likelihood_curve(law: Floats, counts: NDArray[np.int64], n: int, least: floa
     def exact(t: Floats) -> Floats:
         modes = slopes.size - np.searchsorted(slopes[::-1], -t.ravel())
         sums = sums_around(ratios, t.ravel(), modes)
-        found = law[modes] + _log_binomial(x[modes], n, t.ravel()) + np.log(sums)
-        return np.asarray(found.reshape(t.shape))
+        logs = law[modes] + _log_binomial(x[modes], n, t.ravel()) + np.log(sums)
+        return np.asarray(logs.reshape(t.shape))
 
     nodes = chebyshev.chebpts1(POINTS)
     fit = np.linalg.inv(chebyshev.chebvander(nodes, POINTS - 1)).T

@@ -57,19 +57,19 @@ class NormalInverseGammaMixture:
         """Probability that mu <= x, any shape: a mixture of Student's t."""
         width = np.sqrt(self.scales / (self.shape * self.size))
         flat = np.asarray(x, dtype=np.float64)
-        found = [
+        chances = [
             self.weights @ special.stdtr(2 * self.shape, (v - self.means) / width)
             for v in flat.ravel()
         ]
-        return np.array(found).reshape(flat.shape)[()]
+        return np.array(chances).reshape(flat.shape)[()]
 
     def cdf_sigma(self, x: ArrayLike) -> Floats:
         """Probability that sigma <= x, any shape, x > 0."""
         flat = np.asarray(x, dtype=np.float64)
-        found = [
+        chances = [
             self.weights @ special.gammaincc(self.shape, self.scales / v**2) for v in flat.ravel()
         ]
-        return np.array(found).reshape(flat.shape)[()]
+        return np.array(chances).reshape(flat.shape)[()]
 
     def interval_mu(self, level: float = 0.95) -> tuple[float, float]:
         """Equal-tailed credible interval of mu.

@@ -60,12 +60,12 @@ class NormalMixture(Mixture):
 
     def _averaged(self, x: ArrayLike, function: Function) -> NDArray[np.float64]:
         points = np.asarray(x, dtype=np.float64)
-        flat, found = points.ravel(), np.empty(points.size)
+        flat, averages = points.ravel(), np.empty(points.size)
         step = max(1, _CHUNK // self.weights.size)
         for start in range(0, flat.size, step):
             values = function(flat[start : start + step, None])
-            found[start : start + step] = (values * self.weights).sum(axis=-1)
-        return found.reshape(points.shape)[()]
+            averages[start : start + step] = (values * self.weights).sum(axis=-1)
+        return averages.reshape(points.shape)[()]
 
     def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
         """Inverse of `cdf`, any shape.

@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 
 def log_targets(points: Floats, means: bool, given: Given) -> Floats:
     """Log-density, up to its constant, at points (u, v), shape (points, 2); see `sample`."""
-    found: Floats = all_log_targets(np.ascontiguousarray(points), means, given)
-    return found
+    targets: Floats = all_log_targets(np.ascontiguousarray(points), means, given)
+    return targets
 
 
 def sample(
@@ -45,12 +45,12 @@ def sample(
         at: Floats = start_means(given, rng) if means else start_proportions(given, rng)
         root: Floats = np.eye(2)
         for part in (warmup // 3 + 1, warmup // 3 + 1, warmup // 3 + 1):
-            found, _ = run(means, given, at, root, part, False, rng)
-            at = found[-1, :2].copy()
+            chain, _ = run(means, given, at, root, part, False, rng)
+            at = chain[-1, :2].copy()
             # Of the later half; a little of the identity, so that it never is flat.
-            spread = np.cov(found[part // 2 :, :2].T) if part > 20 else np.eye(2)
+            spread = np.cov(chain[part // 2 :, :2].T) if part > 20 else np.eye(2)
             root = np.asarray(np.linalg.cholesky(spread + 1e-6 * np.eye(2)))
-        found, drawn = run(means, given, at, root, draws, True, rng)
-        kept.append(found)
+        chain, drawn = run(means, given, at, root, draws, True, rng)
+        kept.append(chain)
         numbers.append(drawn)
     return np.stack(kept), np.stack(numbers)

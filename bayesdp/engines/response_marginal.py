@@ -45,14 +45,14 @@ def sample_probabilities(
     mode, spread = _proposal(counts, columns, alpha)
     root = np.asarray(np.linalg.inv(spread), dtype=np.float64)
     by_pattern = np.ascontiguousarray(columns.T)
-    found = [
+    runs = [
         response_chain(
             counts.astype(np.float64), by_pattern, alpha, mode, spread, root, warmup, draws,
             np.random.Generator(np.random.SFC64(child)),
         )
         for child in seed.spawn(chains)
     ]  # fmt: skip
-    theta, accepted = (np.stack(each) for each in zip(*found, strict=True))
+    theta, accepted = (np.stack(each) for each in zip(*runs, strict=True))
     return theta, accepted
 
 
@@ -73,8 +73,8 @@ def _proposal(counts: Any, columns: Floats, alpha: Floats) -> tuple[Floats, Floa
         return -float(counts @ np.log(theta @ columns) + alpha @ np.log(theta))
 
     start = np.zeros(alpha.size - 1)
-    found: Any = optimize.minimize(value, start, jac=lambda eta: -slope(eta), method="BFGS")  # type: ignore[call-overload]
-    mode = found.x
+    optimum: Any = optimize.minimize(value, start, jac=lambda eta: -slope(eta), method="BFGS")  # type: ignore[call-overload]
+    mode = optimum.x
     step = 1e-4
     curvature = np.array(
         [(slope(mode - step * e) - slope(mode + step * e)) / (2 * step) for e in np.eye(mode.size)]

@@ -144,7 +144,7 @@ def find_analysis(name: str) -> Path:
     candidate = shipped / f"{path.stem}.toml"
     if candidate.is_file() and path.suffix in ("", ".toml"):
         return candidate
-    names = ", ".join(sorted(found.stem for found in shipped.glob("*.toml")))
+    names = ", ".join(sorted(file.stem for file in shipped.glob("*.toml")))
     raise InvalidInput(
         f"{quoted(name)} is neither a release folder nor an analysis; give a folder, a .toml file "
         f"or the name of a shipped analysis: {names}"

@@ -119,8 +119,8 @@ def anonymity(
                 values = np.unique(numbers(name, frame, column), return_inverse=True)[1]
             else:
                 values = category_codes([frame], column)[0]
-            found = _diversity(groups, values.astype(np.int64), sizes, ordered)
-            rows.append({**base, "sensitive": column, **found})
+            diversity = _diversity(groups, values.astype(np.int64), sizes, ordered)
+            rows.append({**base, "sensitive": column, **diversity})
     return pd.DataFrame(rows)
 
 

@@ -98,12 +98,12 @@ def model_of(family: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _found(what: str, name: str, registry: Registry) -> Any:
-    found = registry.find(name, InvalidInput)
-    if found is None:
+    registered = registry.find(name, InvalidInput)
+    if registered is None:
         raise InvalidInput(
             f"{what} is {quoted(name)}; it must be one of {', '.join(registry.names())}"
         )
-    return found
+    return registered
 
 
 def _made(what: str, cls: Any, parameters: Mapping[str, Any]) -> Any:

@@ -23,16 +23,16 @@ def read_declared(path: Path, kind: type[T]) -> T:
         If it can't be read, isn't TOML, or has a key that is unknown, missing or of a wrong type.
     """
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        declared = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} is not valid TOML: {error}") from error
     except OSError as error:
         raise InvalidInput(f"{path} can't be read ({error.strerror})") from error
-    return check_declared(path, kind, found)
+    return check_declared(path, kind, declared)
 
 
-def check_declared(path: Path, kind: type[T], found: Mapping[str, Any], under: str = "") -> T:
-    """Return `found` as a `kind`; `under` is its place in the file.
+def check_declared(path: Path, kind: type[T], declared: Mapping[str, Any], under: str = "") -> T:
+    """Return `declared` as a `kind`; `under` is its place in the file.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def check_declared(path: Path, kind: type[T], found: Mapping[str, Any], under: s
         If a key is unknown, missing or of a wrong type; the message has all of them.
     """
     try:
-        return kind.model_validate(dict(found))
+        return kind.model_validate(dict(declared))
     except ValidationError as error:
         faults = "; ".join(_faults(error, kind, under))
         raise InvalidInput(f"{path}: {faults}") from error

@@ -117,11 +117,11 @@ def _check(name: str, table: Any, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _check_truth(truth: Any, names: Sequence[Any]) -> dict[Any, float]:
-    found = dict(truth) if hasattr(truth, "keys") else {}
-    if set(found) != set(names):
+    true = dict(truth) if hasattr(truth, "keys") else {}
+    if set(true) != set(names):
         raise InvalidInput(
             f"truth must be a mapping or a Series with one number for each of {list(names)}"
         )
-    if not all(is_number(value) and np.isfinite(value) for value in found.values()):
+    if not all(is_number(value) and np.isfinite(value) for value in true.values()):
         raise InvalidInput("truth must be finite numbers")
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in true.items()}

@@ -56,13 +56,13 @@ def plot_risk(risk: pd.DataFrame) -> Figure:
 
     if not isinstance(risk, pd.DataFrame) or risk.empty:
         raise InvalidInput("risk must be a DataFrame of a measure of risk, and not be empty")
-    found = next((k for k in _PANELS if {*_NEEDED[k]} <= {*risk.columns}), None)
-    if found is None:
+    kind = next((k for k in _PANELS if {*_NEEDED[k]} <= {*risk.columns}), None)
+    if kind is None:
         raise InvalidInput(
             f"risk has columns {list(risk.columns)}; give what bdp.evaluate.identification_risk, "
             "bdp.evaluate.attribute_risk or bdp.evaluate.anonymity returns"
         )
-    panels = list(_PANELS[found](risk))
+    panels = list(_PANELS[kind](risk))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(2.9 * len(panels), 2.6), layout="constrained")
         for axes, draw in zip(
@@ -109,8 +109,8 @@ def _marks(axes: Axes, risk: pd.DataFrame, *, name: str, label: str, legend: boo
 
 
 def _records(risk: pd.DataFrame) -> Iterator[Draw]:
-    found = {"risk": ("posterior", "-")}
-    yield partial(_shares, lines=found, label="probability of a find")
+    lines = {"risk": ("posterior", "-")}
+    yield partial(_shares, lines=lines, label="probability of a find")
     yield _matches
 
 

@@ -61,14 +61,14 @@ def plot_utility(comparison: pd.DataFrame) -> Figure:
 
     if not isinstance(comparison, pd.DataFrame) or not set(COLUMNS) <= set(comparison.columns):
         raise InvalidInput("comparison must be the DataFrame that bdp.evaluate.utility returns")
-    found = set(comparison["measure"])
+    measures = set(comparison["measure"])
     names = list(dict.fromkeys(_of(comparison, "marginal_tv")["column"]))
     if not names:
         raise InvalidInput(
             "comparison has no rows of marginal_tv; give all that bdp.evaluate.utility found"
         )
-    shown = ["columns", *(["pairs"] if "pairwise_tv" in found else []), "propensity"]
-    shown += ["overlap"] if "interval_overlap" in found else []
+    shown = ["columns", *(["pairs"] if "pairwise_tv" in measures else []), "propensity"]
+    shown += ["overlap"] if "interval_overlap" in measures else []
     with mpl.rc_context(STYLE):
         height = 1.6 + 0.28 * max(len(names), 4)
         figure = Figure(figsize=(3.3 * len(shown), height), layout="constrained")

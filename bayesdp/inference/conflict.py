@@ -81,13 +81,13 @@ def noise_from(
             together[laplace].append((outputs, float(cell.scale), alone))
         else:
             yield Noise(alone, outputs.size)
-    for laplace, found in together.items():
-        if found:
-            outputs = np.concatenate([each for each, _, _ in found])
+    for laplace, each_of in together.items():
+        if each_of:
+            outputs = np.concatenate([each for each, _, _ in each_of])
             scales = np.repeat(
-                [scale for _, scale, _ in found], [len(each) for each, _, _ in found]
+                [scale for _, scale, _ in each_of], [len(each) for each, _, _ in each_of]
             )
-            alone = sum(needed for _, _, needed in found)
+            alone = sum(needed for _, _, needed in each_of)
             weight = (1 / scales if laplace else 1 / scales**2).reshape(
                 -1, *[1] * (outputs.ndim - 1)
             )

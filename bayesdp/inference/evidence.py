@@ -121,18 +121,18 @@ HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
         raise InvalidInput(f"a {type(model).__name__} has no log evidence here: {why}")
     if hasattr(model, "evidence"):
         options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-        found, how, of = model.evidence(release, **options)
+        integral, how, of = model.evidence(release, **options)
     elif hasattr(model, "log_evidence"):
-        found, how, of = exact(model, release)
+        integral, how, of = exact(model, release)
     else:
         families = ", ".join(models_with("evidence", "log_evidence"))
         raise InvalidInput(
             f"model is a {type(model).__name__}, which has no log evidence here; there are those "
             f"of the families {families}. bdp.observe adds a law up to a constant to a PyMC model"
         )
-    warn_of(found)
+    warn_of(integral)
     warn_of_conflict(model.noises(release), 2)
-    return Evidence(found.log_value, found.standard_error, how, of)
+    return Evidence(integral.log_value, integral.standard_error, how, of)
 
 
 def compare(
@@ -193,26 +193,26 @@ def compare(
     named = dict(models) if isinstance(models, Mapping) else dict(enumerate(models))
     weights = _prior(prior, len(named))
     options: dict[str, Any] = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-    found = [log_evidence(model, release, **options) for model in named.values()]
-    if len({one.of for one in found}) > 1:
-        each = "; ".join(f"{name}: {one.of}" for name, one in zip(named, found, strict=True))
+    evidences = [log_evidence(model, release, **options) for model in named.values()]
+    if len({one.of for one in evidences}) > 1:
+        each = "; ".join(f"{name}: {one.of}" for name, one in zip(named, evidences, strict=True))
         raise InvalidInput(
             f"the models' evidences are of different numbers of the release ({each}), and can't be "
             "compared. Let all models read the same numbers: where a regression should leave out a "
             "predictor, keep it, with a prior that holds its coefficient at 0"
         )
-    logs = np.array([one.log_value for one in found])
+    logs = np.array([one.log_value for one in evidences])
     joint = logs + weights
     factors = logs - logs.max()
     probability = np.exp(joint - joint.max())
     return pd.DataFrame(
         {
             "log_evidence": logs,
-            "standard_error": [one.standard_error for one in found],
+            "standard_error": [one.standard_error for one in evidences],
             "log_bayes_factor": factors,
             "bayes_factor": np.exp(factors),
             "probability": probability / probability.sum(),
-            "how": [one.how for one in found],
+            "how": [one.how for one in evidences],
         },
         index=pd.Index(list(named), name="model"),
     )

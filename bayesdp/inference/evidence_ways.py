@@ -33,6 +33,6 @@ def proposals(seed: int | None) -> np.random.Generator:
     return np.random.default_rng(None if seed is None else [seed, 2])
 
 
-def moved(found: Integral, constant: float) -> Integral:
+def moved(integral: Integral, constant: float) -> Integral:
     """Add a constant to a log integral."""
-    return Integral(found.log_value + constant, found.standard_error, found.problems)
+    return Integral(integral.log_value + constant, integral.standard_error, integral.problems)

@@ -80,15 +80,15 @@ def posterior_given(
     InvalidInput
         If they contradict each other, or aren't the statistic that the model reads.
     """
-    found = {checked_value(part, None if sd is not None else 2) for part in parts}
-    if len(found) > 1:
+    values = {checked_value(part, None if sd is not None else 2) for part in parts}
+    if len(values) > 1:
         raise InvalidInput("the exact releases differ, but are to be of one statistic")
     if n is None or n < (1 if sd is not None else 2):
         raise InvalidInput(
             f"n is {quoted(n)}; give the number of records, as GaussianModel(sd=1, n=1000); with "
             "sd unknown at least 2"
         )
-    value = found.pop()
+    value = values.pop()
     if sd is not None:
         mean = value / (n if statistic == "sum" else 1)
         elsewhere = sum(float(each.log_law(np.array([mean]))[0]) for each in others)

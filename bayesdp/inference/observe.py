@@ -115,12 +115,12 @@ def observe(
 
 def _model(pymc: Any) -> pm.Model:
     try:
-        found: pm.Model = pymc.modelcontext(None)
+        model: pm.Model = pymc.modelcontext(None)
     except TypeError:
         raise InvalidInput(
             "there is no model to observe in; call bdp.observe inside `with pm.Model():`"
         ) from None
-    return found
+    return model
 
 
 def _free(model: pm.Model, name: str | None) -> str:

@@ -51,17 +51,17 @@ def log_sum_of(releases: Sequence[Sequence[Part]], law: Any, n: int | None) -> A
             "tables, as bdp.MultinomialModel"
         )
     alike = law.ndim == 0
-    found = [_elements(parts, n, alike=alike) for parts in releases]
-    shape = found[0][1]
-    if any(each[1] != shape for each in found):
+    elements = [_elements(parts, n, alike=alike) for parts in releases]
+    shape = elements[0][1]
+    if any(each[1] != shape for each in elements):
         raise InvalidInput(
-            f"the releases are of {', '.join(str(each[1]) for each in found)} integers; several at "
-            "once must be of the same"
+            f"the releases are of {', '.join(str(each[1]) for each in elements)} integers; several "
+            "at once must be of the same"
         )
     if not alike and law.ndim != len(shape):
         raise wrong_shape(law, shape)
     low, high = (np.broadcast_to(end, shape).ravel() for end in _support(law))
-    rows = list(zip(*(each[0] for each in found), strict=True))
+    rows = list(zip(*(each[0] for each in elements), strict=True))
     values, table = widest(rows, list(zip(low, high, strict=True)))
     if alike:
         weights = np.array([row[0].weight for row in rows])
@@ -108,8 +108,8 @@ def _elements(
             raise InvalidInput(
                 "the release has groups of answers; observe each, as bdp.observe(release['a'], ...)"
             )
-        found = _answers(answers, parts[0], alike=alike)
-        return found, (len(found),)
+        integers = _answers(answers, parts[0], alike=alike)
+        return integers, (len(integers),)
     each: list[Integer] = []
     own: tuple[int, ...] = ()
     for part in parts:

@@ -28,10 +28,10 @@ def pooled(
     known = model.known(release)
     given = model.given(known)
     options: Any = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
-    found, _ = sample(means, given, **options)
+    chain, _ = sample(means, given, **options)
     integral = log_integral(
         lambda points: log_targets(points, means, given),
-        found[..., :2],
+        chain[..., :2],
         generator=proposals(seed),
     )
     if means:

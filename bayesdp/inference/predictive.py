@@ -94,12 +94,12 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
         )
     chosen, grouped = _chosen(idata, draws)
     rng = np.random.default_rng(seed)
-    found = []
+    predicted_outputs = []
     for g, part in enumerate(release.parts):
         own = {n: v[:, g] if n in grouped else v for n, v in chosen.items()}
         with reproducible(int(rng.integers(2**31))):
-            found.append(_outputs(model.predicted(release, part), part, own, rng))
-    outputs = found[0] if release.by is None else np.stack(found, axis=2)
+            predicted_outputs.append(_outputs(model.predicted(release, part), part, own, rng))
+    outputs = predicted_outputs[0] if release.by is None else np.stack(predicted_outputs, axis=2)
     made = idata.copy()
     own_dims = list(idata.observed_data["outputs"].dims)
     coords: dict[str, Any] = {"copy": np.arange(release.copies)}
@@ -114,20 +114,20 @@ HierarchicalBinomialModel or HierarchicalGaussianModel
 
 def _chosen(idata: Any, draws: int) -> tuple[dict[str, NDArray[np.float64]], set[str]]:
     """Select evenly spaced draws of variables, shape (draws, ...), and find which have groups."""
-    found, grouped = {}, set()
+    chosen, grouped = {}, set()
     for name, values in idata.posterior.data_vars.items():
         flat = values.transpose("chain", "draw", "group", ..., missing_dims="ignore").to_numpy()
         flat = flat.reshape(-1, *flat.shape[2:])
-        found[str(name)] = flat[np.linspace(0, len(flat) - 1, draws).astype(np.int64)]
+        chosen[str(name)] = flat[np.linspace(0, len(flat) - 1, draws).astype(np.int64)]
         if "group" in values.dims:
             grouped.add(str(name))
-    return found, grouped
+    return chosen, grouped
 
 
 def _outputs(statistic: Statistic, part: Part, values: Values, rng: Rng) -> NDArray[Any]:
     """Draw outputs of one group, shape (draws, copies, ...)."""
-    size, found = len(next(iter(values.values()))), []
+    size, outputs = len(next(iter(values.values()))), []
     for i in range(size):
         given = statistic({name: v[i] for name, v in values.items()}, rng)
-        found.append(part.mechanism.release(given, len(part.outputs)))
-    return np.array(found)
+        outputs.append(part.mechanism.release(given, len(part.outputs)))
+    return np.array(outputs)

@@ -46,10 +46,10 @@ def models_with(*methods: str) -> tuple[str, ...]:
 
 def instead(mechanism: Any) -> str:
     """End an error's sentence: which models read the release, or what to do."""
-    found = [f"bdp.models.{name}" for name in models_of(mechanism)]
-    if not found:
+    names = [f"bdp.models.{name}" for name in models_of(mechanism)]
+    if not names:
         return (
             "no model here has its law; analyse each copy as data and combine the results with "
             "bdp.combine, or see bdp.observe"
         )
-    return f"such releases are for {' and '.join(filter(None, [', '.join(found[:-1]), found[-1]]))}"
+    return f"such releases are for {' and '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}"

@@ -89,8 +89,8 @@ def _observed(release: Release, suffix: str) -> tuple[dict[str, Any], dict[str, 
     arrays = [np.array(part.outputs) for part in release.parts]
     if len({array.shape for array in arrays}) > 1:
         labels = [f"outputs{suffix}_{label}" for label in release.groups]
-        found = dict(zip(labels, arrays, strict=True))
-        return found, {name: [f"copy{suffix}", f"{name}_component"] for name in found}
+        by_group = dict(zip(labels, arrays, strict=True))
+        return by_group, {name: [f"copy{suffix}", f"{name}_component"] for name in by_group}
     name, own = f"outputs{suffix}", [f"component{suffix}"] if arrays[0].ndim > 1 else []
     outputs = np.stack(arrays, axis=1) if group else arrays[0]
     return {name: outputs}, {name: [f"copy{suffix}", *(["group"] if group else []), *own]}
@@ -130,11 +130,11 @@ def _public_parameters(release: Release, suffix: str = "") -> dict[str, Any]:
 
 def _plain(values: list[Any]) -> Any:
     try:
-        found = np.array(values)
+        array = np.array(values)
     except ValueError:  # lengths differ
-        found = np.array(values, dtype=object)
-    if found.dtype.kind in "biufU":
-        return found
+        array = np.array(values, dtype=object)
+    if array.dtype.kind in "biufU":
+        return array
     return np.array([value if isinstance(value, str) else json.dumps(value) for value in values])
 
 

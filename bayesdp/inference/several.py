@@ -21,19 +21,20 @@ def releases_of(given: Releases) -> tuple[Release, ...]:
     InvalidInput
         If there is none, one isn't a Release, or they have different groups.
     """
-    found = tuple(given) if isinstance(given, Sequence) else (given,)
-    if not found or not all(isinstance(each, Release) for each in found):
+    releases = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not releases or not all(isinstance(each, Release) for each in releases):
         raise InvalidInput(
             f"release is a {type(given).__name__}; it must be a bdp.Release, or a list of releases "
             "of the same records"
         )
-    for other in found[1:]:
-        if (other.by is None) != (found[0].by is None) or other.groups != found[0].groups:
+    for other in releases[1:]:
+        if (other.by is None) != (releases[0].by is None) or other.groups != releases[0].groups:
             raise InvalidInput(
-                f"the releases have the groups {list(found[0].groups)} and {list(other.groups)}; "
-                "several at once must be of the same records, in the same groups and order"
+                f"the releases have the groups {list(releases[0].groups)} and "
+                f"{list(other.groups)}; several at once must be of the same records, in the same "
+                "groups and order"
             )
-    return found
+    return releases
 
 
 def parts_of(given: Releases) -> list[tuple[Part, ...]]:
@@ -72,13 +73,13 @@ def only_one(given: Releases, engine: str) -> Release:
     InvalidInput
         If there are several.
     """
-    found = releases_of(given)
-    if len(found) > 1:
+    releases = releases_of(given)
+    if len(releases) > 1:
         raise InvalidInput(
             f"engine is {quoted(engine)}, which takes one release at a time, and there are "
-            f"{len(found)}; use engine='exact', or bdp.observe in a PyMC model"
+            f"{len(releases)}; use engine='exact', or bdp.observe in a PyMC model"
         )
-    return found[0]
+    return releases[0]
 
 
 def one_group(release: Release) -> Release:

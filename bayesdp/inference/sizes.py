@@ -93,5 +93,5 @@ def sizes_of_counts(parts: Sequence[Part], n: Any) -> Sequence[tuple[int, float]
             "n isn't in this release; give the model the number of records, as "
             "BinomialModel(n=1000), or a prior on it, as BinomialModel(n=range(500, 1501))"
         )
-    found: Sequence[tuple[int, float]] = sizes
-    return found
+    possible: Sequence[tuple[int, float]] = sizes
+    return possible

@@ -41,17 +41,17 @@ def verdict_on(drawn: Draws, noises: Iterable[Noise] = ()) -> str:
     ]
     diverging = drawn.sample_stats.get("diverging")
     divergences = None if diverging is None else int(diverging.sum())
-    found = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))
-    found = [*found, *_stuck(drawn, each), *drawn.doubts]
-    if found:
+    doubts = list(problems(each, divergences, of="numbers", nuts=drawn.engine in HAMILTONIAN))
+    doubts = [*doubts, *_stuck(drawn, each), *drawn.doubts]
+    if doubts:
         warnings.warn(
-            f"the chains of this fit can't be relied on: {'; '.join(found)}. Draw more (draws, "
+            f"the chains of this fit can't be relied on: {'; '.join(doubts)}. Draw more (draws, "
             "warmup), or take another engine",
             UserWarning,
             stacklevel=4,
         )
-    found += [conflict] if conflict else []
-    return "; ".join(found) or "no problem found: R-hat and ESS are as they should be"
+    doubts += [conflict] if conflict else []
+    return "; ".join(doubts) or "no problem found: R-hat and ESS are as they should be"
 
 
 def _stuck(drawn: Draws, each: list[Sampling]) -> list[str]:

@@ -54,7 +54,7 @@ def _drawn(room: Floats, size: int, rng: Any) -> int:
 def independent(laws: Floats, starts: Integers, firsts: Integers, draws: int, rng: Any) -> Integers:
     """Draw counts, each from its own law, shape (draws, areas)."""
     areas = firsts.size
-    found = np.empty((draws, areas), dtype=np.int64)
+    counts = np.empty((draws, areas), dtype=np.int64)
     cumulative = np.empty(laws.size)
     for i in range(areas):
         top, whole = -math.inf, 0.0
@@ -65,8 +65,8 @@ def independent(laws: Floats, starts: Integers, firsts: Integers, draws: int, rn
             cumulative[k] = whole
         for t in range(draws):
             at = np.searchsorted(cumulative[starts[i] : starts[i + 1]], rng.random() * whole)
-            found[t, i] = firsts[i] + min(at, starts[i + 1] - starts[i] - 1)
-    return found
+            counts[t, i] = firsts[i] + min(at, starts[i + 1] - starts[i] - 1)
+    return counts
 
 
 @guarded
@@ -105,7 +105,7 @@ def _proposed(
     # Adding is multinomial, taking away hypergeometric: the ratio of their probabilities.
     before = x.sum()
     most = before + k if more else before
-    found = math.lgamma(most - k + 1.0) - math.lgamma(most + 1.0)
+    log_ratio = math.lgamma(most - k + 1.0) - math.lgamma(most + 1.0)
     for i in range(x.size):
         if steps[i] == 0:
             continue
@@ -114,14 +114,14 @@ def _proposed(
             return -math.inf
         larger = max(x[i], x[i] + steps[i])
         moved = abs(steps[i])
-        found += math.lgamma(larger + 1.0) - math.lgamma(larger - moved + 1.0)
-        found -= moved * math.log(share[i] / whole)
+        log_ratio += math.lgamma(larger + 1.0) - math.lgamma(larger - moved + 1.0)
+        log_ratio -= moved * math.log(share[i] / whole)
     if not more:
-        found = -found
+        log_ratio = -log_ratio
     for i in range(x.size):
         at = starts[i] + x[i] - firsts[i]
-        found += laws[at + steps[i]] - laws[at]
-    return found
+        log_ratio += laws[at + steps[i]] - laws[at]
+    return log_ratio
 
 
 @guarded

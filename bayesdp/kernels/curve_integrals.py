@@ -168,17 +168,17 @@ def _halves(
         t = u + d
         while k + 1 < curve[0].size and t >= curve[0][k + 1]:
             k += 1
-        found = _log_f(curve, k, d, u, alpha, beta)
+        log_term = _log_f(curve, k, d, u, alpha, beta)
         if j < first and t < low:  # one of the two nearest nodes: all beyond it of its kind
-            found -= math.log(-math.expm1(-(alpha + ends[0]) * 2 * h))
+            log_term -= math.log(-math.expm1(-(alpha + ends[0]) * 2 * h))
         elif j > last and t > high:
-            found -= math.log(-math.expm1(-(beta + (n - ends[1])) * 2 * h))
+            log_term -= math.log(-math.expm1(-(beta + (n - ends[1])) * 2 * h))
         if room.size:
-            room[j - first + 2] = found
-        if found > top:
-            sums *= math.exp(top - found)
-            top = found
-        sums[j % 2] += math.exp(found - top)
+            room[j - first + 2] = log_term
+        if log_term > top:
+            sums *= math.exp(top - log_term)
+            top = log_term
+        sums[j % 2] += math.exp(log_term - top)
     return top, sums[0], sums[1], first - 2
 
 

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 @guarded
 def sums_around(ratios: Floats, t: Floats, modes: NDArray[np.int64]) -> Floats:
     """Sums of terms relative to that at the mode, where each is the one before by ratio e^t."""
-    found = np.empty(t.size)
+    sums = np.empty(t.size)
     for k in range(t.size):
         odds, whole, term = np.exp(t[k]), 1.0, 1.0
         for i in range(modes[k], ratios.size):
@@ -30,5 +30,5 @@ def sums_around(ratios: Floats, t: Floats, modes: NDArray[np.int64]) -> Floats:
             whole += term
             if term < 1e-19:
                 break
-        found[k] = whole
-    return found
+        sums[k] = whole
+    return sums

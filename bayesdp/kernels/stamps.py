@@ -36,17 +36,17 @@ def stamp(compiled: Any) -> str:
     import numba
     from llvmlite import binding
 
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [compiled]
     while waiting:
         each = waiting.pop()
-        if _name(each.py_func) not in found:
+        if _name(each.py_func) not in texts:
             text, called = _described(each)
-            found[_name(each.py_func)] = text
+            texts[_name(each.py_func)] = text
             waiting += called
     versions = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
     processor = (binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
-    whole = repr((_name(compiled.py_func), sorted(found.items()), versions, processor))
+    whole = repr((_name(compiled.py_func), sorted(texts.items()), versions, processor))
     return hashlib.sha256(whole.encode()).hexdigest()
 
 

@@ -93,9 +93,9 @@ class Constant:
                 f"auxiliary is {quoted(given)}; it must be a number, 'exact', 'tempered' or None"
             )
         if given == "exact" or (given is None and nodes.dyads <= MOST_DYADS):
-            found = listed(formula, nodes, offset, most=most)
-            if given == "exact" or len(found.count) <= _MOST_POINTS:
-                return cls("exact", most, listed=found)
+            statistics = listed(formula, nodes, offset, most=most)
+            if given == "exact" or len(statistics.count) <= _MOST_POINTS:
+                return cls("exact", most, listed=statistics)
         terms = len(bind(formula, nodes.with_edges(())).names)
         bounded = most is not None and most < nodes.n - 1
         if given == "tempered" and bounded:
@@ -174,16 +174,16 @@ def problems_of_constant(
     generator : numpy Generator
     """
     judged = thinned(theta)
-    found = []
+    problems = []
     if not covers(normalizer, judged):
         outside = (~normalizer.within(judged)).mean()
-        found.append(
+        problems.append(
             "the normalising constant isn't known well enough at the draws: its standard error "
             f"is up to {normalizer.error(judged).max():.2g} in logarithms, and {outside:.0%} of "
             "them lie where it wasn't looked for; give more steps (tempering) or a longer warm-up, "
             "or tighten the prior"
         )
-    return [*found, *_runaway(normalizer.draw_ties(judged, generator), ties)]
+    return [*problems, *_runaway(normalizer.draw_ties(judged, generator), ties)]
 
 
 def problems_of_auxiliary(
@@ -229,16 +229,16 @@ def problems_of_auxiliary(
         name: _ends(Start.of(bound, graph, offset), padded, steps, generator)
         for name, (graph, steps) in starts.items()
     }
-    found = []
+    problems = []
     mean = {name: f"{values[:, places[1][0]].mean():,.0f}" for name, values in drawn.items()}
     if any(_differ(drawn["used"], drawn[name]) for name in starts):
-        found.append(
+        problems.append(
             f"auxiliary graphs of {proposals:,} proposals don't forget where they start: at these "
             f"draws they have {mean['used']} ties on average, and after {longer:,} proposals "
             + ", ".join(f"{mean[name]} from the {name} graph" for name in starts if name != "used")
             + "; leave auxiliary out or give more, or change a term (gwesp instead of triangle)"
         )
-    return [*found, *_runaway(drawn["empty"][:, places[1][0]], ties)]
+    return [*problems, *_runaway(drawn["empty"][:, places[1][0]], ties)]
 
 
 def _ends(

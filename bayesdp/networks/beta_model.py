@@ -255,19 +255,19 @@ def _check_exists(d: Integers, labels: Sequence[Hashable]) -> None:
     if d.min() > 0 and (slack > 0).all():
         return
     if d.max() == 0 or d.min() == d.size - 1:
-        found = "no tie" if d.max() == 0 else "every tie"
+        fault = "no tie" if d.max() == 0 else "every tie"
     elif d.min() == 0:
-        found = f"{_named(np.flatnonzero(d == 0), labels)} tied to no node"
+        fault = f"{_named(np.flatnonzero(d == 0), labels)} tied to no node"
     elif d.max() == d.size - 1:
-        found = f"{_named(np.flatnonzero(d == d.size - 1), labels)} tied to every node"
+        fault = f"{_named(np.flatnonzero(d == d.size - 1), labels)} tied to every node"
     else:
         k = int(np.argmin(slack)) + 1
         ranked = np.argsort(-d, kind="stable")
         hubs = _named(ranked[:k], labels)
         rest = _named(ranked[d.size - int(sizes[k - 1]) :], labels)
-        found = f"{hubs} tied to each other and to all but {rest}, and the latter to no others"
+        fault = f"{hubs} tied to each other and to all but {rest}, and the latter to no others"
     raise InvalidInput(
-        f"no maximum likelihood estimate exists: every graph with these degrees has {found}, so "
+        f"no maximum likelihood estimate exists: every graph with these degrees has {fault}, so "
         "that coefficients would be infinite. Give a prior, for example "
         "prior=bdp.networks.NormalPrior(0, 2), and the fit is the posterior mode; or leave those "
         "nodes out"

@@ -36,10 +36,10 @@ def exact_statistics(network: Network, formula: str) -> tuple[Fraction, ...]:
     >>> exact_statistics(Network(3, [[0, 1], [0, 2]]), "edges + gwdegree(0.0)")
     (Fraction(2, 1), Fraction(3, 1))
     """
-    found = [c for call in parse(formula) for c in coordinates(call, network)]
+    terms = [c for call in parse(formula) for c in coordinates(call, network)]
     kernels: Any = None
     values = []
-    for t, c in enumerate(found):
+    for t, c in enumerate(terms):
         if c.kind in _COUNTS:
             values.append(_product(*_COUNTS[c.kind](c, network)))
             continue

@@ -158,31 +158,31 @@ def bind_together(
     InvalidInput
         As of `bind`.
     """
-    found: dict[str, Coordinate] = {}
+    bound: dict[str, Coordinate] = {}
     places = []
     for formula in formulas:
         own = _coordinates(formula, network)
-        found.update((coordinate.name, coordinate) for coordinate in own)
-        order = list(found)
+        bound.update((coordinate.name, coordinate) for coordinate in own)
+        order = list(bound)
         places.append(np.array([order.index(coordinate.name) for coordinate in own], np.int64))
-    return _bound(list(found.values()), network.n, formulas), places
+    return _bound(list(bound.values()), network.n, formulas), places
 
 
 def _coordinates(formula: str, network: Network) -> list[Coordinate]:
-    found = [coordinate for call in parse(formula) for coordinate in coordinates(call, network)]
-    names = [coordinate.name for coordinate in found]
+    every = [coordinate for call in parse(formula) for coordinate in coordinates(call, network)]
+    names = [coordinate.name for coordinate in every]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInput(f"formula has the statistic {quoted(twice)} twice")
-    return found
+    return every
 
 
-def _bound(found: list[Coordinate], n: int, formulas: Sequence[str]) -> BoundFormula:
+def _bound(coordinates: list[Coordinate], n: int, formulas: Sequence[str]) -> BoundFormula:
     calls = [call for formula in formulas for call in parse(formula)]
     return BoundFormula(
-        names=tuple(coordinate.name for coordinate in found),
-        model=_model(found, n),
-        at_empty=np.array([coordinate.at_empty for coordinate in found]),
+        names=tuple(coordinate.name for coordinate in coordinates),
+        model=_model(coordinates, n),
+        at_empty=np.array([coordinate.at_empty for coordinate in coordinates]),
         dyad_independent=all(TERMS[call.name].dyad_independent for call in calls),
     )
 
@@ -214,19 +214,19 @@ def coordinates(call: Call, network: Network) -> list[Coordinate]:
     return term.build(network, *call.arguments, **call.named)
 
 
-def _model(found: list[Coordinate], n: int) -> Model:
-    values = [c.values for c in found if c.values is not None]
-    matrices = [c.matrix for c in found if c.matrix is not None]
-    row, next_values, next_matrix = np.zeros(len(found), dtype=np.int64), 0, 0
-    for t, coordinate in enumerate(found):
+def _model(coordinates: list[Coordinate], n: int) -> Model:
+    values = [c.values for c in coordinates if c.values is not None]
+    matrices = [c.matrix for c in coordinates if c.matrix is not None]
+    row, next_values, next_matrix = np.zeros(len(coordinates), dtype=np.int64), 0, 0
+    for t, coordinate in enumerate(coordinates):
         if coordinate.matrix is not None:
             row[t], next_matrix = next_matrix, next_matrix + 1
         elif coordinate.values is not None:
             row[t], next_values = next_values, next_values + 1
     return Model(
-        kind=np.array([c.kind for c in found], dtype=np.int64),
+        kind=np.array([c.kind for c in coordinates], dtype=np.int64),
         row=row,
-        parameter=np.array([c.parameter for c in found]),
+        parameter=np.array([c.parameter for c in coordinates]),
         values=np.array(values) if values else np.zeros((1, n)),
         matrices=np.array(matrices) if matrices else np.zeros((1, 1, 1)),
         most=n,

@@ -121,12 +121,12 @@ def step_length(drawn: NDArray[np.float64], observed: NDArray[np.float64]) -> fl
     equal = np.vstack([equal, np.append(np.ones(len(points)), 0.0)])
     goal = np.append(np.zeros(len(points)), -1.0)
     bounds = [(0.0, None)] * len(points) + [(0.0, 1.0 / _MARGIN)]
-    found = optimize.linprog(
+    solution = optimize.linprog(
         goal, A_eq=equal, b_eq=np.append(np.zeros(len(mean)), 1.0), bounds=bounds
     )
-    if found.x is None:
-        raise EngineFailed(f"the step length couldn't be found: {found.message}")
-    share = _MARGIN * float(found.x[-1])
+    if solution.x is None:
+        raise EngineFailed(f"the step length couldn't be found: {solution.message}")
+    share = _MARGIN * float(solution.x[-1])
     return 1.0 if share > 1.0 - 1e-9 else max(share, 1e-3)
 
 

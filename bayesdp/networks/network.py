@@ -169,10 +169,10 @@ class Network:
         pairs = [tuple(edge) for edge in edges]
         if any(len(pair) != 2 for pair in pairs):
             raise InvalidInput("edges has an entry that isn't a pair; each must be of two nodes")
-        found = [label for pair in pairs for label in pair]
-        labels = list(dict.fromkeys(found) if nodes is None else nodes)
+        ends = [label for pair in pairs for label in pair]
+        labels = list(dict.fromkeys(ends) if nodes is None else nodes)
         number = {label: i for i, label in enumerate(labels)}
-        if any(label not in number for label in found):
+        if any(label not in number for label in ends):
             raise InvalidInput("edges name a label that isn't among the nodes; add it")
         ties = [[number[a], number[b]] for a, b in pairs]
         return cls(labels, ties, directed, attributes or {})

@@ -65,7 +65,7 @@ def numbered_edges(
     batches: Iterable[pd.DataFrame], labels: pd.Index, source: str, target: str
 ) -> NDArray[np.int32]:
     """Node numbers of ties that come in tables of labels, shape (ties, 2)."""
-    found = [np.empty((0, 2), dtype=np.int32)]
+    blocks = [np.empty((0, 2), dtype=np.int32)]
     for batch in batches:
         if not {source, target} <= set(batch.columns):
             raise InvalidInput(
@@ -77,8 +77,8 @@ def numbered_edges(
         )
         if np.any(pairs < 0):
             raise InvalidInput("edges name a label that isn't among the nodes; add it")
-        found.append(pairs.astype(np.int32))
-    return np.concatenate(found)
+        blocks.append(pairs.astype(np.int32))
+    return np.concatenate(blocks)
 
 
 def numbered_ties(matrix: Any, directed: bool) -> tuple[NDArray[np.int64], int]:

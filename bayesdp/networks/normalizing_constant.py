@@ -81,17 +81,17 @@ def log_constants(
         )
     points = np.stack([m.ravel() for m in np.meshgrid(*values, indexing="ij")], axis=1)
     if bound.dyad_independent:
-        found = _of_dyads(bound, empty, points).reshape([v.size for v in values])
+        logs = _of_dyads(bound, empty, points).reshape([v.size for v in values])
     else:
         mean, variance = _moments(bound, empty, points, default_steps(empty, burn_in), seed)
         shape = [v.size for v in values]
-        found = integrated(
+        logs = integrated(
             [
                 _step(np.diff(v), mean[:, t].reshape(shape), variance[:, t].reshape(shape), t)
                 for t, v in enumerate(values)
             ]
         )
-    return np.asarray(found - found.max(), dtype=np.float64)
+    return np.asarray(logs - logs.max(), dtype=np.float64)
 
 
 def integrated(steps: Sequence[Floats]) -> Floats:

@@ -216,11 +216,11 @@ def check_not_separated(bound: BoundFormula, dyads: Dyads) -> None:
     rows = np.column_stack([dyads.changes / scale, np.where(dyads.tied, 1.0, -1.0)])
     rows = np.unique(rows, axis=0)
     signed = rows[:, :-1] * rows[:, -1:]
-    found = optimize.linprog(
+    solution = optimize.linprog(
         -signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1, 1)
     )
-    if found.x is not None and signed.sum(axis=0) @ found.x > 1e-7:
-        involved = [n for n, b in zip(bound.names, found.x, strict=True) if abs(b) > 1e-7]
+    if solution.x is not None and signed.sum(axis=0) @ solution.x > 1e-7:
+        involved = [n for n, b in zip(bound.names, solution.x, strict=True) if abs(b) > 1e-7]
         raise InvalidInput(
             f"{', '.join(involved)} separate{'s' if len(involved) == 1 else ''} ties from other "
             "dyads, so the estimate is infinite; leave a term out, or fit with a prior "

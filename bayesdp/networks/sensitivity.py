@@ -107,12 +107,12 @@ def largest_changes(
     return tuple(_moves(coordinates(call, network), graphs, node) for call in parse(formula))
 
 
-def _moves(found: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
-    kind = found[0].kind
+def _moves(group: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
+    kind = group[0].kind
     if kind == change.DEGREE and not node:
-        return _degree_moves(found, graphs)
+        return _degree_moves(group, graphs)
     bound = NODE if node else EDGE
-    each = [Fraction(bound[c.kind](c, graphs)) for c in found]
+    each = [Fraction(bound[c.kind](c, graphs)) for c in group]
     if kind == change.NODEMATCH_LEVEL or (kind == change.NODEFACTOR and not node):
         return tuple(
             tuple(value if s == t else Fraction(0) for t in range(len(each)))
@@ -121,9 +121,9 @@ def _moves(found: Sequence[Coordinate], graphs: Graphs, node: bool) -> Moves:
     return (tuple(each),)
 
 
-def _degree_moves(found: Sequence[Coordinate], graphs: Graphs) -> Moves:
+def _degree_moves(group: Sequence[Coordinate], graphs: Graphs) -> Moves:
     """Bound moves by degree: both ends leave degree d and enter d + 1, for every d possible."""
-    sizes = [int(c.parameter) for c in found]
+    sizes = [int(c.parameter) for c in group]
     starts = sorted({d for k in sizes for d in (k - 1, k) if 0 <= d < graphs.most} or {0})
     return tuple(
         tuple(Fraction(2 * (k in (d, d + 1)) * (k <= graphs.most)) for k in sizes) for d in starts

@@ -137,15 +137,13 @@ def _rows(c: Coordinate, graphs: Graphs) -> Iterator[tuple[NDArray[Any], NDArray
 
 def _weights(c: Coordinate, graphs: Graphs) -> Fraction:
     """Largest sum of weights of ties that one graph has and the other hasn't, and opposite ones."""
-    found = 0.0
+    most = 0.0
     for out, inward in _rows(c, graphs):
         total = np.abs(inward).sum() if graphs.directed else 0.0
         for side in (np.maximum(out, 0.0), np.maximum(-out, 0.0)):
             total += np.sort(side)[::-1][: graphs.most].sum()
-        found = max(found, float(total))
-    return Fraction(
-        found if is_whole(c) and found < 2**53 else math.nextafter(found * _UP, math.inf)
-    )
+        most = max(most, float(total))
+    return Fraction(most if is_whole(c) and most < 2**53 else math.nextafter(most * _UP, math.inf))
 
 
 def _node_by_degree(c: Coordinate, graphs: Graphs) -> Fraction:

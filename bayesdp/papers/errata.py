@@ -48,13 +48,13 @@ def find_errata(name: str = "") -> tuple[Erratum, ...]:
     InvalidInput
         If there is none of this name.
     """
-    found = tuple(each for each in ERRATA if name in ("", each.paper, each.key))
-    if not found:
+    chosen = tuple(each for each in ERRATA if name in ("", each.paper, each.key))
+    if not chosen:
         raise InvalidInput(
             f"name is {quoted(name)}; it must be one of {', '.join(SOURCES)}, or of an erratum, as "
             f"{quoted(ERRATA[0].key)}; `bayesdp errata` lists them"
         )
-    return found
+    return chosen
 
 
 @cache

@@ -33,13 +33,13 @@ class Relation(StrEnum):
     AT_LEAST = "at least"
     EQUAL = "equal to"
 
-    def holds(self, found: float, said: float, tolerance: float) -> bool:
-        """Return True if a statement that says `said` is true of `found`."""
+    def holds(self, shown: float, said: float, tolerance: float) -> bool:
+        """Return True if a statement that says `said` is true of `shown`."""
         if self is Relation.AT_MOST:
-            return found <= said + tolerance
+            return shown <= said + tolerance
         if self is Relation.AT_LEAST:
-            return found >= said - tolerance
-        return found == said or abs(found - said) <= tolerance
+            return shown >= said - tolerance
+        return shown == said or abs(shown - said) <= tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class Shown:
         """True if the corrected statement is true of what is found."""
         return self._holds(self.found if self.found_true is None else self.found_true, self.true)
 
-    def _holds(self, found: float, said: float) -> bool:
-        known = math.isfinite(found) and math.isfinite(said)
-        rounding = _ROUNDING * min(abs(found), abs(said)) if known else 0.0
+    def _holds(self, shown: float, said: float) -> bool:
+        known = math.isfinite(shown) and math.isfinite(said)
+        rounding = _ROUNDING * min(abs(shown), abs(said)) if known else 0.0
         return self.relation.holds(
-            found, said, rounding if self.tolerance is None else self.tolerance
+            shown, said, rounding if self.tolerance is None else self.tolerance
         )
 
     def __str__(self) -> str:

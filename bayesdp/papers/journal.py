@@ -96,10 +96,10 @@ def run_kept(
     StudyStopped
         If a worker process ends.
     """
-    found = {
+    results = {
         row["task"]: row["found"] for row in opened(journal, {"bayesdp": __version__, **study})
     }
-    missing = [k for k in range(len(tasks)) if k not in found]
+    missing = [k for k in range(len(tasks)) if k not in results]
     done = len(tasks) - len(missing)
     longest = None
     if cost is not None:
@@ -112,11 +112,11 @@ def run_kept(
     )  # fmt: skip
     with closing(running):
         for (k, _), result in running:
-            found[k] = result
+            results[k] = result
             append(journal, {"task": k, "found": result})
             done += 1
             tell(f"{done} of {len(tasks)} {called}", done / len(tasks))
-    return [found[k] for k in range(len(tasks))]
+    return [results[k] for k in range(len(tasks))]
 
 
 def _numbered(shared: tuple[Function, Any], task: tuple[int, Task]) -> Any:

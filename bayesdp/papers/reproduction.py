@@ -75,7 +75,7 @@ class Table:
                 f"table {quoted(self.name)} has no column {sorted(unknown)}; it has {self.columns}"
             )
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.values]
-        found = []
+        values = []
         for row in rows:
             if where.items() <= row.items():
                 value = row[column]
@@ -83,8 +83,8 @@ class Table:
                     raise InvalidInput(
                         f"column {quoted(column)} has {quoted(value)} where a number is needed"
                     )
-                found.append(float(value))
-        return found
+                values.append(float(value))
+        return values
 
     def write_csv(self, path: Path) -> None:
         """Write the values at full precision; an empty cell is None."""
@@ -248,8 +248,8 @@ def compute_tables(
         tell(part.__name__.replace("_", " "), k / len(parts))
         made = part()
         tables += [made] if isinstance(made, Table) else made
-    found = findings({table.name: table for table in tables})
-    reproduction = Reproduction(title, source, found, tuple(tables), figures=(), folder=out)
+    sentences = findings({table.name: table for table in tables})
+    reproduction = Reproduction(title, source, sentences, tuple(tables), figures=(), folder=out)
     reproduction.write(out, force=force)
     return reproduction
 

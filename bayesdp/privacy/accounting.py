@@ -182,18 +182,18 @@ def _under(relation: Neighbours, part: Any, promise: Guarantee, share: float) ->
     Conversion multiplies a delta by 1 + exp(epsilon), so a mechanism is asked for as much less, or
     for none where it needs none.
     """
-    found = convert(promise, relation)
-    if isinstance(part, Guarantee) or promise.neighbours is relation or found.delta <= share:
-        return found
+    converted = convert(promise, relation)
+    if isinstance(part, Guarantee) or promise.neighbours is relation or converted.delta <= share:
+        return converted
     pure = convert(part.guarantee(delta=0.0), relation)
     if math.isfinite(pure.epsilon):
         return pure
     for _ in range(_ASKED):  # a promise may have a delta of its own, whatever is asked for
-        if found.delta <= share or math.isinf(promise.epsilon):
+        if converted.delta <= share or math.isinf(promise.epsilon):
             break
         promise = part.guarantee(delta=share / 2 / (1 + math.exp(min(promise.epsilon, 700.0))))
-        found = convert(promise, relation)
-    return found
+        converted = convert(promise, relation)
+    return converted
 
 
 def _mechanism(part: Any, promise: Guarantee, relation: Neighbours) -> Accountable | None:

@@ -227,8 +227,8 @@ def audit(
             f"delta is {delta}, where the mechanism claims nothing (epsilon = inf), so there is "
             "nothing to refute; give a larger delta, for example delta=1e-6"
         )
-    if search and (found := search_pair(mechanism, tried, claim.delta, int(search))) is not None:
-        tried.append(found)
+    if search and (worse := search_pair(mechanism, tried, claim.delta, int(search))) is not None:
+        tried.append(worse)
     level = alpha / (4 * len(tried))  # two directions, two intervals
     best, worst = -math.inf, tried[0]
     for pair in tried:

@@ -83,11 +83,11 @@ def search_pair(mechanism: Any, pairs: Sequence[Pair], delta: float, proposals: 
         near = worst if generator.random() < 0.75 else pairs[int(generator.integers(len(pairs)))]
         try:
             proposed = nearby(near, generator)
-            found = cost(proposed)
+            cost_here = cost(proposed)
         except InvalidInput:  # not a statistic of this mechanism
             continue
-        if found >= largest:
-            worst, largest = proposed, found
+        if cost_here >= largest:
+            worst, largest = proposed, cost_here
     return worst if largest > declared * (1 + 1e-9) + 1e-12 else None
 
 

@@ -245,10 +245,10 @@ def _best_tilt(parts: Sequence[tuple[LossDistribution, int]], delta: float) -> t
         return (float(np.dot(counts, log_m)) + _log_most(theta) - math.log(delta)) / theta
 
     middle = -math.log(largest)
-    found = optimize.minimize_scalar(
+    best = optimize.minimize_scalar(
         bound, bounds=(middle - 12, middle + 12), method="bounded", options={"xatol": 1e-3}
     )
-    return math.exp(found.x), float(found.fun)
+    return math.exp(best.x), float(best.fun)
 
 
 def _grid(parts: Sequence[tuple[LossDistribution, int]], theta: float) -> float:

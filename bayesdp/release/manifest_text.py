@@ -43,8 +43,8 @@ def read_json(text: str, where: str) -> Any:
         return value if math.isfinite(value) else refuse("has a number that isn't finite")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        return found if len(found) == len(pairs) else refuse("has a key twice in one object")
+        members = dict(pairs)
+        return members if len(members) == len(pairs) else refuse("has a key twice in one object")
 
     try:
         return json.loads(

@@ -89,11 +89,11 @@ def split_table(columns: Columns, parts: int, copies: int, where: str) -> Iterat
         # A part beyond the last row has none.
         start, stop = bounds[index : index + 2] if index + 1 < bounds.size else (0, 0)
         mine = {name: values[order[start:stop]] for name, values in columns.items()}
-        found = np.unique(mine["copy"])
-        if found.size != copies or (found != np.arange(found.size)).any():
+        numbers = np.unique(mine["copy"])
+        if numbers.size != copies or (numbers != np.arange(numbers.size)).any():
             raise InvalidRelease(
                 f"copies is {copies} in the manifest, but part {index} of {where} has "
-                f"{found.size}, numbered {found[:5].tolist()}..."
+                f"{numbers.size}, numbered {numbers[:5].tolist()}..."
             )
         yield mine
 

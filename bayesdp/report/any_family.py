@@ -103,8 +103,8 @@ def summarize_posterior(idata: Any, release: Release, *, level: float = 0.95) ->
 
 
 def _variable(idata: Any, name: Any, level: float) -> Variable:
-    found = idata.posterior[name].transpose("chain", "draw", ...)
-    draws = np.asarray(found.to_numpy(), dtype=np.float64)
+    array = idata.posterior[name].transpose("chain", "draw", ...)
+    draws = np.asarray(array.to_numpy(), dtype=np.float64)
     flat = draws.reshape(*draws.shape[:2], -1)
     if not 0 < flat.shape[2] <= _MOST or flat.shape[1] == 0:
         raise InvalidInput(
@@ -118,7 +118,7 @@ def _variable(idata: Any, name: Any, level: float) -> Variable:
         Row(label, float(x.mean()), float(x.std()), float(low[k]), float(high[k]), one)
         for k, (label, x, one) in enumerate(
             zip(
-                _labels(str(name), found),
+                _labels(str(name), array),
                 np.moveaxis(flat, -1, 0),
                 sampling_of(idata, flat),
                 strict=True,
@@ -128,11 +128,11 @@ def _variable(idata: Any, name: Any, level: float) -> Variable:
     return Variable(str(name), tuple(rows))
 
 
-def _labels(name: str, found: Any) -> Iterator[str]:
+def _labels(name: str, array: Any) -> Iterator[str]:
     """Label each number by its coordinates, or by the variable where it is one number."""
-    dims = found.dims[2:]
+    dims = array.dims[2:]
     if not dims:
         yield name
-    coordinates: list[NDArray[Any]] = [np.asarray(found[dim].to_numpy()) for dim in dims]
-    for place in np.ndindex(*found.shape[2:]) if dims else ():
+    coordinates: list[NDArray[Any]] = [np.asarray(array[dim].to_numpy()) for dim in dims]
+    for place in np.ndindex(*array.shape[2:]) if dims else ():
         yield ", ".join(str(each[i]) for each, i in zip(coordinates, place, strict=True))

@@ -77,7 +77,7 @@ def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "group
     engine = attribute(idata, "engine")
     stats = getattr(idata, "sample_stats", {})
     divergences = int(stats["diverging"].sum()) if "diverging" in stats else None
-    found = problems(sampling, divergences, of=of, nuts=engine in HAMILTONIAN)
+    doubts = problems(sampling, divergences, of=of, nuts=engine in HAMILTONIAN)
     return Computation(
         engine=engine,
         reason=attribute(idata, "engine_reason"),
@@ -89,5 +89,5 @@ def computation_of(idata: Any, sampling: Sequence[Sampling], *, of: str = "group
         draws=idata.posterior.sizes["draw"],
         independent=engine in INDEPENDENT,
         divergences=divergences,
-        problems=() if engine in INDEPENDENT else tuple(found),
+        problems=() if engine in INDEPENDENT else tuple(doubts),
     )

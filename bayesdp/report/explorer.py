@@ -273,5 +273,5 @@ def _combined(ones: list[int], size: int, level: float) -> list[float] | None:
     """Liu's estimate and interval, for two copies or more of proportions."""
     if len(ones) < 2 or min(ones) < 0 or max(ones) > size:
         return None
-    found: Any = combine(*proportions(ones, size))
-    return [float(found.estimate), *map(float, found.interval(level))]
+    combined: Any = combine(*proportions(ones, size))
+    return [float(combined.estimate), *map(float, combined.interval(level))]

@@ -60,8 +60,8 @@ def sample(
     pool = ThreadPoolExecutor(min(chains, os.cpu_count() or 1))
     with bar(progress, chains * (warmup + draws * thin)) as step, pool:
         given = (draws, warmup, thin, known, step)
-        found = list(pool.map(lambda s: _one(problem, model, middle, s, *given), children))
-    u, tau, totals, lp, rates, leaps = (np.stack(each) for each in zip(*found, strict=True))
+        results = list(pool.map(lambda s: _one(problem, model, middle, s, *given), children))
+    u, tau, totals, lp, rates, leaps = (np.stack(each) for each in zip(*results, strict=True))
     if not np.all(np.isfinite(lp)):
         raise EngineFailed("a chain came to where the likelihood is no number; tighten the priors")
     posterior = {"u": u} | ({"tau": tau} if problem.scales.size else {})
@@ -120,15 +120,15 @@ def _one(
         tuning = tuning._replace(centre=middle, spread=spread, most=most)
         early = max(1, round(share * warmup))
         plan = (early, draws, thin) if last else (early - early // 2, max(1, early // 2), 1)
-        found: tuple[Any, ...] = run(
+        result: tuple[Any, ...] = run(
             model, problem.released, tuning, u, tau, x, log_steps, *plan, joints,
             leaps, _MOVING, int(rng.integers(2**31)),
         )  # fmt: skip
         step(early + (draws * thin if last else 0))
-        middle = np.median(found[0], axis=0)
-        if not last and joints > 0 and found[4][:, 1].mean() < _RARELY:
+        middle = np.median(result[0], axis=0)
+        if not last and joints > 0 and result[4][:, 1].mean() < _RARELY:
             joints = 0
-    return found
+    return result
 
 
 def _possible(x: NDArray[np.int64], released: Released) -> NDArray[np.int64]:

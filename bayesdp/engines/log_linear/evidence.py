@@ -66,17 +66,17 @@ def log_prior_density(model: Model, points: Floats) -> Floats:
     """Prior log-density at points, shape (points, coordinates), scales summed out."""
     fixed = model.owners < 0
     away = (points[:, fixed] - model.mean[fixed]) / model.sd[fixed]
-    found = -np.sum(away**2, axis=1) / 2
-    found -= np.sum(np.log(model.sd[fixed])) + fixed.sum() / 2 * math.log(2 * math.pi)
+    density = -np.sum(away**2, axis=1) / 2
+    density -= np.sum(np.log(model.sd[fixed])) + fixed.sum() / 2 * math.log(2 * math.pi)
     for t, s in enumerate(model.scales):
         own = model.owners == t
         d = int(own.sum())
         q = np.maximum(np.sum((points[:, own] - model.mean[own]) ** 2, axis=1), 1e-300)
         at = np.sqrt(q) / s
         bessel = np.log(special.kve((d - 1) / 2, at)) - at
-        found += bessel + (1 - d) / 4 * np.log(q * s**2)
-        found += math.log(2 / math.pi) / 2 - d / 2 * math.log(2 * math.pi) - math.log(s)
-    return np.asarray(found)
+        density += bessel + (1 - d) / 4 * np.log(q * s**2)
+        density += math.log(2 / math.pi) / 2 - d / 2 * math.log(2 * math.pi) - math.log(s)
+    return np.asarray(density)
 
 
 def log_law_at(released: Released, table: NDArray[np.int64]) -> float:

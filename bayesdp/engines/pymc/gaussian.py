@@ -198,14 +198,14 @@ def copies_logp(
     count = inside.sum(axis=1)
     centre = np.where(inside, y, 0.0).sum(axis=1) / np.maximum(count, 1)
     squares = np.where(inside, (y - centre[:, None]) ** 2, 0.0).sum(axis=1)
-    found = -(count * (centre - theta) ** 2 + squares) / (2 * sd**2) - count * pt.log(sd)
+    logs = -(count * (centre - theta) ** 2 + squares) / (2 * sd**2) - count * pt.log(sd)
     if truncated:
-        found = found - count * _log_between((low - theta) / sd, (high - theta) / sd)
+        logs = logs - count * _log_between((low - theta) / sd, (high - theta) / sd)
     else:
         below, above = (~inside & (y <= low)).sum(axis=1), (~inside & (y >= high)).sum(axis=1)
-        found = found + below * log_ndtr((low - theta) / sd)
-        found = found + above * log_ndtr((theta - high) / sd)
-    return known + found.sum()
+        logs = logs + below * log_ndtr((low - theta) / sd)
+        logs = logs + above * log_ndtr((theta - high) / sd)
+    return known + logs.sum()
 
 
 def _noisy_mean(pymc: Any, g: str, copies: NormalCopiesView, mean: Any, count: int) -> Any:

@@ -197,8 +197,8 @@ def _is_whole(folder: Path) -> bool:
         files = dict(json.loads(marker.read_text())["files"])
     except (ValueError, KeyError, TypeError):
         return False
-    found = ((folder / name, size) for name, size in files.items())
-    return all(path.is_file() and path.stat().st_size == size for path, size in found)
+    paths = ((folder / name, size) for name, size in files.items())
+    return all(path.is_file() and path.stat().st_size == size for path, size in paths)
 
 
 @contextlib.contextmanager

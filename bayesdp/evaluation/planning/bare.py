@@ -34,11 +34,11 @@ def without_privacy(question: Question, design: Design) -> Lengths | None:
     return Lengths(chances, high - low, np.zeros(replicates), 0.0, exact=False)
 
 
-def criterion_of(found: Lengths, assurance: float | None) -> float:
+def criterion_of(lengths: Lengths, assurance: float | None) -> float:
     """Return the mean length, or the one that the assured share stays within."""
     if assurance is None:
-        return float(found.chances @ found.lengths)
-    return assured_length(found, assurance)[0]
+        return float(lengths.chances @ lengths.lengths)
+    return assured_length(lengths, assurance)[0]
 
 
 def needed_n(question: Question, length: float, target: float) -> int | None:

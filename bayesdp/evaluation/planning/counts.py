@@ -85,12 +85,12 @@ class Proportion:
         a, b = self._components
         first = np.searchsorted(p, special.betaincinv(a, b, 1e-17))
         last = np.searchsorted(p, 1 - special.betaincinv(b, a, 1e-17))
-        found = np.empty((a.size, p.size))
+        chances = np.empty((a.size, p.size))
         for x in range(a.size):
             i, j = first[x], last[x]
-            found[x, :i], found[x, j:] = 0, 1
-            found[x, i:j] = special.betainc(a[x], b[x], p[i:j])
-        return found
+            chances[x, :i], chances[x, j:] = 0, 1
+            chances[x, i:j] = special.betainc(a[x], b[x], p[i:j])
+        return chances
 
     @cached_property
     def density(self) -> Floats:
@@ -131,8 +131,8 @@ class Proportion:
                 - leave * t**2 * u
             )
             low, high = np.where(value < q, t, low), np.where(value < q, high, t)
-        found = np.sin(self.angles[left] + step * (low + high) / 2) ** 2
-        return np.where(right == 0, 0.0, np.where(right == self.angles.size, 1.0, found))
+        p = np.sin(self.angles[left] + step * (low + high) / 2) ** 2
+        return np.where(right == 0, 0.0, np.where(right == self.angles.size, 1.0, p))
 
     def covered(self, low: Floats, high: Floats, given: Floats) -> Floats:
         """Coverage Pr[p within | output], from probabilities of x under the design prior."""
@@ -141,13 +141,13 @@ class Proportion:
         if self.design == self.prior:  # Bayes' theorem: the design's posterior is the analyst's
             return np.full(low.size, self.level)
         a, b = self.design
-        found = np.empty(low.size)
+        coverage = np.empty(low.size)
         for row in range(low.size):
             x = np.flatnonzero(given[row] > 1e-15)
             law = a + x, b + self.n - x
             inside = special.betainc(*law, high[row]) - special.betainc(*law, low[row])
-            found[row] = inside @ given[row, x]
-        return found
+            coverage[row] = inside @ given[row, x]
+        return coverage
 
     def without_privacy(self) -> tuple[Floats, Floats]:
         """Probability of each count, and the length of the interval from it."""

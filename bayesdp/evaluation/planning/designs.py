@@ -49,8 +49,8 @@ class Design:
         """Make the release of data, by what `make` returned."""
         if is_mechanism(made):
             return publish(made, data, copies=self.copies, delta=self.delta)
-        found: Release = made.release(data)
-        return found
+        release: Release = made.release(data)
+        return release
 
 
 def is_mechanism(made: Any) -> bool:
@@ -62,14 +62,14 @@ def promise(mechanisms: Sequence[Any], copies: int, delta: float, asked: float) 
     """Return the mechanisms' own promise, pure if it can be, unless it is above what was asked."""
     pure = joint_guarantee(mechanisms, copies, 0.0)
     within = pure.delta == 0 and pure.epsilon <= asked * (1 + 1e-9)
-    found = pure if within else joint_guarantee(mechanisms, copies, delta)
-    if not found.epsilon <= asked * (1 + 1e-9):
+    promised = pure if within else joint_guarantee(mechanisms, copies, delta)
+    if not promised.epsilon <= asked * (1 + 1e-9):
         raise InvalidInput(
             f"mechanisms: what was made for epsilon = {quoted(asked)} promises epsilon = "
-            f"{quoted(found.epsilon)}, which is more; calibrate to the epsilon that is given, and "
-            "give delta= where it needs one"
+            f"{quoted(promised.epsilon)}, which is more; calibrate to the epsilon that is given, "
+            "and give delta= where it needs one"
         )
-    return found
+    return promised
 
 
 def designs_of(model: Any, n: Any, mechanisms: Any, copies: Any, delta: float) -> list[Design]:
@@ -150,13 +150,13 @@ def _designs(name: str, item: Any, model: Any, n: Any, copies: Any, delta: float
 
 
 def _parameters(name: str, item: Any) -> Mapping[str, Any]:
-    found = inspect.signature(item).parameters
-    if "epsilon" not in found:
+    parameters = inspect.signature(item).parameters
+    if "epsilon" not in parameters:
         raise InvalidInput(
-            f"mechanisms: the function {quoted(name)} has the parameters {list(found)}; it must "
-            "have one called epsilon, and may have one called copies"
+            f"mechanisms: the function {quoted(name)} has the parameters {list(parameters)}; it "
+            "must have one called epsilon, and may have one called copies"
         )
-    return found
+    return parameters
 
 
 def _replacing(item: Any, fields: set[str], copies: int) -> Callable[[float], Any]:

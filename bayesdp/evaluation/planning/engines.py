@@ -44,12 +44,12 @@ def _enumerating(question: Question, design: Design, about: Proportion) -> Engin
                 "has too many values to list; plan with larger ones"
             )
         draws = question.replicates or _DRAWS
-        found = lengths_of(about, law, design.copies, draws, question.seed)
+        lengths = lengths_of(about, law, design.copies, draws, question.seed)
         apart = known_advantage(made, design.copies)
         if apart == 1.0 and view_of(made, CountView) is not None:  # no more than the count is seen
             apart = 1 - (1 - min(1.0, total_variation(law))) ** design.copies
         guarantee = promise([made], design.copies, design.delta, epsilon)
-        return outlook(found, guarantee, question.assurance, apart)
+        return outlook(lengths, guarantee, question.assurance, apart)
 
     return at
 
@@ -65,17 +65,17 @@ def _simulating(question: Question, design: Design) -> Engine:
     state = np.random.SeedSequence(question.seed).generate_state(2 * replicates, np.uint32) >> 1
 
     def at(epsilon: float) -> Outlook:
-        made, found = design.make(epsilon), np.empty((replicates, 2))
+        made, results = design.make(epsilon), np.empty((replicates, 2))
         release: Any = None
         for r, (one, other) in enumerate(state.reshape(-1, 2).tolist()):
             true, data = simulator.simulate(generator_of(question.seed, r))
             with reproducible(one):
                 release = design.release(made, data)
             low, high = interval(release, other)
-            found[r] = high - low, low <= true <= high
+            results[r] = high - low, low <= true <= high
         parts = [part.mechanism for part in release.parts]
         chances = np.full(replicates, 1 / replicates)
-        lengths = Lengths(chances, found[:, 0], found[:, 1], 0.0, exact=False)
+        lengths = Lengths(chances, results[:, 0], results[:, 1], 0.0, exact=False)
         apart = known_advantage(parts[0], release.copies) if len(parts) == 1 else 1.0
         guarantee = promise(parts, release.copies, design.delta, epsilon)
         return outlook(lengths, guarantee, question.assurance, apart)

@@ -26,8 +26,8 @@ def binomial(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     def interval(release: Release, seed: int) -> Interval:
         if view_of(release.mechanism, AnswersView) is not None:
             return responding(release, seed)
-        found: Interval = model.posterior(release).interval(level)
-        return found
+        ends: Interval = model.posterior(release).interval(level)
+        return ends
 
     return interval
 
@@ -40,8 +40,8 @@ def multinomial(model: Any, estimand: Any, level: float, options: Any) -> Reader
         answers = view_of(release.mechanism, AnswersView)
         if answers is not None and (answers.k > 2 or answers.n > _LISTED):
             return drawn(release, seed)
-        found: Interval = model.posterior(release, estimand).interval(level)
-        return found
+        ends: Interval = model.posterior(release, estimand).interval(level)
+        return ends
 
     return interval
 
@@ -50,11 +50,11 @@ def gaussian(model: Any, estimand: Any, level: float, options: Any) -> Reader:
     """Read intervals of mu or sigma."""
 
     def interval(release: Release, seed: int) -> Interval:
-        found = model.posterior(release)
+        posterior = model.posterior(release)
         if model.sd is not None:
-            ends: Interval = found.interval(level)
+            ends: Interval = posterior.interval(level)
             return ends
-        draws, _ = found.draw(_DRAWN, np.random.default_rng(seed))
+        draws, _ = posterior.draw(_DRAWN, np.random.default_rng(seed))
         return _ends(draws[estimand], level)
 
     return interval

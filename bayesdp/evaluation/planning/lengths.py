@@ -84,5 +84,5 @@ def _inverted(chances: Floats, uniform: Floats) -> NDArray[np.intp]:
 
 
 def _inverted_of(cumulative: Floats, uniform: Floats) -> NDArray[np.intp]:
-    found = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
-    return np.asarray(np.minimum(found, cumulative.size - 1))
+    places = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
+    return np.asarray(np.minimum(places, cumulative.size - 1))

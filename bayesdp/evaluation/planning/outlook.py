@@ -36,16 +36,15 @@ of one copy can be coupled to be equal with probability 1 - T_1.
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.planning.lengths import Lengths
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.privacy.guarantee import Guarantee
 
 SURE = 2.0
@@ -97,15 +96,16 @@ def attacker(guarantee: Guarantee, prior: float, advantage: float = 1.0) -> Atta
     return Attacker(odds, min(1.0, 2 * delta), posterior, min(1.0, bound, advantage))
 
 
-def known_advantage(mechanism: Any, copies: int) -> float:
-    """Return the profile's delta at epsilon = 0, where a mechanism has it; else 1."""
-    profile = getattr(mechanism, "profile", None)
-    if profile is None:
-        return 1.0
+def known_advantage(mechanism: Mechanism, copies: int) -> float:
+    """Return a bound on the total variation distance between the laws of neighbours' copies.
+
+    It is their profile's delta at epsilon = 0, or what follows from one copy's, t: if each of
+    `copies` pairs of independent outputs can be coupled to be equal with probability 1 - t, all can
+    with probability (1 - t)^copies. Where there is no profile, it is 1.
+    """
     try:
-        if "copies" in inspect.signature(profile).parameters:
-            return float(profile(copies=copies).delta(0.0))
-        return 1 - (1 - float(profile().delta(0.0))) ** copies
+        one = mechanism.profile().delta(0.0)
+        return min(mechanism.profile(copies=copies).delta(0.0), 1 - (1 - one) ** copies)
     except InvalidInput:  # of these parameters there is none
         return 1.0
 
@@ -149,42 +149,42 @@ class Outlook:
 
 
 def outlook(
-    found: Lengths, guarantee: Guarantee, assurance: float | None, advantage: float
+    lengths: Lengths, guarantee: Guarantee, assurance: float | None, advantage: float
 ) -> Outlook:
     """Summarise lengths of intervals."""
-    width = float(found.chances @ found.lengths) + found.lost
-    coverage = float(found.chances @ found.covered)
+    width = float(lengths.chances @ lengths.lengths) + lengths.lost
+    coverage = float(lengths.chances @ lengths.covered)
     assured = safe = math.nan
     if assurance is not None:
-        assured, safe = assured_length(found, assurance)
-    count = found.lengths.size
-    exact = found.exact
+        assured, safe = assured_length(lengths, assurance)
+    count = lengths.lengths.size
+    exact = lengths.exact
     return Outlook(
         width,
-        0.0 if exact else float(np.std(found.lengths, ddof=1) / math.sqrt(count)),
+        0.0 if exact else float(np.std(lengths.lengths, ddof=1) / math.sqrt(count)),
         assured,
         safe,
         coverage,
-        0.0 if exact else _coverage_error(found.covered),
+        0.0 if exact else _coverage_error(lengths.covered),
         guarantee,
         advantage,
         "exact" if exact else "simulated",
     )
 
 
-def assured_length(found: Lengths, assurance: float) -> tuple[float, float]:
+def assured_length(lengths: Lengths, assurance: float) -> tuple[float, float]:
     """Find the smallest length that a share `assurance` stays within, and a safe one.
 
     The safe one, of simulated lengths, is the order statistic `SURE` standard errors higher.
     """
-    order = np.argsort(found.lengths)
-    below = np.cumsum(found.chances[order])
+    order = np.argsort(lengths.lengths)
+    below = np.cumsum(lengths.chances[order])
 
     def at(share: float) -> float:
         rank = int(np.searchsorted(below, share - 1e-12))
-        return float(found.lengths[order[rank]]) if rank < order.size else math.inf
+        return float(lengths.lengths[order[rank]]) if rank < order.size else math.inf
 
-    if found.exact:
+    if lengths.exact:
         return at(assurance), at(assurance)
     error = math.sqrt(assurance * (1 - assurance) / order.size)
     return at(assurance), at(assurance + SURE * error)

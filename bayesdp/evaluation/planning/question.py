@@ -161,12 +161,12 @@ def _one_of(given: Any, allowed: tuple[str, ...], default: str) -> str:
 
 
 def _category(model: Any, given: Any) -> int:
-    found = 0 if given is None else given
-    if isinstance(found, bool) or found not in range(len(model.prior)):
+    category = 0 if given is None else given
+    if isinstance(category, bool) or category not in range(len(model.prior)):
         raise InvalidInput(
             f"estimand is {quoted(given)}; it must be a category, from 0 to {len(model.prior) - 1}"
         )
-    return int(found)
+    return int(category)
 
 
 def _second(estimand: Any) -> Any:
@@ -198,18 +198,18 @@ def _checked(
     """Wrap the user's function so that its answer is checked."""
 
     def checked(rng: np.random.Generator) -> tuple[float, Any]:
-        found: Any = simulate(rng)
-        if not isinstance(found, tuple) or len(found) != 2:
+        simulated: Any = simulate(rng)
+        if not isinstance(simulated, tuple) or len(simulated) != 2:
             raise InvalidInput(
-                f"simulate returned a {type(found).__name__}; it must return two things, the "
+                f"simulate returned a {type(simulated).__name__}; it must return two things, the "
                 "estimand's true value and the data"
             )
-        true = np.asarray(found[0])
+        true = np.asarray(simulated[0])
         if true.ndim or true.dtype.kind not in "iuf" or not np.isfinite(true):
             raise InvalidInput(
-                f"simulate returned {quoted(found[0])} for the estimand's true value; it must be a "
-                "number"
+                f"simulate returned {quoted(simulated[0])} for the estimand's true value; it must "
+                "be a number"
             )
-        return float(true), found[1]
+        return float(true), simulated[1]
 
     return checked

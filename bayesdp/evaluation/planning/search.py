@@ -78,8 +78,8 @@ def _between(
         return middle
     share = math.log(above / target) / math.log(above / below)
     root, aside = fails * (meets / fails) ** share, within**0.45
-    found = _rounded(root * aside if root * aside < meets / within**0.1 else root / aside)
-    return found if fails < found < meets else middle
+    aimed = _rounded(root * aside if root * aside < meets / within**0.1 else root / aside)
+    return aimed if fails < aimed < meets else middle
 
 
 def _rounded(epsilon: float) -> float:

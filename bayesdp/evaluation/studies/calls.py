@@ -21,22 +21,22 @@ def named(what: str, things: Any) -> dict[str, Any]:
         If there is none, or two have one name.
     """
     if isinstance(things, Mapping):
-        found = {str(name): thing for name, thing in things.items()}
+        by_name = {str(name): thing for name, thing in things.items()}
     elif isinstance(things, str) or not isinstance(things, Iterable):
         raise InvalidInput(f"{what} is a {type(things).__name__}; it must be a list or a mapping")
     else:
-        found = {}
+        by_name = {}
         for thing in things:
             name = name_of(thing)
-            if name in found:
+            if name in by_name:
                 raise InvalidInput(
                     f"{what} has {quoted(name)} twice; tell them apart by names of their own, as "
                     f"{what}={{'first': ..., 'second': ...}}"
                 )
-            found[name] = thing
-    if not found:
+            by_name[name] = thing
+    if not by_name:
         raise InvalidInput(f"{what} is empty; give at least one")
-    return found
+    return by_name
 
 
 def name_of(thing: Any) -> str:

@@ -112,12 +112,12 @@ def is_synthesizer(thing: Any) -> bool:
 
 def cells(synthesizers: Mapping[str, Iterable[str]], grid: Mapping[str, list[Any]]) -> list[Cell]:
     """List all cells, each synthesizer's over the grid keys that concern it."""
-    found = []
+    listed = []
     for name, concerned in synthesizers.items():
         own = [key for key in grid if key in set(concerned)]
         for values in itertools.product(*(grid[key] for key in own)):
-            found.append(Cell(name, tuple(zip(own, values, strict=True))))
-    return found
+            listed.append(Cell(name, tuple(zip(own, values, strict=True))))
+    return listed
 
 
 def seed_of(seed: int, part: str, keys: Iterable[tuple[str, Any]], *others: str | int) -> int:
@@ -169,8 +169,8 @@ def _analysed(
     offered = {"generator": np.random.default_rng([seed, 1]), "data": simulated.data}
     own = taken(f"analysis {quoted(name)}", analysis, 1, offered)
     with reproducible(seed):
-        found = analysis(release, **{argument: offered[argument] for argument in own})
-    estimands = _estimands(name, found)
+        answer = analysis(release, **{argument: offered[argument] for argument in own})
+    estimands = _estimands(name, answer)
     truth = simulated.truth
     if isinstance(truth, Mapping) and not set(truth) & set(estimands):
         raise InvalidInput(
@@ -191,20 +191,20 @@ def _analysed(
     return rows
 
 
-def _estimands(name: str, found: Any) -> dict[str, dict[str, float]]:
+def _estimands(name: str, answer: Any) -> dict[str, dict[str, float]]:
     """Return an analysis's numbers by estimand; the only one's name is ""."""
-    if isinstance(found, Mapping) and found:
-        values = list(found.values())
+    if isinstance(answer, Mapping) and answer:
+        values = list(answer.values())
         if all(map(_is_number, values)):
-            return {"": {str(k): float(v) for k, v in found.items()}}
+            return {"": {str(k): float(v) for k, v in answer.items()}}
         whole = all(isinstance(each, Mapping) and each for each in values)
         if whole and all(_is_number(x) for each in values for x in each.values()):
             return {
                 str(estimand): {str(k): float(v) for k, v in numbers.items()}
-                for estimand, numbers in found.items()
+                for estimand, numbers in answer.items()
             }
     raise InvalidInput(
-        f"analysis {quoted(name)} returned a {type(found).__name__} that isn't a mapping of names "
+        f"analysis {quoted(name)} returned a {type(answer).__name__} that isn't a mapping of names "
         "to numbers, or of estimands to such mappings"
     )
 

@@ -70,8 +70,8 @@ def _distributed(what: str) -> Any:
 
 def _is_address(text: str) -> bool:
     try:
-        found = urlsplit(text)
-        return found.scheme in _SCHEMES and bool(found.hostname) and found.port is not None
+        parts = urlsplit(text)
+        return parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port is not None
     except ValueError:  # a port that is no number
         return False
 
@@ -138,11 +138,11 @@ def _environment() -> dict[str, object]:
     """Return Dask's own environment variables, without its threshold for mapping memory."""
     import dask
 
-    found = dict(dask.config.get(_ENVIRONMENT))
-    trim = found.pop(_TRIM, None)
+    settings = dict(dask.config.get(_ENVIRONMENT))
+    trim = settings.pop(_TRIM, None)
     if os.environ.get(_TRIM) == str(trim):  # an earlier cluster of this process left it
         del os.environ[_TRIM]
-    return found
+    return settings
 
 
 def _check_workers(client: Client, where: str) -> None:

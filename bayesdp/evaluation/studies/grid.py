@@ -25,7 +25,7 @@ def checked_grid(grid: Any) -> dict[str, list[Any]]:
             f"grid is {'empty' if isinstance(grid, Mapping) else f'a {type(grid).__name__}'}; give "
             "at least one key with its values, as {'epsilon': [0.5, 1.0]}"
         )
-    found = {}
+    checked = {}
     for key, values in grid.items():
         if not isinstance(key, str) or not key.isidentifier() or key in WORDS:
             raise InvalidInput(
@@ -36,15 +36,15 @@ def checked_grid(grid: Any) -> dict[str, list[Any]]:
             raise InvalidInput(
                 f"grid[{quoted(key)}] is {quoted(values)}; it must be a list of values"
             )
-        found[key] = [_value(key, value) for value in values]
-        if not found[key]:
+        checked[key] = [_value(key, value) for value in values]
+        if not checked[key]:
             raise InvalidInput(f"grid[{quoted(key)}] is empty; give at least one value")
-        if len(set(found[key])) < len(found[key]):
+        if len(set(checked[key])) < len(checked[key]):
             raise InvalidInput(
-                f"grid[{quoted(key)}] has a value twice: {found[key]}; give each once"
+                f"grid[{quoted(key)}] has a value twice: {checked[key]}; give each once"
             )
-        kind_of(key, found[key])
-    return found
+        kind_of(key, checked[key])
+    return checked
 
 
 def _value(key: str, value: Any) -> Any:

@@ -77,8 +77,8 @@ class ModelAnalysis:
             seed = int(generator.integers(1 << 31))
             fitted = self.model.fit(release, **(self.options or {}), seed=seed)
         warned = {"warned": float(any(issubclass(each.category, UserWarning) for each in given))}
-        found = _sampled(fitted.posterior, self.level, self.variables)
-        return {name: numbers | warned for name, numbers in found}
+        summaries = _sampled(fitted.posterior, self.level, self.variables)
+        return {name: numbers | warned for name, numbers in summaries}
 
 
 def is_model(thing: Any) -> bool:

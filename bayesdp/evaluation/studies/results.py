@@ -94,41 +94,41 @@ class StudyResults:
         for place, group in good.groupby(by, dropna=False, sort=False):
             where = dict(zip(by, place, strict=True))
             rows.append({**where, "replicates": len(group), **self._averages(group)})
-        found = pd.DataFrame(rows, columns=None if rows else [*by, "replicates"])
+        table = pd.DataFrame(rows, columns=None if rows else [*by, "replicates"])
         lost = failed.rename("failed").reset_index()
-        found = found.merge(lost, on=cell, how="outer" if len(lost) else "left", sort=False)
+        table = table.merge(lost, on=cell, how="outer" if len(lost) else "left", sort=False)
         for name in ("replicates", "failed"):
-            found[name] = found[name].fillna(0).astype("int64")
-        found = found.sort_values(cell, kind="stable", ignore_index=True)
+            table[name] = table[name].fillna(0).astype("int64")
+        table = table.sort_values(cell, kind="stable", ignore_index=True)
         ahead = [*by, "replicates", "failed"]
-        return found[[*ahead, *(name for name in found.columns if name not in ahead)]]
+        return table[[*ahead, *(name for name in table.columns if name not in ahead)]]
 
     def _averages(self, group: pd.DataFrame) -> dict[str, float]:
-        found: dict[str, float] = {}
+        averages: dict[str, float] = {}
         columns = {
             str(name): group[name].to_numpy(dtype=np.float64, na_value=np.nan)
             for name in group.columns
             if name not in _NOT_NUMBERS and name not in self.keys and group[name].notna().any()
         }
         for name, x in columns.items():
-            found[name], found[f"{name}_se"] = _mean(x)
+            averages[name], averages[f"{name}_se"] = _mean(x)
         if "truth" not in group or group["truth"].isna().all():
-            return found
+            return averages
         truth = group["truth"].to_numpy(dtype=np.float64, na_value=np.nan)
         if "mean" in columns:
             away = columns["mean"] - truth
-            found["bias"], found["bias_se"] = _mean(away)
+            averages["bias"], averages["bias_se"] = _mean(away)
             square, error = _mean(away**2)
-            found["rmse"] = root = float(np.sqrt(square))
-            found["rmse_se"] = error / (2 * root) if root else 0.0
+            averages["rmse"] = root = float(np.sqrt(square))
+            averages["rmse_se"] = error / (2 * root) if root else 0.0
         if {"low", "high"} <= set(columns):
             inside = (columns["low"] <= truth) & (truth <= columns["high"])
             known = ~np.isnan(columns["low"] + columns["high"] + truth)
             share = float(inside.mean()) if known.all() else float("nan")
-            found["coverage"] = share
+            averages["coverage"] = share
             apart = np.clip(share, 0.5 / len(group), 1 - 0.5 / len(group))
-            found["coverage_se"] = float(np.sqrt(apart * (1 - apart) / len(group)))
-        return found
+            averages["coverage_se"] = float(np.sqrt(apart * (1 - apart) / len(group)))
+        return averages
 
     def __str__(self) -> str:
         failed, first = self.failures, ""

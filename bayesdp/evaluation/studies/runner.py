@@ -122,13 +122,13 @@ def run_here_or_local(
     if several > 1:
         where = {"client": LOCAL, "workers": several}
     with closing(run_tasks(function, shared, tasks, longest=longest, **where)) as batches:
-        for task, found in (pair for batch in batches for pair in batch):
-            if isinstance(found, WorkerDied):
+        for task, result in (pair for batch in batches for pair in batch):
+            if isinstance(result, WorkerDied):
                 raise StudyStopped(
                     "a worker process ended, out of memory perhaps; what was finished is kept: "
                     "run it again, with fewer processes, and it goes on"
                 )
-            yield task, found
+            yield task, result
 
 
 def packed(thing: Any) -> bytes:
@@ -248,12 +248,12 @@ def _outcome(client: Client, future: Future) -> tuple[list[Any], float] | None:
 
     def result() -> tuple[list[Any], float]:
         try:
-            found: tuple[list[Any], float] = future.result(timeout=_LOOK)
+            outcome: tuple[list[Any], float] = future.result(timeout=_LOOK)
         except TimeoutError as error:
             if future.status == "error":
                 raise
             raise queue.Empty from error  # its worker ended before it was fetched
-        return found
+        return outcome
 
     try:
         return _attended(client, result)

@@ -100,14 +100,14 @@ class Store:
         import pyarrow as pa
 
         first = [self.folder / RESULTS] if (self.folder / RESULTS).is_file() else []
-        found = [_read(path, columns) for path in (*first, *self._parts())]
-        if not found:
+        tables = [_read(path, columns) for path in (*first, *self._parts())]
+        if not tables:
             return None
-        whole = pa.concat_tables(found, promote_options="permissive")
+        whole = pa.concat_tables(tables, promote_options="permissive")
         newest: dict[str, int] = {}
-        for number, table in enumerate(found):
+        for number, table in enumerate(tables):
             newest |= dict.fromkeys(table["unit"].to_pylist(), number)
-        source = np.repeat(np.arange(len(found)), [len(table) for table in found])
+        source = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
         own = np.array([newest[unit] for unit in whole["unit"].to_pylist()], dtype=np.int64)
         whole = whole.filter(pa.array(source == own))
         return whole.select(_ordered(whole.column_names, self.keys))
@@ -195,17 +195,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / MANIFEST
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InvalidInput(f"{quoted(folder)} has no readable {MANIFEST}: no study's") from None
-    if not isinstance(found, dict) or found.get("kind") != _KIND:
+    if not isinstance(manifest, dict) or manifest.get("kind") != _KIND:
         raise InvalidInput(f"{quoted(path)} is not of a study")
-    if found.get("version") != _VERSION:
+    if manifest.get("version") != _VERSION:
         raise InvalidInput(
-            f"{quoted(path)} has version {quoted(found.get('version'))}; this bayesdp reads "
+            f"{quoted(path)} has version {quoted(manifest.get('version'))}; this bayesdp reads "
             f"{_VERSION}"
         )
-    return found
+    return manifest
 
 
 def _agree(
@@ -258,8 +258,8 @@ def _table(rows: Sequence[Row]) -> pa.Table:
 
 def _ordered(names: Sequence[str], keys: Sequence[str]) -> list[str]:
     ahead = [*_FIRST, *(sorted(keys)), *_LAST]
-    found = [name for name in ahead if name in names]
-    return [*found, *sorted(set(names) - {*ahead, *_END}), *(n for n in _END if n in names)]
+    first = [name for name in ahead if name in names]
+    return [*first, *sorted(set(names) - {*ahead, *_END}), *(n for n in _END if n in names)]
 
 
 def _read(path: Path, columns: list[str] | None) -> pa.Table:

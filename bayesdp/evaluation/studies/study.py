@@ -223,13 +223,13 @@ class Study:
         def wanted(unit: str) -> bool:
             return unit not in there or (retry_failed and there[unit])
 
-        found = []
+        units = []
         for replicate in range(self.replicates):
             for cell in self._cells:
                 names = [n for n in self._plan.analyses if wanted(unit_of(cell, n, replicate))]
                 if names:
-                    found.append(Unit(cell, replicate, tuple(names)))
-        return found
+                    units.append(Unit(cell, replicate, tuple(names)))
+        return units
 
     def _units(self) -> set[str]:
         """List the units that this declaration asks for: its folder may hold more."""

@@ -164,7 +164,7 @@ class BinomialModel(Model):
     def _naive_posteriors(self, release: Release) -> list[BetaMixture]:
         if self.weights is not None:
             return [naive_of_weights(part, self.prior, self.weights) for part in release.parts]
-        found = []
+        posteriors = []
         for part in release.parts:
             if is_noisy_count(part.mechanism):
                 sizes = self._sizes_of([part])
@@ -173,10 +173,10 @@ class BinomialModel(Model):
                         "n has a prior, but nobody takes a noisy count for a proportion without "
                         "a number of records: there is no naive posterior"
                     )
-                found.append(naive_of_weights(part, self.prior, ((1.0, sizes[0][0]),)))
+                posteriors.append(naive_of_weights(part, self.prior, ((1.0, sizes[0][0]),)))
             else:
-                found.append(naive_posterior(part, self.prior))
-        return found
+                posteriors.append(naive_posterior(part, self.prior))
+        return posteriors
 
     def sample(self, run: Run) -> Draws:
         """Draw by the engine chosen."""

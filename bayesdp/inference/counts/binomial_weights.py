@@ -67,8 +67,8 @@ def check_weights(weights: Any, name: str = "weights", *, n: Any = None) -> Any:
 def weights_of(weights: Any, group: Any) -> Weights:
     """The weights of one group."""
     if not isinstance(weights, Mapping):
-        found: Weights = weights
-        return found
+        of_group: Weights = weights
+        return of_group
     if group not in weights:
         raise InvalidInput(
             f"weights are of the groups {list(weights)}, but the release has {quoted(group)}; give "
@@ -162,15 +162,15 @@ def noises_of_counts(groups: Sequence[Sequence[Part]], weights: Any, sizes: Any)
     weights, sizes
         The model's: weights or None; what n may be, where the releases don't say it.
     """
-    found: list[Noise] = []
+    noises: list[Noise] = []
     for parts in groups:
         known = [part.mechanism.n for part in parts if part.mechanism.n is not None]
         if weights is not None:
             most = sum(w * k for w, k in weights_of(weights, parts[0].group))
         else:
             most = float(known[0] if known else max(n for n, _ in sizes))
-        found += noise_from(parts, 0.0, most)
-    return found
+        noises += noise_from(parts, 0.0, most)
+    return noises
 
 
 def check_noise(mechanism: Any, weights: Weights, n: int) -> None:

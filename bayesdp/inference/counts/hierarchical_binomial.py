@@ -157,12 +157,12 @@ class HierarchicalBinomialModel(Model):
 
         from bayesdp.engines.partial_pooling import sample
 
-        found, p = sample(False, self.given(run.read), **run.chained)
-        u, v = found[..., 0], found[..., 1]
+        chain, p = sample(False, self.given(run.read), **run.chained)
+        u, v = chain[..., 0], chain[..., 1]
         variance = special.expit(u) * special.expit(-u) / (1 + np.exp(v))
         posterior = {"p": p, "mean": special.expit(u), "sd": np.sqrt(variance)}
         versions = {"numba": numba.__version__}
-        return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
+        return Draws(posterior, {"lp": chain[..., 2]}, "marginal", versions)
 
     def naive(self, run: Run) -> Draws:
         """Draw as `sample`, from counts that are taken for true."""

@@ -198,14 +198,14 @@ class MultinomialModel(Model):
         return {"coords": {"category": np.arange(len(self.prior))}}
 
     def _counts(self, parts: Sequence[Part]) -> CountPosterior:
-        found = ways.exact_counts(parts, self.prior, self.sizes_of(parts))
-        if found is None:
+        posterior = ways.exact_counts(parts, self.prior, self.sizes_of(parts))
+        if posterior is None:
             raise InvalidInput(
                 f"mechanism {quoted(parts[0].mechanism.name)} at this size has no exact posterior: "
                 "its law isn't a product over the categories, and there are too many counts to "
                 "list all; use fit(), which samples it"
             )
-        return found
+        return posterior
 
     def _naive_counts(self, part: Part) -> NDArray[np.float64]:
         self.sizes_of([part])
@@ -247,8 +247,8 @@ class MultinomialModel(Model):
 
 def _noises(groups: Sequence[tuple[Sequence[Part], Sizes]]) -> list[Noise]:
     """Compute the least noise that leads to each group's outputs, of so many records."""
-    found: list[Noise] = []
+    noises: list[Noise] = []
     for parts, sizes in groups:
         total = sizes[0][0] if len(sizes) == 1 else None
-        found += noise_from(parts, 0, sizes[-1][0], total)
-    return found
+        noises += noise_from(parts, 0, sizes[-1][0], total)
+    return noises

@@ -96,9 +96,9 @@ def sample_exact(
 ) -> Draws:
     """Draw "theta" independently, shape (chains, draws, groups, k), or without groups if one."""
     rng = np.random.default_rng(seed)
-    found = [posterior.sample(chains * draws, rng) for posterior in posteriors]
-    log_p = sum(p.log_probability(x) for p, x in zip(posteriors, found, strict=True))
-    return _dirichlet(found, prior, rng, (chains, draws), "exact", log_p)
+    counts = [posterior.sample(chains * draws, rng) for posterior in posteriors]
+    log_p = sum(p.log_probability(x) for p, x in zip(posteriors, counts, strict=True))
+    return _dirichlet(counts, prior, rng, (chains, draws), "exact", log_p)
 
 
 def sample_dirichlet(
@@ -123,15 +123,15 @@ def sample_gibbs(
 
     from bayesdp.engines.count_gibbs import sample_counts
 
-    found, log_p = [], np.zeros(chains * draws)
+    drawn_counts, log_p = [], np.zeros(chains * draws)
     for (each, sizes), child in zip(parts, seeds, strict=False):
         base, mixture = _product(each, prior, sizes)
         tables = mixture.tables if mixture else ()
         one = int(child.generate_state(1)[0] >> 1)
         counts = sample_counts(base, tables, seed=one, **options)
-        found.append(counts.reshape(-1, len(prior)))
-        log_p += (mixture.log_joint if mixture else base.log_probability)(found[-1])
-    drawn = _dirichlet(found, prior, rng, (chains, draws), "gibbs", log_p)
+        drawn_counts.append(counts.reshape(-1, len(prior)))
+        log_p += (mixture.log_joint if mixture else base.log_probability)(drawn_counts[-1])
+    drawn = _dirichlet(drawn_counts, prior, rng, (chains, draws), "gibbs", log_p)
     versions = {**drawn.versions, "numba": numba.__version__}
     return Draws(drawn.posterior, drawn.sample_stats, "gibbs", versions)
 
@@ -178,12 +178,12 @@ def sample_marginal(
     seen = _responses(parts, prior)
     seeds = np.random.SeedSequence(seed).spawn(len(parts))
     options = {"draws": draws, "chains": chains, "warmup": warmup}
-    found = [
+    runs = [
         sample_probabilities(s.counts, s.columns, np.array(prior), seed=child, **options)
         for s, child in zip(seen, seeds, strict=True)
     ]
-    theta = [each for each, _ in found]
-    accepted = np.mean([rate for _, rate in found], axis=0)
+    theta = [each for each, _ in runs]
+    accepted = np.mean([rate for _, rate in runs], axis=0)
     return Draws(
         {"theta": _grouped(theta)},
         {"lp": _log_posterior(theta, seen, prior), "acceptance_rate": accepted},
@@ -279,13 +279,13 @@ def _dirichlet(
     log_p: Any,
 ) -> Draws:
     """Draw theta given counts, shape (chains * draws, k) each."""
-    found, lp = [], log_p
+    thetas, lp = [], log_p
     for x in counts:
         # A gamma variable of a small shape may round to 0.
         gammas = np.maximum(rng.standard_gamma(np.array(prior) + x), 1e-300)
-        found.append(gammas / gammas.sum(axis=-1, keepdims=True))
-        lp = lp + dirichlet_logpdf(found[-1], np.array(prior) + x)
-    theta = np.stack(found, axis=1) if len(found) > 1 else found[0]
+        thetas.append(gammas / gammas.sum(axis=-1, keepdims=True))
+        lp = lp + dirichlet_logpdf(thetas[-1], np.array(prior) + x)
+    theta = np.stack(thetas, axis=1) if len(thetas) > 1 else thetas[0]
     return Draws(
         {"theta": theta.reshape(*shape, *theta.shape[1:])},
         {"lp": np.asarray(lp).reshape(shape)},

@@ -69,12 +69,12 @@ def _of_responses(parts: Any, prior: Sequence[float], child: Any, options: Any) 
         return np.asarray(answers + logs @ alpha)
 
     logs = np.log(np.maximum(theta, 1e-300))
-    found = log_integral(
+    integral = log_integral(
         log_density,
         logs[..., :-1] - logs[..., -1:],
         generator=np.random.default_rng(for_bridge),
     )
-    return moved(found, normaliser)
+    return moved(integral, normaliser)
 
 
 def _of_mixture(mixture: Any, child: Any, options: Any) -> Integral:
@@ -95,7 +95,7 @@ def _of_mixture(mixture: Any, child: Any, options: Any) -> Integral:
     joint = mixture.log_joint(flat)
     best = int(np.argmax(joint))
     rng, categories = np.random.default_rng(for_points), range(flat.shape[1])
-    found = np.empty(len(flat))
+    log_chances = np.empty(len(flat))
     for t, x in enumerate(flat):
         tables = [table.copy() for table in base.tables]
         for copy in mixture.tables:
@@ -104,8 +104,8 @@ def _of_mixture(mixture: Any, child: Any, options: Any) -> Integral:
             for i in categories:
                 tables[i] += copy[i][: tables[i].size, point]
         given = Factored(base.firsts, tables, base.sizes, base.log_sizes)
-        found[t] = float(given.log_probability(flat[best]))
-    average = average_of_logs(found.reshape(counts.shape[:2]))
+        log_chances[t] = float(given.log_probability(flat[best]))
+    average = average_of_logs(log_chances.reshape(counts.shape[:2]))
     return Integral(
         float(joint[best]) - average.log_value, average.standard_error, average.problems
     )

@@ -74,14 +74,14 @@ class Mixed:
 
     def log_joint(self, counts: NDArray[np.int64]) -> Floats:
         """Log Pr[z, x] of counts, shape (vectors, k)."""
-        found = self.base.log_probability(counts) + self.base.log_evidence + self.log_scale
+        logs = self.base.log_probability(counts) + self.base.log_evidence + self.log_scale
         for table in self.tables:
             step = max(1, _BLOCK // table.shape[2])
             for start in range(0, len(counts), step):
                 some = slice(start, start + step)
                 each = [row[counts[some, i]] for i, row in enumerate(table)]
-                found[some] += special.logsumexp(sum(each), axis=-1)
-        return found
+                logs[some] += special.logsumexp(sum(each), axis=-1)
+        return logs
 
 
 def table_of(mechanism: Any) -> TableView | IntegersView | None:
@@ -109,10 +109,10 @@ def check_categories(mechanism: Any, k: int) -> None:
             "but a MultinomialModel gives every category a probability; release the table "
             "without those cells, or combine the copies with bdp.combine"
         )
-    found = view.cells if isinstance(view, TableView) else view.shape[0]
-    if found != k:
+    cells = view.cells if isinstance(view, TableView) else view.shape[0]
+    if cells != k:
         raise InvalidInput(
-            f"prior has {k} numbers, but the release is of {found} categories; give one number a "
+            f"prior has {k} numbers, but the release is of {cells} categories; give one number a "
             "category"
         )
 
@@ -198,14 +198,14 @@ def _products(windows: Sequence[tuple[int, int]]) -> int:
 
 def _windows(seen: Sequence[_Seen], k: int, n: int, times: float = 1.0) -> list[tuple[int, int]]:
     """Find the counts of each category that all releases' outputs can come from."""
-    found = [(0, n)] * k
+    windows = [(0, n)] * k
     for one in seen:
         if one.integers is not None:
-            each = [z.reached(w, times) for z, w in zip(one.integers, found, strict=True)]
-            found = [(int(first), int(last)) for first, last in each]
-    if any(first > last for first, last in found):
+            each = [z.reached(w, times) for z, w in zip(one.integers, windows, strict=True)]
+            windows = [(int(first), int(last)) for first, last in each]
+    if any(first > last for first, last in windows):
         raise InvalidInput("the outputs have probability zero under the model's prior")
-    return found
+    return windows
 
 
 def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
@@ -224,11 +224,11 @@ def mixed(parts: Sequence[Part], alpha: Sequence[float], sizes: Sizes) -> Mixed:
     rare = 64 + math.ceil(max(_least_rare(z, view, n) for z, view in copies))
     tables, log_scale = [], 0.0
     for z, view in copies:
-        found, log_step = view.tables(z, n, rare)
-        _check_cells(len(copies) * sum(table.size for table in found))
-        best = np.sum([table.max(axis=0) for table in found], axis=0)
+        logs_of, log_step = view.tables(z, n, rare)
+        _check_cells(len(copies) * sum(table.size for table in logs_of))
+        best = np.sum([table.max(axis=0) for table in logs_of], axis=0)
         kept = best > best.max() - 745.0  # a bound that no counts exceed
-        tables.append(np.stack([table[:, kept] for table in found]))
+        tables.append(np.stack([table[:, kept] for table in logs_of]))
         log_scale += log_step
     return Mixed(base, tables, log_scale)
 

@@ -103,7 +103,7 @@ def _log_coefficients(counts: NDArray[np.int64], columns: Floats) -> Floats:
     puts the mean into it.
     """
     n = int(counts.sum())
-    found = np.full(n + 1, -np.inf)
+    coefficients = np.full(n + 1, -np.inf)
     with np.errstate(divide="ignore"):
         log_no, log_yes = np.log(columns)
     least, most = counts[np.isneginf(log_no)].sum(), n - counts[np.isneginf(log_yes)].sum()
@@ -126,5 +126,5 @@ def _log_coefficients(counts: NDArray[np.int64], columns: Floats) -> Floats:
         scale = counts @ np.logaddexp(log_no, log_yes + tilt)
         here = np.arange(first, last)
         with np.errstate(divide="ignore"):
-            found[here] = np.log(law[here]) + scale - tilt * here
-    return found
+            coefficients[here] = np.log(law[here]) + scale - tilt * here
+    return coefficients

@@ -197,7 +197,7 @@ class PoissonModel(Model):
 
 def _noises(release: Releases, known: Sequence[Known]) -> list[Noise]:
     """Compute the least noise that leads to each group's outputs, as they were read."""
-    found: list[Noise] = []
+    noises: list[Noise] = []
     for parts, each in zip(parts_of(release), known, strict=True):
-        found += noise_from(parts, 0, math.inf, each.total)
-    return found
+        noises += noise_from(parts, 0, math.inf, each.total)
+    return noises

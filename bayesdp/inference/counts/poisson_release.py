@@ -166,10 +166,10 @@ def drawn(
         given = stats.gamma.logpdf(rate, known.shapes + counts, scale=1 / known.rates)
         rates.append(rate)
         lps.append(np.sum(own + given, axis=1))
-    found = {"lp": np.stack(lps)}
+    statistics = {"lp": np.stack(lps)}
     if accepted:
-        found["acceptance_rate"] = np.stack(accepted)
-    return np.stack(rates), found
+        statistics["acceptance_rate"] = np.stack(accepted)
+    return np.stack(rates), statistics
 
 
 def _elements(part: Part, guess: float) -> list[Integer]:

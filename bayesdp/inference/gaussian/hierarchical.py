@@ -211,11 +211,11 @@ class HierarchicalGaussianModel(Model):
 
         from bayesdp.engines.partial_pooling import sample
 
-        found, mu = sample(True, self.given(known), **run.chained)
-        mean, spread = found[..., 0], np.exp(found[..., 1])
+        chain, mu = sample(True, self.given(known), **run.chained)
+        mean, spread = chain[..., 0], np.exp(chain[..., 1])
         posterior = {"mu": mu, "mean": mean, "spread": spread}
         versions = {"numba": numba.__version__}
-        return Draws(posterior, {"lp": found[..., 2]}, "marginal", versions)
+        return Draws(posterior, {"lp": chain[..., 2]}, "marginal", versions)
 
     def about(self, run: Run, drawn: Draws) -> dict[str, str]:
         """The priors, and for public bounds "expected_share_outside_bounds"."""

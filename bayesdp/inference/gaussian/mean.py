@@ -73,11 +73,11 @@ def seen_through_noise(part: Part, cell: Cell, n: int, unit: float) -> Seen:
     ends, near = ends_of(cell, outputs, low, high)
 
     def kinks(start: float, end: float) -> Floats:
-        found = outputs / unit
+        breaks = outputs / unit
         if cell.step * _COARSE_STEPS > cell.scale:
             steps = np.arange(np.floor(start * unit / cell.step), end * unit / cell.step)
-            found = np.concatenate([found, (steps + 0.5) * cell.step / unit])
-        return found
+            breaks = np.concatenate([breaks, (steps + 0.5) * cell.step / unit])
+        return breaks
 
     def log_law(means: Floats) -> Floats:
         statistic = means * unit

@@ -177,21 +177,21 @@ class GaussianModel(Model):
         return self._naive_posteriors(release)[0]
 
     def _posteriors(self, release: Releases) -> Sequence[MeanPosterior | PairPosterior]:
-        found: list[MeanPosterior | PairPosterior] = []
+        posteriors: list[MeanPosterior | PairPosterior] = []
         for parts in parts_of(release):
             n, exact = agreed_size(parts, self.n), [p for p in parts if is_exact(p.mechanism)]
             each = seen_pair if self.sd is None else seen_mean
             seen: list[Any] = [each(p, n, self.statistic) for p in parts if p not in exact]
             if exact:
                 model = n, self.statistic, self.sd, self.prior
-                found.append(posterior_given(exact, seen, *model))
+                posteriors.append(posterior_given(exact, seen, *model))
             elif self.sd is None:
                 pair = gaussian_pair.seen_together(seen)
-                found.append(posterior_of_pair(pair, self.prior or ()))
+                posteriors.append(posterior_of_pair(pair, self.prior or ()))
             else:
                 mean = gaussian_mean.seen_together(seen)
-                found.append(posterior_of_mean(mean, self.sd, self._normal_prior))
-        return found
+                posteriors.append(posterior_of_mean(mean, self.sd, self._normal_prior))
+        return posteriors
 
     def _naive_posteriors(self, release: Release) -> list[Posterior]:
         if self.sd is None:

@@ -234,7 +234,7 @@ def _window(
         values = log_weight(*grids)
         if not values.max() > -math.inf:
             raise InvalidInput("the outputs have probability zero under the model")
-        found, grown = [], False
+        windows, grown = [], False
         for axis, (grid, ends) in enumerate(zip(grids, limits, strict=True)):
             good = np.flatnonzero(values.max(axis=1 - axis) >= values.max() - _FAR)
             first, last = max(good[0] - 1, 0), min(good[-1] + 1, _COARSE - 1)
@@ -244,11 +244,11 @@ def _window(
                 low, grown = max(ends[0], low - length), True
             if good[-1] == _COARSE - 1 and high < ends[1]:
                 high, grown = min(ends[1], high + length), True
-            found.append((low, high))
+            windows.append((low, high))
         shrunk = [
-            np.ptp(new) / max(np.ptp(old), 1e-300) for new, old in zip(found, (s, u), strict=True)
+            np.ptp(new) / max(np.ptp(old), 1e-300) for new, old in zip(windows, (s, u), strict=True)
         ]
-        s, u = found
+        s, u = windows
         if not grown and min(shrunk) > 0.8:
             break
     return s, u

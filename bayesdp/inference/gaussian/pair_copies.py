@@ -105,17 +105,17 @@ def pair_through_copies(part: Part, copies: NormalCopiesView) -> SeenPair:
     def log_law(s: Floats, v: Floats) -> Floats:
         s, v = np.clip(s, low, high), np.clip(v, 0.0, most)  # ends may be rounded
         points = noise[0].logp(same[:, None], s)[:, :, None] + noise[1].logp(0.0, v)
-        found = points[(same > low) & (same < high)].sum(axis=0)
+        result = points[(same > low) & (same < high)].sum(axis=0)
         if not varying:
-            return np.asarray(found)
+            return np.asarray(result)
         at_bounds = iter(points[(same <= low) | (same >= high)])
         weights = _sigma_given_variance(copies, sigmas, v)
         for copy, rows in zip(varying, np.split(weights, cuts), strict=True):
             law = log_product(_given_sigma(copies, copy, s), rows) + math.log(copy.step)
             if np.ptp(copy.y) == 0:
                 law = np.logaddexp(law, next(at_bounds))
-            found = found + law
-        return np.asarray(found)
+            result = result + law
+        return np.asarray(result)
 
     scales, variances = [float(cell.scale) for cell in copies.parts], (0.0, most)
     if not np.any(alike):
@@ -201,11 +201,11 @@ def _given_sigma(copies: NormalCopiesView, copy: _Copy, s: Floats) -> Floats:
             rows.append(special.logsumexp(law + copy.likelihoods[block, None, likely], axis=2))
         return np.concatenate(rows).T
     blurred = of_theta.at(sigmas * math.sqrt(1 + n / size))
-    found = blurred.log_density(np.array([copy.y.mean()]))[..., 0].T
+    density = blurred.log_density(np.array([copy.y.mean()]))[..., 0].T
     squares = np.sum((copy.y - copy.y.mean()) ** 2)
     constant = (size - 1) * HALF_LOG_2PI + math.log(size) / 2
     constant = constant + (size - 1) * np.log(copy.sigmas) + squares / (2 * copy.sigmas**2)
-    return np.asarray(found - constant)
+    return np.asarray(density - constant)
 
 
 def _sigma_given_variance(copies: NormalCopiesView, sigmas: Floats, v: Floats) -> Floats:
@@ -234,8 +234,8 @@ def _sigma_given_variance(copies: NormalCopiesView, sigmas: Floats, v: Floats) -
     law = part.noise.log_pmf((w[:, None] - v) / g) - math.log(g)
     if part.bounding == "truncated":
         law = law - part.noise.log_mass(v / g, (last - v) / g)
-    found = log_product(density(w) + log_weights, law)
+    log_density = log_product(density(w) + log_weights, law)
     if part.bounding == "inflated":
         beyond = part.noise.log_upper(np.ceil((last - v) / g))
-        found = np.logaddexp(found, density(np.array([last])) + beyond)
-    return found
+        log_density = np.logaddexp(log_density, density(np.array([last])) + beyond)
+    return log_density

@@ -39,8 +39,8 @@ def pair_through_noise(part: Part, cell: Cell, n: int, statistic: str) -> SeenPa
             # Beyond an inflated end the probability is 1 as soon as noise can't lead back.
             values = np.clip(values, column.min() - reach, column.max() + reach)
         values = np.floor(values + 0.5) if cell.whole else values
-        found = cell.logp(column.reshape(-1, *[1] * values.ndim), values).sum(axis=0)
-        return np.where(inside, found, -np.inf)
+        logs = cell.logp(column.reshape(-1, *[1] * values.ndim), values).sum(axis=0)
+        return np.where(inside, logs, -np.inf)
 
     ends, first = ends_of(cell, outputs[:, 0], low, high)
     # Neither a variance nor a sum of squares is below 0.

@@ -98,13 +98,13 @@ def seen_groups(
         far += (best - prior[0]) ** 2 / (2 * (spread + variance)) + 1
         far += math.log1p(spread / variance) / 2
     low, high = min(low for low, _ in starts), max(high for _, high in starts)
-    found = []
+    groups_seen = []
     for one, start in zip(together, starts, strict=True):
         # Beyond all outputs and m0 both the law and the groups' distribution fall.
         ends = within((min(low, prior[0] - _FAR * one.scale), max(high, prior[0])), one.ends)
         ends = within((ends[0], max(ends[1], prior[0] + _FAR * one.scale)), one.ends)
-        found.append(_nodes(one, start, ends, sd**2 / one.n, far))
-    return found
+        groups_seen.append(_nodes(one, start, ends, sd**2 / one.n, far))
+    return groups_seen
 
 
 def _start(one: Seen, sd: float, prior: tuple[float, float, float]) -> tuple[float, float]:

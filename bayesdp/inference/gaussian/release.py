@@ -164,12 +164,12 @@ def noises_of_normal(
     groups: Sequence[Sequence[Part]], sd: float | None, n: int | None, statistic: str
 ) -> list[Noise]:
     """Compute the least noise that leads to each group's outputs."""
-    found: list[Noise] = []
+    noises: list[Noise] = []
     for parts in groups:
-        found += (
+        noises += (
             noises_of_means(parts) if sd is not None else noises_of_moments(parts, n, statistic)
         )
-    return found
+    return noises
 
 
 def noises_of_means(parts: Sequence[Part]) -> Iterator[Noise]:

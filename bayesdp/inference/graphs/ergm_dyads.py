@@ -172,14 +172,14 @@ def climb(table: DyadTable, mean: Floats, precision: Floats) -> tuple[Floats, Fl
 
     start: Any = np.zeros(len(mean))
     options: Any = {"gtol": 1e-7}
-    found: Floats = optimize.minimize(
+    top: Floats = optimize.minimize(
         downhill, start, jac=True, hess=curvature, method="trust-exact", options=options
     ).x
-    information = curvature(found)
+    information = curvature(top)
     if np.linalg.eigvalsh(information)[0] > _FLAT:  # digits below the noise of log L itself
-        found = found - np.linalg.solve(information, downhill(found)[1])
-        information = curvature(found)
-    return mean + units * found, information / np.outer(units, units)
+        top = top - np.linalg.solve(information, downhill(top)[1])
+        information = curvature(top)
+    return mean + units * top, information / np.outer(units, units)
 
 
 def _information_at_even_odds(table: DyadTable) -> Floats:

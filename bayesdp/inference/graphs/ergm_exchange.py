@@ -21,13 +21,13 @@ def sample_jointly(formula: str, nodes: Network, evidence: Evidence, **options: 
 
     with warnings.catch_warnings():  # the verdict has them all, and warns once
         warnings.filterwarnings("ignore", UNRELIABLE)
-        found = sample_hidden(formula, nodes, evidence, **options)
-    stats = {"acceptance_rate": found.accepted, "hidden_density": found.density}
-    if found.constant.proposals:
-        stats["auxiliary_density"] = found.auxiliary_density
-    posterior = {"theta": found.theta, "statistics": found.statistics}
-    told = {"auxiliary": str(found.constant.kind)}
-    return Draws(posterior, stats, "exchange", _versions(), tuple(found.problems), told)
+        chains = sample_hidden(formula, nodes, evidence, **options)
+    stats = {"acceptance_rate": chains.accepted, "hidden_density": chains.density}
+    if chains.constant.proposals:
+        stats["auxiliary_density"] = chains.auxiliary_density
+    posterior = {"theta": chains.theta, "statistics": chains.statistics}
+    told = {"auxiliary": str(chains.constant.kind)}
+    return Draws(posterior, stats, "exchange", _versions(), tuple(chains.problems), told)
 
 
 def sample_observed(formula: str, network: Network, *, prior: NormalPrior, **options: Any) -> Draws:

@@ -58,11 +58,11 @@ class Design:
 
 def contrasts(k: int) -> Floats:
     """Contrast matrix Q of the module, shape (k, k - 1), by Helmert's contrasts."""
-    found = np.zeros((k, k - 1))
+    matrix = np.zeros((k, k - 1))
     for j in range(1, k):
-        found[:j, j - 1] = 1.0
-        found[j, j - 1] = -j
-    return np.asarray(found / np.linalg.norm(found, axis=0) * np.sqrt(k / max(k - 1, 1)))
+        matrix[:j, j - 1] = 1.0
+        matrix[j, j - 1] = -j
+    return np.asarray(matrix / np.linalg.norm(matrix, axis=0) * np.sqrt(k / max(k - 1, 1)))
 
 
 def design_of(terms: Sequence[Term], axes: Sequence[Axis], possible: NDArray[np.bool_]) -> Design:

@@ -43,9 +43,9 @@ def log_linear(
         points = np.ascontiguousarray(points)
         return np.asarray(likelihood(points) + log_prior_density(kernels, points))
 
-    found = log_integral(log_density, u, generator=proposals(seed))
+    integral = log_integral(log_density, u, generator=proposals(seed))
     how = BRIDGE.format("the latent table is summed out, the rest is the effects")
-    return moved(found, log_constant_of_table(setting, release)), how, ALL
+    return moved(integral, log_constant_of_table(setting, release)), how, ALL
 
 
 def log_constant_of_table(setting: Any, release: Any) -> float:

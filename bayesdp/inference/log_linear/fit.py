@@ -102,8 +102,8 @@ def sizes_of(model: Any, parts: Sequence[Part]) -> Sequence[tuple[int, float]] |
     """Return the releases' sizes n, or else the model's; None where neither has any."""
     public = agreed_size(parts, None)
     check_said_once(model.n, public)
-    found: Sequence[tuple[int, float]] | None = model.n if public is None else [(public, 1.0)]
-    return found
+    sizes: Sequence[tuple[int, float]] | None = model.n if public is None else [(public, 1.0)]
+    return sizes
 
 
 def _prior_of(model: Any, terms: Sequence[Term]) -> list[float | None]:
@@ -246,5 +246,5 @@ def marginal(idata: az.InferenceData, setting: Setting, columns: Sequence[str]) 
 def _kept_probabilities(idata: az.InferenceData) -> Floats:
     if "probability" not in idata.posterior:
         raise InvalidInput("idata has no 'probability'; fit with cells=True")
-    found: Floats = idata.posterior["probability"].to_numpy()
-    return found
+    kept: Floats = idata.posterior["probability"].to_numpy()
+    return kept

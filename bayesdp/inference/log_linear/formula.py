@@ -43,10 +43,10 @@ def terms_of(
     if not isinstance(formula, str):
         raise InvalidInput(f"formula is {quoted(formula)}; it must be a text, {_NOTATION}")
     parser = _Parser(formula, columns or ())
-    found = parser.sums()
+    terms = parser.sums()
     if parser.here < len(parser.tokens):
         raise parser.wrong("an operator")
-    ordered = sorted((t for t in found if t), key=len)
+    ordered = sorted((t for t in terms if t), key=len)
     if columns is not None:
         _check_terms(formula, ordered, columns, every)
     return tuple(_in_order(term, columns) for term in ordered)
@@ -108,22 +108,22 @@ class _Parser:
             at = match.end()
 
     def sums(self) -> list[frozenset[str]]:
-        found = self.products()
+        terms = self.products()
         while self.peek() in ("+", "-"):
             sign, other = self.take()[1], self.products()
             if sign == "+":
-                found = _merged(found, other)
+                terms = _merged(terms, other)
             else:
-                found = [term for term in found if term not in other or not term]
-        return found
+                terms = [term for term in terms if term not in other or not term]
+        return terms
 
     def products(self) -> list[frozenset[str]]:
-        found = self.powers()
+        terms = self.powers()
         while self.peek() in (":", "*"):
             sign, other = self.take()[1], self.powers()
-            crossed = _crossed(found, other)
-            found = crossed if sign == ":" else _merged(_merged(found, other), crossed)
-        return found
+            crossed = _crossed(terms, other)
+            terms = crossed if sign == ":" else _merged(_merged(terms, other), crossed)
+        return terms
 
     def powers(self) -> list[frozenset[str]]:
         base = self.atoms()
@@ -135,13 +135,13 @@ class _Parser:
         order, at = self.take()[1:]
         if not 1 <= int(order) <= 20:
             raise self._error(f"the power is {order}; it must be from 1 to 20", at)
-        found = base
+        terms = base
         for _ in range(int(order) - 1):
-            more = _merged(found, _crossed(found, base))
-            if len(more) == len(found):
+            more = _merged(terms, _crossed(terms, base))
+            if len(more) == len(terms):
                 break
-            found = more
-        return found
+            terms = more
+        return terms
 
     def atoms(self) -> list[frozenset[str]]:
         if self.here == len(self.tokens):
@@ -154,11 +154,11 @@ class _Parser:
         if text == ".":
             return [frozenset([name]) for name in self.columns]
         if text == "(":
-            found = self.sums()
+            terms = self.sums()
             if self.peek() != ")":
                 raise self.wrong("')'")
             self.take()
-            return found
+            return terms
         if kind == "number":
             raise self._error(f"{text} isn't a column; a log-linear model has its intercept", at)
         self.here -= 1

@@ -43,12 +43,12 @@ def noisy_tables(
     """
     marginals = [view_of(part.mechanism, MarginalsView) is not None for part in parts]
     named = [getattr(part.mechanism, "axes", None) is not None for part in parts]
-    found = []
+    tables = []
     for part, own_columns, own_zeros in zip(parts, named, marginals, strict=True):
         columns = None if own_columns and not all(named) else categories
         empty = None if own_zeros and not all(marginals) else zeros
-        found.append(noisy_table(part, columns, empty, largest))
-    return together(found, largest)
+        tables.append(noisy_table(part, columns, empty, largest))
+    return together(tables, largest)
 
 
 def together(tables: Sequence[NoisyTable], largest: int | None) -> NoisyTable:
@@ -113,21 +113,21 @@ def together(tables: Sequence[NoisyTable], largest: int | None) -> NoisyTable:
 
 def _joined(each: _Found, width: int) -> dict[str, Any]:
     """Join the copies of one marginal's numbers, with tables of counts below `width`, if any."""
-    found: dict[str, Any] = {
+    joined: dict[str, Any] = {
         name: np.concatenate([getattr(t.released, name)[rows] for t, rows in each], axis=1)
         for name in ("observed", "rate", "gaussian")
     }
-    size = len(found["observed"])
-    found["table"] = np.zeros((size, width))
+    size = len(joined["observed"])
+    joined["table"] = np.zeros((size, width))
     for released, rows in ((t.released, rows) for t, rows in each):
         if released.table.shape[1]:
             whole = np.full((size, width), -np.inf)
             start = int(released.first[0])
             whole[:, start : start + released.table.shape[1]] = released.table[rows]
-            found["table"] += whole
-    if width and not np.all(np.any(found["table"] > -np.inf, axis=1)):
+            joined["table"] += whole
+    if width and not np.all(np.any(joined["table"] > -np.inf, axis=1)):
         raise InvalidInput("the releases together have probability zero under the model")
-    found["precision"] = np.full(size, sum(1 / t.noise for t, _ in each))
-    found["information"] = np.full(size, sum(t.information for t, _ in each))
-    found["centre"] = np.sum([t.centre[rows] / t.noise for t, rows in each], axis=0)
-    return found
+    joined["precision"] = np.full(size, sum(1 / t.noise for t, _ in each))
+    joined["information"] = np.full(size, sum(t.information for t, _ in each))
+    joined["centre"] = np.sum([t.centre[rows] / t.noise for t, rows in each], axis=0)
+    return joined

@@ -141,15 +141,15 @@ def sample(
     EngineFailed
         If a chain stopped: of numbers that aren't any, or outputs that can't be.
     """
-    found = []
+    runs = []
     for child in np.random.SeedSequence(seed).spawn(chains):
         rng = np.random.Generator(np.random.SFC64(child))
         *kept, status = call("the model", run, start(rng), warmup, draws, rng)
         if status != augmentation_records.GOOD:
             raise _failure(status)
-        found.append(kept)
+        runs.append(kept)
         step(1)
-    theta, n, rate, log_law = (np.stack(each) for each in zip(*found, strict=True))
+    theta, n, rate, log_law = (np.stack(each) for each in zip(*runs, strict=True))
     return Chains(theta, n, rate, log_law)
 
 

@@ -63,13 +63,13 @@ def sample_categories(
     """
     k = len(prior)
     seeds = np.random.SeedSequence(seed).generate_state(len(parts)) >> 1
-    found = []
+    chains_of = []
     for (part, sizes), child in zip(parts, seeds.tolist(), strict=True):
         law = law_of(part.mechanism, np.array(part.outputs))
         responding = isinstance(law, Responses)
         table = np.arange(k, dtype=np.float64)[:, None] if responding else np.eye(k)
         run = record_chains.of_counts(dirichlet(prior), table, law, sizes)
-        found.append(
+        chains_of.append(
             record_chains.sample(
                 run,
                 _start(part, prior, sizes),
@@ -79,7 +79,7 @@ def sample_categories(
                 seed=child,
             )
         )
-    return found
+    return chains_of
 
 
 def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> record_chains.Start:
@@ -99,17 +99,17 @@ def _start(part: Part, prior: tuple[float, ...], sizes: record_chains.Sizes) -> 
     return lambda rng: rng.dirichlet(concentration)
 
 
-def draws_of(found: Sequence[record_chains.Chains], name: str, category: int | None) -> Draws:
+def draws_of(groups: Sequence[record_chains.Chains], name: str, category: int | None) -> Draws:
     """Join the chains of all groups: theta whole, or one category's as groups of numbers."""
     import numba
 
     if category is None:
-        theta = found[0].theta if len(found) == 1 else np.stack([f.theta for f in found], axis=2)
+        theta = groups[0].theta if len(groups) == 1 else np.stack([f.theta for f in groups], axis=2)
     else:
-        theta = np.stack([f.theta[..., category] for f in found], axis=2)
+        theta = np.stack([f.theta[..., category] for f in groups], axis=2)
     statistics = {
-        "acceptance_rate": np.mean([f.acceptance_rate for f in found], axis=0),
-        "log_law": np.sum([f.log_law for f in found], axis=0),
+        "acceptance_rate": np.mean([f.acceptance_rate for f in groups], axis=0),
+        "log_law": np.sum([f.log_law for f in groups], axis=0),
     }
     return Draws({name: theta}, statistics, "augmentation", {"numba": numba.__version__})
 

@@ -27,9 +27,11 @@ def check_compiled(name: str, function: Any, *arguments: str) -> None:
             f"{name} is {quoted(function)}, which isn't compiled; write @numba.njit on the line "
             f"above its def, which must be of {wanted}"
         )
-    found = inspect.signature(function.py_func)
-    if len(found.parameters) != len(arguments):
-        raise InvalidInput(f"{name} takes {found}; it must be of {wanted}, and write into its last")
+    signature = inspect.signature(function.py_func)
+    if len(signature.parameters) != len(arguments):
+        raise InvalidInput(
+            f"{name} takes {signature}; it must be of {wanted}, and write into its last"
+        )
 
 
 def try_out(

@@ -168,9 +168,9 @@ class RecordModel(Model):
 
     def read(self, release: Releases) -> Release:
         """Check that there is one release, without groups."""
-        found = only_one(release, "augmentation")
-        _ = found.mechanism  # which refuses groups
-        return found
+        one = only_one(release, "augmentation")
+        _ = one.mechanism  # which refuses groups
+        return one
 
     def sample(self, run: Run) -> Draws:
         """Run chains over the parameters and the records."""

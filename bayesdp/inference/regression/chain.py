@@ -101,11 +101,11 @@ def sample_coordinates(
 
         def run(adapting: int, keeping: int) -> list[tuple[Floats, ...]]:
             seeds = [int(rng.integers(2**31)) for rng in generators]
-            found = [
+            futures = [
                 pool.submit(chain, q, step, adapting, keeping, target, child, space)
                 for q, step, child in zip(points, steps, seeds, strict=True)
             ]
-            return [each.result() for each in found]
+            return [each.result() for each in futures]
 
         spent = 0
         for for_step, for_covariance in _WARMUP:

@@ -20,10 +20,10 @@ def log_evidence_of_moments(
     *seeds, last = np.random.SeedSequence(seed).spawn(chains + 1)
     generators = [np.random.default_rng(child) for child in seeds]
     space, kept, _ = sample_coordinates(hidden, generators, draws, warmup)
-    found = log_integral(
+    integral = log_integral(
         lambda points: densities(np.ascontiguousarray(points), space),
         kept,
         generator=np.random.default_rng(last),
     )
     stretch = float(np.linalg.slogdet(space[1])[1])
-    return Integral(found.log_value + stretch, found.standard_error, found.problems)
+    return Integral(integral.log_value + stretch, integral.standard_error, integral.problems)

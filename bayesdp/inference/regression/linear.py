@@ -178,10 +178,10 @@ class LinearRegressionModel(Model):
                 "the release is of coefficients, of which there is no log evidence here; release "
                 "bdp.synthesizers.NoisyMomentsSynthesizer, which have one"
             )
-        found = log_evidence_of_moments(given.hidden, **options)
+        integral = log_evidence_of_moments(given.hidden, **options)
         read = ", ".join(sorted([*given.names[1:], self.response]))
         how = BRIDGE.format("the parameters are integrated out, the rest is the latent moments")
-        return moved(found, given.log_constant), how, f"the moments of {read}"
+        return moved(integral, given.log_constant), how, f"the moments of {read}"
 
     def noises(self, release: Releases, read: Any = None) -> list[Noise]:
         """Compute the least noise that leads to what was released."""
@@ -192,14 +192,14 @@ class LinearRegressionModel(Model):
         """Run chains over the latent moments, and draw coefficients given them."""
         given: Read = run.read
         with bar(run.progress, run.warmup + run.draws) as step:
-            found = sample_moments(given.hidden, **run.chained, step=step)
+            chain = sample_moments(given.hidden, **run.chained, step=step)
         rng = np.random.default_rng(None if run.seed is None else [run.seed, 1])
-        rows = found.rows * np.sqrt(found.n)[..., None, None]
-        posterior = given.coefficients(found.n, found.mean, rows, rng)
+        rows = chain.rows * np.sqrt(chain.n)[..., None, None]
+        posterior = given.coefficients(chain.n, chain.mean, rows, rng)
         if given.hidden.first < given.hidden.last:
-            posterior["n"] = found.n
+            posterior["n"] = chain.n
         versions = {"numba": numba.__version__, "numpy": np.__version__}
-        return Draws(posterior, found.sample_stats, "hmc", versions)
+        return Draws(posterior, chain.sample_stats, "hmc", versions)
 
     def read_naive(self, release: Release) -> Read:
         """What `read` has."""

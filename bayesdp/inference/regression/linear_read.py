@@ -63,10 +63,10 @@ class Read:
         away = np.abs(noisy) - n if known else np.zeros(noisy.shape)
         away = np.maximum(away, 0.0) / scales
         outside = np.where(gaussian, away**2 / 2, away).sum(axis=0)
-        found = noise_from_moments(matrices if known else matrices[:, 1:, 1:], scales, gaussian)
+        noises = noise_from_moments(matrices if known else matrices[:, 1:, 1:], scales, gaussian)
         return [
             Noise(max(each.needed, float(more)), len(noisy))
-            for each, more in zip(found, outside, strict=True)
+            for each, more in zip(noises, outside, strict=True)
         ]
 
     def coefficients(

@@ -148,11 +148,11 @@ def _common_bounds(views: Sequence[MomentsView], chosen: Sequence[str]) -> Float
 def _log_constant(view: MomentsView, copies: int, noisy_n: Floats | None, hidden: Hidden) -> float:
     """Log constant of the noise, on its lattice; and of a noisy n, where n is known, its law."""
     numbers = hidden.seen[0].shape[0]
-    found = numbers * copies * float(view.moment.noise.log_pmf(0))
+    constant = numbers * copies * float(view.moment.noise.log_pmf(0))
     if noisy_n is None or view.size is None:
-        return float(found)
+        return float(constant)
     at = np.zeros(copies) if hidden.first < hidden.last else noisy_n - hidden.first
-    return float(found + view.size.noise.log_pmf(at).sum())
+    return float(constant + view.size.noise.log_pmf(at).sum())
 
 
 def _keys(names: Sequence[str], public_n: bool) -> list[Any]:

@@ -150,7 +150,7 @@ def predictors_of_data(
             f"data has the response {quoted(response)}; it holds public predictors alone, and the "
             "response is what was released"
         )
-    found, codes = [], []
+    described, codes = [], []
     for name, column in columns.items():
         number = column.dtype.kind in "iuf"
         if column.dtype.kind == "f" and not np.all(np.isfinite(column)):
@@ -162,9 +162,9 @@ def predictors_of_data(
             )
         values, code = np.unique(column if number else column.astype(str), return_inverse=True)
         codes.append(code.ravel())
-        found.append((name, values.tolist() if number else None, tuple(map(str, values))))
+        described.append((name, values.tolist() if number else None, tuple(map(str, values))))
     patterns, where = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
-    made = [_predictor(n, patterns[:, k], v, s, factors) for k, (n, v, s) in enumerate(found)]
+    made = [_predictor(n, patterns[:, k], v, s, factors) for k, (n, v, s) in enumerate(described)]
     return made, where.ravel()
 
 

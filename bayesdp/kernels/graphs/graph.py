@@ -85,29 +85,29 @@ def _bits_common(bits: Any, a: Any, b: Any) -> Any:
 @leaf
 def _lists_common(pool: Any, start: Any, degree: Any, a: Any, b: Any, out: Any, keep: Any) -> Any:
     """Count two sorted rows' common nodes; the nodes themselves go to `out` if `keep`."""
-    p, q, found = start[a], start[b], 0
+    p, q, common = start[a], start[b], 0
     p_end, q_end = p + degree[a], q + degree[b]
     while p < p_end and q < q_end:
         first, second = pool[p], pool[q]
         if first == second:
             if keep:
-                out[found] = first
-            found += 1
+                out[common] = first
+            common += 1
         p += first <= second
         q += second <= first
-    return found
+    return common
 
 
 @leaf
 def _bits_listed(bits: Any, a: Any, b: Any, out: Any) -> Any:
-    found = 0
+    listed = 0
     for w in range(bits.shape[1]):
         word = bits[a, w] & bits[b, w]
         while word != np.uint64(0):
-            out[found] = 64 * w + lowest_one(word)
-            found += 1
+            out[listed] = 64 * w + lowest_one(word)
+            listed += 1
             word &= word - np.uint64(1)
-    return found
+    return listed
 
 
 @inlined

@@ -32,19 +32,19 @@ def triangles_among(pairs: Any, first: Any) -> Any:
     for fill in (False, True):
         apart = every // MOST_TRIANGLES + 1
         triangles = np.empty((-(-every // apart) if fill else 0, 3), dtype=np.int64)
-        found = 0
+        count = 0
         for r in range(len(pairs)):
             i, j = pairs[r]
             p, q = r + 1, first[j]
             while p < first[i + 1] and q < first[j + 1]:
                 if pairs[p, 1] == pairs[q, 1]:
-                    if fill and found % apart == 0:
-                        triangles[found // apart] = r, p, q
-                    found += 1
+                    if fill and count % apart == 0:
+                        triangles[count // apart] = r, p, q
+                    count += 1
                 before, after = pairs[p, 1], pairs[q, 1]
                 p += before <= after
                 q += after <= before
-        every = found
+        every = count
     return triangles
 
 

@@ -246,11 +246,11 @@ def chain(
 def _log_joint(model, released, u, x, y, sd, eta, rates):
     """Log Pr[released, x, u | sd], but for a constant."""
     log_whole = rates_at(model, u, eta, rates)
-    found = law_of_all(released, y) + log_prior(model, u, sd)
+    log_joint = law_of_all(released, y) + log_prior(model, u, sd)
     if model.poisson:
-        found -= math.exp(log_whole)
+        log_joint -= math.exp(log_whole)
     else:
-        found += model.log_sizes[x.sum()]
+        log_joint += model.log_sizes[x.sum()]
     for c in range(x.size):
-        found += x[c] * eta[c] - log_factorial(x[c], model.known)
-    return found
+        log_joint += x[c] * eta[c] - log_factorial(x[c], model.known)
+    return log_joint

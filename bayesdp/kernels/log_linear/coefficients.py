@@ -20,16 +20,16 @@ def log_factorial(x, known):
 
 @guarded
 def _objective(design, penalty, x, w):
-    found = 0.0
+    loss = 0.0
     for p in range(w.size):
-        found += penalty / 2 * w[p] * w[p]
+        loss += penalty / 2 * w[p] * w[p]
     for c in range(x.size):
         if x[c] > 0:
             along = 0.0
             for p in range(w.size):
                 along += design[c, p] * w[p]
-            found += x[c] * (max(-along, 0.0) + math.log1p(math.exp(-abs(along))))
-    return found
+            loss += x[c] * (max(-along, 0.0) + math.log1p(math.exp(-abs(along))))
+    return loss
 
 
 @guarded
@@ -86,12 +86,12 @@ def minimise(design, penalty, x, w):
 @guarded
 def law_of_coefficients(observed, precision, w):
     """Log Pr[released | the table's minimiser], but for a constant."""
-    found = 0.0
+    log_law = 0.0
     for m in range(observed.shape[0]):
         for p in range(w.size):
             gap = observed[m, p] - w[p]
-            found -= precision * gap * gap / 2
-    return found
+            log_law -= precision * gap * gap / 2
+    return log_law
 
 
 @guarded

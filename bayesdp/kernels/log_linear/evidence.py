@@ -23,26 +23,26 @@ def log_likelihoods(model, released, points):
     The model's counts are Poisson and summed out.
     """
     cells = released.places.shape[0]
-    found = np.empty(points.shape[0])
+    logs = np.empty(points.shape[0])
     x, modes = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
     eta, rates = np.empty(cells), np.empty(cells)
     sums, gradient = np.zeros(points.shape[1]), np.empty(points.shape[1])
     for s in range(points.shape[0]):
-        found[s] = log_likelihood(
+        logs[s] = log_likelihood(
             model, released, points[s], x, sums, 0, modes, eta, rates, gradient
         )
-    return found
+    return logs
 
 
 @guarded
 def laws_of_cells(released, largest):
     """Log laws of each cell's number at the counts 0 to `largest`, shape (cells, counts)."""
     cells = released.places.shape[0]
-    found = np.empty((cells, largest + 1))
+    laws = np.empty((cells, largest + 1))
     for c in range(cells):
         for x in range(largest + 1):
-            found[c, x] = law(released, released.places[c, 0], x)
-    return found
+            laws[c, x] = law(released, released.places[c, 0], x)
+    return laws
 
 
 @guarded
@@ -86,7 +86,7 @@ def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
         To work in.
     """
     cells, most = laws.shape[0], laws.shape[1] - 1
-    found, known = np.empty(points.shape[0]), model.known
+    logs, known = np.empty(points.shape[0]), model.known
     eta, rates = np.empty(cells), np.empty(cells)
     modes, ends = lows.copy(), np.empty((cells, 2), dtype=np.int64)
     least = 0
@@ -148,11 +148,11 @@ def log_likelihoods_of_totals(model, released, points, laws, lows, highs, room):
                 room[side, k] = room[side, k + low] / best
             start += low
             scale += math.log(best)
-        found[s] = -np.inf
+        logs[s] = -np.inf
         for k in range(size):
             n = start + k
             if room[side, k] > 0 and model.log_sizes[n] > -np.inf:
                 one = math.log(room[side, k]) + scale - tilt * n + model.log_sizes[n]
-                above = max(found[s], one)
-                found[s] = above + math.log(math.exp(found[s] - above) + math.exp(one - above))
-    return found
+                above = max(logs[s], one)
+                logs[s] = above + math.log(math.exp(logs[s] - above) + math.exp(one - above))
+    return logs

@@ -43,13 +43,13 @@ def _near(model, released, u, residual, total, reference, sd, eta, rates, upward
         each[c] = residual[c] * math.sqrt(rates[c] / reference[c])
         for j in range(released.places.shape[1]):
             y[released.places[c, j]] += size * rates[c] + each[c]
-    found = log_prior(model, u, sd)
+    log_density = log_prior(model, u, sd)
     slopes = np.empty(y.size)
     if released.kind == COEFFICIENTS:
-        found += near_coefficients(released, y, slopes)
+        log_density += near_coefficients(released, y, slopes)
     else:
         for k in range(y.size):
-            found += law(released, k, y[k])
+            log_density += law(released, k, y[k])
             slopes[k] = slope(released, k, y[k])
     whole = 0.0
     for c in range(eta.size):
@@ -63,7 +63,7 @@ def _near(model, released, u, residual, total, reference, sd, eta, rates, upward
     to_columns(model, eta, each)
     for p in range(u.size):
         upward[p] = dot(model.columns[p], each) - (u[p] - model.mean[p]) / (sd[p] * sd[p])
-    return found
+    return log_density
 
 
 @guarded

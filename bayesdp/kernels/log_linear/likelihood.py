@@ -172,7 +172,7 @@ def summed_cell(released, k, eta, start, known):
 @guarded
 def summed_answers(released, rates, slopes):
     """Log Pr[answers | rates], records' true cells summed out; sets its slopes in log rates."""
-    found = 0.0
+    log_chance = 0.0
     slopes[:] = 0.0
     for a in range(released.starts.size - 1):
         count, chance = released.observed[a, 0], 0.0
@@ -180,20 +180,20 @@ def summed_answers(released, rates, slopes):
             chance += released.weights[i] * rates[released.cells[i]]
         if not chance > 0.0:
             return -np.inf
-        found += count * math.log(chance)
+        log_chance += count * math.log(chance)
         for i in range(released.starts[a], released.starts[a + 1]):
             c = released.cells[i]
             slopes[c] += count / chance * released.weights[i] * rates[c]
-    return found
+    return log_chance
 
 
 @guarded
 def log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradient):
     """Log Pr[x | u], or log Pr[released | u] with x summed out; sets its gradient."""
     log_whole = rates_at(model, u, eta, rates)
-    slopes, found, paired = np.empty(eta.size), 0.0, model.pairs.shape[0] > 0
+    slopes, log_chance, paired = np.empty(eta.size), 0.0, model.pairs.shape[0] > 0
     if model.summed and released.kind == ANSWERS:
-        found = summed_answers(released, rates, slopes)
+        log_chance = summed_answers(released, rates, slopes)
         if not model.poisson:
             slopes -= slopes.sum() * rates
     elif model.summed:
@@ -203,27 +203,27 @@ def log_likelihood(model, released, u, x, sums, total, modes, eta, rates, gradie
             one, mean, modes[c] = summed_cell(
                 released, released.places[c, 0], eta[c], modes[c], model.known
             )
-            found += one - rates[c]
+            log_chance += one - rates[c]
             slopes[c] = mean - rates[c]
     else:
         weight = 1.0 if model.poisson else float(total)
         if paired:
-            found = -math.exp(log_whole) if model.poisson else 0.0
+            log_chance = -math.exp(log_whole) if model.poisson else 0.0
         else:
-            found = -math.exp(log_whole) if model.poisson else -total * log_whole
+            log_chance = -math.exp(log_whole) if model.poisson else -total * log_whole
         for c in range(eta.size):
             slopes[c] = -weight * rates[c]
             if paired:
                 slopes[c] += x[c]
-                found += x[c] * eta[c]
+                log_chance += x[c] * eta[c]
     if paired:
         to_columns(model, eta, slopes)
     for p in range(u.size):
         gradient[p] = dot(model.columns[p], slopes)
         if not model.summed and not paired:
             gradient[p] += sums[p]
-            found += u[p] * sums[p]
-    return found
+            log_chance += u[p] * sums[p]
+    return log_chance
 
 
 @guarded
@@ -258,11 +258,11 @@ def solve_transposed(lower, b):
 @guarded
 def log_prior(model, u, sd):
     """Log Pr[u | sd], but for its constant."""
-    found = 0.0
+    log_density = 0.0
     for p in range(u.size):
         gap = (u[p] - model.mean[p]) / sd[p]
-        found -= gap * gap / 2 + math.log(sd[p])
-    return found
+        log_density -= gap * gap / 2 + math.log(sd[p])
+    return log_density
 
 
 @guarded

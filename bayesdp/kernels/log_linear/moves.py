@@ -86,30 +86,30 @@ class Released(NamedTuple):
 @guarded_inlined
 def law(released, k, y):
     """Log Pr[what was released of count k | it is y], but for a constant."""
-    found = 0.0
+    log_law = 0.0
     if released.table.shape[1] > 0:
         at = int(y) - released.first[k]
         if at < 0 or at >= released.table.shape[1]:
             return -np.inf
-        found = released.table[k, at]
+        log_law = released.table[k, at]
     for m in range(released.observed.shape[1]):
         gap = released.observed[k, m] - y
-        found -= released.rate[k, m] * (gap * gap if released.gaussian[k, m] else abs(gap))
-    return found
+        log_law -= released.rate[k, m] * (gap * gap if released.gaussian[k, m] else abs(gap))
+    return log_law
 
 
 @guarded_inlined
 def slope(released, k, y):
     """Derivative of `law` at any number y, nearly: moves are guided by it, whatever it is."""
-    found = 0.0
+    derivative = 0.0
     if released.table.shape[1] > 0:
         near = math.floor(y)
         step = law(released, k, near + 1) - law(released, k, near)
         return step if abs(step) < 1e6 else 0.0
     for m in range(released.observed.shape[1]):
         gap = released.observed[k, m] - y
-        found += released.rate[k, m] * (2 * gap if released.gaussian[k, m] else np.sign(gap))
-    return found
+        derivative += released.rate[k, m] * (2 * gap if released.gaussian[k, m] else np.sign(gap))
+    return derivative
 
 
 @guarded
@@ -128,10 +128,10 @@ def law_of_all(released, y):
         w = released.table[0].copy()
         minimise(released.design, released.penalty, y, w)
         return law_of_coefficients(released.table, released.precision, w)
-    found = 0.0
+    log_law = 0.0
     for k in range(y.size):
-        found += law(released, k, y[k])
-    return found
+        log_law += law(released, k, y[k])
+    return log_law
 
 
 @guarded_inlined

@@ -113,13 +113,13 @@ def log_means(u: float, v: float, given: Any) -> float:
     if not abs(v) < _MOST:
         return -np.inf
     t = math.exp(v)
-    found = v - (((u - prior[0]) / prior[1]) ** 2 + (t / prior[2]) ** 2) / 2
+    log_density = v - (((u - prior[0]) / prior[1]) ** 2 + (t / prior[2]) ** 2) / 2
     start = 0
     for g in range(ends.size):
         end = ends[g]
-        found += log_integral(given, start, end, bests[g], u, t * t + variances[g], room[0])
+        log_density += log_integral(given, start, end, bests[g], u, t * t + variances[g], room[0])
         start = end
-    return float(found)
+    return float(log_density)
 
 
 @guarded

@@ -33,7 +33,7 @@ def run(
 ) -> tuple[Floats, Floats]:
     """Run a chain: u, v and log target, shape (draws, 3), and if `drawn` the groups' numbers."""
     groups = given[0].size
-    kept, found = np.empty((draws, 3)), np.empty((draws if drawn else 0, groups))
+    kept, numbers = np.empty((draws, 3)), np.empty((draws if drawn else 0, groups))
     u, v = start
     now = log_target(u, v, means, given)
     for i in range(draws):
@@ -66,15 +66,15 @@ def run(
                     high = t
         kept[i, 0], kept[i, 1], kept[i, 2] = u, v, now
         if drawn and means:
-            draw_means(u, v, given, rng, found[i])
+            draw_means(u, v, given, rng, numbers[i])
         elif drawn:
-            draw_proportions(u, v, given, rng, found[i])
-    return kept, found
+            draw_proportions(u, v, given, rng, numbers[i])
+    return kept, numbers
 
 
 @guarded
 def all_log_targets(points: Floats, means: bool, given: Any) -> Floats:
-    found = np.empty(points.shape[0])
+    targets = np.empty(points.shape[0])
     for i in range(points.shape[0]):
-        found[i] = log_target(points[i, 0], points[i, 1], means, given)
-    return found
+        targets[i] = log_target(points[i, 0], points[i, 1], means, given)
+    return targets

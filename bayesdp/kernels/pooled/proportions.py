@@ -168,22 +168,22 @@ def log_proportions(u: float, v: float, given: Any) -> float:
     if not abs(v) < -_SMALLEST:
         return -np.inf
     log_m, log_rest = _log_shares(u)
-    found = prior[0] * log_m + prior[1] * log_rest + v - 2 * math.log(prior[2] + math.exp(v))
+    log_density = prior[0] * log_m + prior[1] * log_rest + v - 2 * math.log(prior[2] + math.exp(v))
     alpha, beta, start = math.exp(log_m + v), math.exp(log_rest + v), 0
     if room.shape[0] > 1:
         _tabulate(room, alpha, beta)
     for g in range(ends.size):
         end = ends[g]
         if end == start:
-            found += _log_of_curve(curve_of(curves, g, sizes[g]), u, v, log_m, log_rest)
+            log_density += _log_of_curve(curve_of(curves, g, sizes[g]), u, v, log_m, log_rest)
         elif log_m + v < _SMALLEST:
-            found += law[start] if nodes[start] == 0 else -np.inf
+            log_density += law[start] if nodes[start] == 0 else -np.inf
         elif log_rest + v < _SMALLEST:
-            found += law[end - 1] if nodes[end - 1] == sizes[g] else -np.inf
+            log_density += law[end - 1] if nodes[end - 1] == sizes[g] else -np.inf
         else:
-            found += log_sum(given, start, end, bests[g], sizes[g], alpha, beta)
+            log_density += log_sum(given, start, end, bests[g], sizes[g], alpha, beta)
         start = end
-    return float(found)
+    return float(log_density)
 
 
 @guarded

@@ -12,8 +12,8 @@ from bayesdp.kernels.regression.moments import Floats
 @kernel
 def densities(points: Floats, space: Space) -> Floats:
     """Log-densities at points of the moments' coordinates, shape (points, size)."""
-    found, slope = np.empty(points.shape[0]), np.empty(points.shape[1])
+    logs, slope = np.empty(points.shape[0]), np.empty(points.shape[1])
     for s in range(points.shape[0]):
         value = sampled_density(points[s], slope, space)
-        found[s] = value if value == value else -np.inf  # overflow, far from any moments
-    return found
+        logs[s] = value if value == value else -np.inf  # overflow, far from any moments
+    return logs

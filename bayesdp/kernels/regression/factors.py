@@ -38,7 +38,7 @@ def factor(matrix: Floats, size: int) -> float:
 @kernel
 def inverse_of(lower: Floats, size: int) -> Floats:
     """Invert a matrix from its factor."""
-    root, found = np.zeros((size, size)), np.zeros((size, size))
+    root, inverse = np.zeros((size, size)), np.zeros((size, size))
     for j in range(size):
         root[j, j] = 1 / lower[j, j]
         for i in range(j + 1, size):
@@ -51,5 +51,5 @@ def inverse_of(lower: Floats, size: int) -> Floats:
             entry = 0.0
             for c in range(i, size):
                 entry += root[c, i] * root[c, j]
-            found[i, j] = found[j, i] = entry
-    return found
+            inverse[i, j] = inverse[j, i] = entry
+    return inverse

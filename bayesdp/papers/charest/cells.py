@@ -96,7 +96,7 @@ def run_cells(
         *((coverage_rows, *cell) for cell in COVERAGE_CELLS),
         *((spread_row, *cell) for cell in SPREAD_CELLS),
     ]
-    found = run_kept(
+    results = run_kept(
         journal,
         {"study": "charest", "seed": seed, "replicates": replicates},
         _yield,
@@ -106,7 +106,7 @@ def run_cells(
         workers=workers,
         tell=tell,
     )
-    counts, rows = found[: len(TABLE_CELLS)], found[len(TABLE_CELLS) :]
+    counts, rows = results[: len(TABLE_CELLS)], results[len(TABLE_CELLS) :]
     pairs, single = rows[: len(COVERAGE_CELLS)], rows[len(COVERAGE_CELLS) :]
     return Simulation(
         {cell: _outputs(cell[1], *each) for cell, each in zip(TABLE_CELLS, counts, strict=True)},

@@ -75,9 +75,9 @@ def _estimator() -> tuple[Shown, ...]:
 def _coverage() -> tuple[Shown, ...]:
     """Check the coverage exactly, over both copies, p = 0.25."""
     outputs = every_pair(Design(3.0, 2), 0.25)
-    found, *_ = outputs.average(covered_by_rule(outputs).astype(float))
+    coverage, *_ = outputs.average(covered_by_rule(outputs).astype(float))
     case = "coverage of the combining rule's 95% intervals, epsilon = 3, M = 2, p = 0.25"
-    return (Shown(case, 0.80, found, 0.87, relation=Relation.EQUAL, tolerance=0.01),)
+    return (Shown(case, 0.80, coverage, 0.87, relation=Relation.EQUAL, tolerance=0.01),)
 
 
 def _copies() -> tuple[Shown, ...]:

@@ -77,7 +77,7 @@ def reproduce(
     numbers = {"replicates": (replicates, 100)}
     journal = checked_journal(out, "cells", numbers, seed=seed, workers=workers, force=force)
     tell = progress or (lambda what, done: None)
-    found = run_cells(
+    simulated = run_cells(
         journal,
         replicates=replicates,
         seed=seed,
@@ -85,9 +85,9 @@ def reproduce(
         tell=lambda what, done: tell(what, 0.95 * done),
     )
     tell("draw and write", 0.95)
-    tables = tuple(f(found.tables) for f in (bias_table, variance_table, estimator_table))
+    tables = tuple(f(simulated.tables) for f in (bias_table, variance_table, estimator_table))
     tables = (*tables, errata_table("charest"))
-    coverage, spread = coverage_table(found.coverage), spread_table(found.spread)
+    coverage, spread = coverage_table(simulated.coverage), spread_table(simulated.spread)
     figures = (coverage_figure(coverage), posterior_figure(spread, one_release_each(seed)))
     reproduction = Reproduction(
         title="Differentially private synthetic counts: Charest (2010) computed again",

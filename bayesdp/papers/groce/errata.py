@@ -68,8 +68,8 @@ def _posteriors(epsilon: float, s_0: float, secrets: int) -> tuple[Shown, ...]:
     )
     corrected = to_inference(promise, secrets).delta
     return tuple(
-        Shown(f"{what}, epsilon = {epsilon:g}, delta = 1e-6", printed, found, corrected)
-        for what, found in (
+        Shown(f"{what}, epsilon = {epsilon:g}, delta = 1e-6", printed, shown, corrected)
+        for what, shown in (
             ("how often posteriors are further apart than 3 epsilon and what is printed", seen),
             ("how far apart they then are", apart),
         )
@@ -100,10 +100,10 @@ def _theorem_5_2() -> tuple[Shown, ...]:
 def _theorem_6_2() -> tuple[Shown, ...]:
     c, mu = 0.3, 0.1
     one = np.linspace(c, 1, 701)
-    found = float(np.log(one / (one - mu)).max())
+    worst = float(np.log(one / (one - mu)).max())
     case = "the largest log ratio of probabilities within 0.1, one of them at least 0.3"
     printed, true = math.log((c + mu) / (c - mu)), -math.log1p(-mu / c)
-    return (Shown(case, printed, found, true, relation=Relation.EQUAL),)
+    return (Shown(case, printed, worst, true, relation=Relation.EQUAL),)
 
 
 def _known_records() -> tuple[Shown, ...]:

@@ -28,8 +28,8 @@ def _weights() -> tuple[Shown, ...]:
 
     def terms(y: Floats, at: tuple[Floats, Floats]) -> Floats:
         a, b = at[1] * at[0], at[1] * (1 - at[0])
-        found = np.outer(a - 1, np.log(y)) + np.outer(b - 1, np.log1p(-y))
-        return np.asarray(found - special.betaln(a, b)[:, None])
+        log_ratio = np.outer(a - 1, np.log(y)) + np.outer(b - 1, np.log1p(-y))
+        return np.asarray(log_ratio - special.betaln(a, b)[:, None])
 
     near = points(np.linspace(0.08, 0.2, 50), np.geomspace(2, 5, 50))
     wide = points(np.linspace(0.005, 0.995, 50), np.geomspace(0.1, 1000, 50))
@@ -44,12 +44,12 @@ def _weights() -> tuple[Shown, ...]:
         total = -1.5 * np.log(wide[1]) + np.clip(weights * terms(y, wide), -2, 2).sum(axis=1)
         return np.asarray(total - special.logsumexp(total))
 
-    found, plain = (
+    log_ratio, plain = (
         float(np.abs(law(more, after) - law(records, before)).max())
         for after, before in ((fitted(more), fitted(records)), (1.0, 1.0))
     )
     case = "largest log ratio with a record of 1e-13 added to 2,000, M = 2"
-    return (Shown(case, 4.0, found, 4.0, found_true=plain),)
+    return (Shown(case, 4.0, log_ratio, 4.0, found_true=plain),)
 
 
 def _relations() -> tuple[Shown, ...]:

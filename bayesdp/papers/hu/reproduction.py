@@ -179,8 +179,8 @@ def _choice_table() -> Table:
 
 def _mean(study: Study, plan: Plan, panel: tuple[float, float], synthesizer: str) -> str:
     """Mean over replicates with its standard error, as text."""
-    found = values(study, plan, panel, synthesizer)
-    return f"{np.mean(found):.4g} ± {standard_error(found):.1g}"
+    numbers = values(study, plan, panel, synthesizer)
+    return f"{np.mean(numbers):.4g} ± {standard_error(numbers):.1g}"
 
 
 def _caption(plan: Plan, study: Study) -> str:

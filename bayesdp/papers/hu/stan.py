@@ -72,11 +72,11 @@ def stan_table(seed: int, records: int, tell: Progress = lambda what, done: None
         stan.compile_program("censored_beta")
         for done, plan in enumerate(PLANS):
             tell(f"Stan's fit for figure {plan.number}", done / len(PLANS))
-            found = compared(seed, records, plan)
+            agreement = compared(seed, records, plan)
             name, epsilon, factor = FITS[plan.number]
             rows.append(
-                (plan.number, plan.words, name, epsilon, factor, *found.grid, *found.stan,
-                 found.apart, found.rhat)
+                (plan.number, plan.words, name, epsilon, factor, *agreement.grid, *agreement.stan,
+                 agreement.apart, agreement.rhat)
             )  # fmt: skip
     except (MissingDependency, EngineFailed) as error:
         note = f"Not every figure has its fit: {_reason(error)}"

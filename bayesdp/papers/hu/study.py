@@ -75,7 +75,7 @@ def replicate(seed: int, index: int, records: int) -> list[Outcome]:
     """Simulate confidential records, and fit and draw from every synthesizer."""
     with at_replicate(seed, index, records) as y:
         comparators = HuComparators(y)
-        found = [_fitted(y, comparators.unweighted, e, 1.0) for e in EPSILONS]
+        outcomes = [_fitted(y, comparators.unweighted, e, 1.0) for e in EPSILONS]
         for epsilon, factor in [*((e, 1.0) for e in EPSILONS), DOWNSCALED]:
             weighted = comparators.weighted(epsilon, factor)
             for fitted in (
@@ -83,12 +83,12 @@ def replicate(seed: int, index: int, records: int) -> list[Outcome]:
                 comparators.truncated(weighted, epsilon),
                 comparators.clipped(weighted, epsilon),
             ):
-                found.append(_fitted(y, fitted, epsilon, factor))
+                outcomes.append(_fitted(y, fitted, epsilon, factor))
         for epsilon in EPSILONS:
-            found.append(_fitted(y, comparators.censor_uw(epsilon), epsilon, 1.0))
+            outcomes.append(_fitted(y, comparators.censor_uw(epsilon), epsilon, 1.0))
             drawn, _ = comparators.perturbed_histogram(epsilon, records)
-            found.append(Outcome("PH", epsilon, 1.0, None, 0, 0, *utilities(drawn, y)))
-    return found
+            outcomes.append(Outcome("PH", epsilon, 1.0, None, 0, 0, *utilities(drawn, y)))
+    return outcomes
 
 
 def _fitted(y: Floats, fitted: FittedComparator, epsilon: float, factor: float) -> Outcome:
@@ -130,7 +130,7 @@ def run_study(
         As `run_kept`.
     """
     design = {"shapes": SHAPES, "epsilons": EPSILONS, "downscaled": DOWNSCALED}
-    found = run_kept(
+    replicates_run = run_kept(
         journal,
         {"seed": seed, "records": records, **design},
         _rows,
@@ -140,7 +140,7 @@ def run_study(
         workers=workers,
         tell=tell,
     )
-    return [[Outcome(**row) for row in rows] for rows in found]
+    return [[Outcome(**row) for row in rows] for rows in replicates_run]
 
 
 def _rows(shared: tuple[int, int], index: int) -> list[dict[str, Any]]:

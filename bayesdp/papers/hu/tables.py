@@ -108,8 +108,8 @@ def average_table(study: Study) -> Table:
     cells = list(dict.fromkeys((o.synthesizer, o.epsilon, o.factor) for o in study[0]))
     rows: list[tuple[Value, ...]] = [("Beta(0.5, 3)", None, None, "true", None, *_truth_row())]
     for cell in cells:
-        found = [o for k in study for o in k if (o.synthesizer, o.epsilon, o.factor) == cell]
-        every = [[getattr(o, name) for o in found] for name in WORDS]
+        outcomes = [o for k in study for o in k if (o.synthesizer, o.epsilon, o.factor) == cell]
+        every = [[getattr(o, name) for o in outcomes] for name in WORDS]
         rows.append((*cell, "mean", *(_mean(each) for each in every)))
         rows.append((*cell, "standard error", *(standard_error(each) for each in every)))
     return Table(

@@ -102,10 +102,10 @@ def pseudo_draws(
         heights = _log_likelihood(logs, phi, np.exp(log_lam), bounds)
         heights += density.log_density(phi, log_lam)
         kept = heights > heights.max() - _NATS
-        found = [_around(kept.any(axis=1 - k), box[k], domain[k]) for k in range(2)]
-        if all(settled for _, settled in found):
+        sides = [_around(kept.any(axis=1 - k), box[k], domain[k]) for k in range(2)]
+        if all(settled for _, settled in sides):
             return _drawn(heights, box, count)
-        box = [side for side, _ in found]
+        box = [side for side, _ in sides]
     raise EngineFailed("the box that carries the posterior wasn't found; nothing was drawn")
 
 

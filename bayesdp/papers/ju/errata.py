@@ -20,9 +20,9 @@ def _moments() -> tuple[Shown, ...]:
         return np.stack([z[..., 0], z[..., 1], *products], axis=-1)
 
     grid = np.array(list(itertools.product(np.linspace(-1, 1, 31), repeat=2)))
-    found = float(np.abs(row(grid)[:, None] - row(grid)).sum(axis=-1).max())
+    farthest = float(np.abs(row(grid)[:, None] - row(grid)).sum(axis=-1).max())
     case = "how far one record moves all moments of p = 1 predictor together"
-    return (Shown(case, 1 + 4 + 3, found, 2 * 16 / (2 * 3), relation=Relation.EQUAL),)
+    return (Shown(case, 1 + 4 + 3, farthest, 2 * 16 / (2 * 3), relation=Relation.EQUAL),)
 
 
 ROWS = (

@@ -70,41 +70,41 @@ class Cell:
 
 def cells() -> list[Cell]:
     """List all cells, in the order that gives them their random numbers."""
-    found = []
+    listed = []
     for m, kept, n, p in itertools.product(COPIES, BOUNDING, BINARY_SIZES, PROPORTIONS):
-        found.append(Cell("figure6", Design(n, m, 1.0, kept, p=p)))
+        listed.append(Cell("figure6", Design(n, m, 1.0, kept, p=p)))
     for m, kept, n, bounds in itertools.product(COPIES, BOUNDING, SIZES, BOUNDS):
-        found.append(Cell("figure6", Design(n, m, 1.0, kept, bounds=bounds)))
+        listed.append(Cell("figure6", Design(n, m, 1.0, kept, bounds=bounds)))
     for epsilon, n, p in itertools.product(EPSILONS, SIZES, PROPORTIONS):
         design = Design(n, 10, epsilon, p=p)
-        found.append(Cell("table1", design))
+        listed.append(Cell("table1", design))
         if epsilon in PRINTED_EPSILONS:
-            found.append(Cell("single", Design(n, 1, epsilon, p=p)))
-            found.append(Cell(POSTERIOR, design))
+            listed.append(Cell("single", Design(n, 1, epsilon, p=p)))
+            listed.append(Cell(POSTERIOR, design))
     for epsilon, n in itertools.product(EPSILONS, NORMAL_SIZES):
-        found.append(Cell("table1", Design(n, 10, epsilon, bounds=BOUNDS[0])))
+        listed.append(Cell("table1", Design(n, 10, epsilon, bounds=BOUNDS[0])))
         if epsilon in PRINTED_EPSILONS:
-            found.append(Cell("single", Design(n, 1, epsilon, bounds=BOUNDS[0])))
+            listed.append(Cell("single", Design(n, 1, epsilon, bounds=BOUNDS[0])))
     for share, kept, n, bounds in itertools.product(SHARES, BOUNDING, SIZES, BOUNDS):
-        found.append(Cell("figure8", Design(n, 10, 1.0, kept, bounds=bounds, share=share)))
-    return [*found, *(Cell(POSTERIOR, design) for design in posterior_designs() if design.bounds)]
+        listed.append(Cell("figure8", Design(n, 10, 1.0, kept, bounds=bounds, share=share)))
+    return [*listed, *(Cell(POSTERIOR, design) for design in posterior_designs() if design.bounds)]
 
 
 def posterior_designs() -> list[Design]:
     """Designs of Table 1, of normal records off the middle of the bounds, and some of Figure 8."""
-    found = []
+    designs = []
     for epsilon, n, p in itertools.product(PRINTED_EPSILONS, SIZES, PROPORTIONS):
-        found.append(Design(n, 10, epsilon, p=p))
+        designs.append(Design(n, 10, epsilon, p=p))
     for epsilon, n in itertools.product(PRINTED_EPSILONS, NORMAL_SIZES):
-        found.append(Design(n, 10, epsilon, bounds=BOUNDS[0]))
+        designs.append(Design(n, 10, epsilon, bounds=BOUNDS[0]))
     for epsilon, n in itertools.product(PRINTED_EPSILONS[2:], NORMAL_SIZES):
-        found.append(Design(n, 10, epsilon, bounds=BOUNDS[0], mean=OFF_MIDDLE))
+        designs.append(Design(n, 10, epsilon, bounds=BOUNDS[0], mean=OFF_MIDDLE))
     for share, n in itertools.product(POSTERIOR_SHARES, SIZES):
-        found.append(Design(n, 10, 1.0, bounds=BOUNDS[0], share=share))
+        designs.append(Design(n, 10, 1.0, bounds=BOUNDS[0], share=share))
     for n, bounds in itertools.product(SIZES, BOUNDS):
         kept = "truncated" if bounds == BOUNDS[0] else "inflated"
-        found.append(Design(n, 10, 1.0, kept, bounds=bounds, share=0.5))
-    return found
+        designs.append(Design(n, 10, 1.0, kept, bounds=bounds, share=0.5))
+    return designs
 
 
 def run_cells(
@@ -140,7 +140,7 @@ def run_cells(
         if cell.part not in leave_out
     ]
     study = {"study": "liu", "seed": seed, "replicates": replicates, "cells": len(tasks)}
-    found = run_kept(
+    rows = run_kept(
         journal,
         study,
         numbers,
@@ -151,7 +151,7 @@ def run_cells(
         workers=workers,
         tell=tell,
     )
-    return {cell: row for (_, cell, _), row in zip(tasks, found, strict=True)}
+    return {cell: row for (_, cell, _), row in zip(tasks, rows, strict=True)}
 
 
 def _replicates(cell: Cell, replicates: int) -> int:
@@ -192,14 +192,14 @@ def _original(design: Design, made: Estimates) -> Numbers:
 
 def _combined(design: Design, made: Estimates) -> Numbers:
     away = made.mean - design.truth
-    found = {"bias": float(np.mean(away)), "spread": float(np.std(made.mean, ddof=1))}
+    numbers = {"bias": float(np.mean(away)), "spread": float(np.std(made.mean, ddof=1))}
     for rule in RULES:
         variance, half = intervals(rule, design.copies, made)
-        found[f"{rule}_coverage"] = float(np.mean(np.abs(away) <= half))
-        found[f"{rule}_sd"] = float(np.mean(np.sqrt(np.maximum(variance, 0.0))))
-        found[f"{rule}_negative"] = float(np.mean(variance < 0))
-        found[f"{rule}_half"] = float(np.mean(np.where(variance < 0, 0.0, half)))
-    return found
+        numbers[f"{rule}_coverage"] = float(np.mean(np.abs(away) <= half))
+        numbers[f"{rule}_sd"] = float(np.mean(np.sqrt(np.maximum(variance, 0.0))))
+        numbers[f"{rule}_negative"] = float(np.mean(variance < 0))
+        numbers[f"{rule}_half"] = float(np.mean(np.where(variance < 0, 0.0, half)))
+    return numbers
 
 
 def intervals(rule: str, copies: int, made: Estimates) -> tuple[Floats, Floats]:

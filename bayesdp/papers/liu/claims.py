@@ -15,12 +15,12 @@ def claim_table(cells: Cells, replicates: int) -> Table:
     values: list[tuple[Value, ...]] = []
     small, large = SIZES
     for claim, answer in BINARY_CLAIMS:
-        found, holds = answer(study, (small, large))
+        shown_first, holds = answer(study, (small, large))
         found_too, holds_too = answer(study, (BINARY_SIZES[2], BINARY_SIZES[3]))
         verdict = _word(holds)
         if holds_too != holds:
             verdict += f"; {_word(holds_too)} at 100 times n"
-        shown = f"{found}. At 100 times n: {found_too}"
+        shown = f"{shown_first}. At 100 times n: {found_too}"
         values.append(("5.1, binary", claim, shown, verdict))
     for where, claims in (
         ("5.1, normal", NORMAL_CLAIMS),
@@ -29,8 +29,8 @@ def claim_table(cells: Cells, replicates: int) -> Table:
         ("5.3, Figure 8", SHARE_CLAIMS),
     ):
         for claim, test in claims:
-            found, holds = test(study)
-            values.append((where, claim, found, _word(holds)))
+            shown_first, holds = test(study)
+            values.append((where, claim, shown_first, _word(holds)))
     return Table(
         name="claims",
         title="What the text says of its figures and tables",

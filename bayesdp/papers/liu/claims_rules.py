@@ -34,8 +34,8 @@ def _large(d: Design) -> bool:
 
 
 def _liu_nominal(study: Study) -> Answer:
-    found = coverages(_printed(study))
-    return span(found), inside(found)
+    rates = coverages(_printed(study))
+    return span(rates), inside(rates)
 
 
 def _raab(study: Study) -> Answer:
@@ -48,23 +48,23 @@ def _raab(study: Study) -> Answer:
 
 
 def _reiter(study: Study) -> Answer:
-    found = coverages(_printed(study), "reiter")
-    near = sum(NEAR[0] <= each <= NEAR[1] for each in found)
-    return f"{span(found)}, near nominal in {near} of {len(found)} rows", near <= len(found) / 8
+    rates = coverages(_printed(study), "reiter")
+    near = sum(NEAR[0] <= each <= NEAR[1] for each in rates)
+    return f"{span(rates)}, near nominal in {near} of {len(rates)} rows", near <= len(rates) / 8
 
 
 def _rubin(study: Study) -> Answer:
-    found = coverages(_printed(study), "rubin")
-    return span(found), min(found) >= ALWAYS
+    rates = coverages(_printed(study), "rubin")
+    return span(rates), min(rates) >= ALWAYS
 
 
 def _alone(study: Study) -> Answer:
-    found = [f["coverage"] for _, f in study.of("single")]
-    return span(found), max(found) < SEVERE
+    rates = [f["coverage"] for _, f in study.of("single")]
+    return span(rates), max(rates) < SEVERE
 
 
-def _ratios(found: Found, one: str, other: str) -> list[float]:
-    return [f[f"{one}_sd"] / f[f"{other}_sd"] for _, f in found]
+def _ratios(rows: Found, one: str, other: str) -> list[float]:
+    return [f[f"{one}_sd"] / f[f"{other}_sd"] for _, f in rows]
 
 
 def _binary_order(study: Study) -> Answer:
@@ -142,18 +142,18 @@ def _shares(
 
 
 def _share_even(study: Study) -> Answer:
-    found = [study.visible(f) for n in SIZES for _, f in _shares(study, n, BOUNDS[0])]
-    most = max(map(abs, found))
+    biases = [study.visible(f) for n in SIZES for _, f in _shares(study, n, BOUNDS[0])]
+    most = max(map(abs, biases))
     return f"bias up to {most:.1f} standard errors", most < VISIBLE
 
 
 def _share_odd(study: Study) -> Answer:
     shown, holds = [], True
     for bounding in BOUNDING:
-        found = {d.share or 0.0: f for d, f in _shares(study, SIZES[0], BOUNDS[1], bounding)}
-        line = {w: f["bias"] for w, f in found.items()}
+        by_share = {d.share or 0.0: f for d, f in _shares(study, SIZES[0], BOUNDS[1], bounding)}
+        line = {w: f["bias"] for w, f in by_share.items()}
         late = [line[w] for w in line if w > 0.5]
-        error = max(f["spread"] for w, f in found.items() if w > 0.5) / sqrt(study.replicates)
+        error = max(f["spread"] for w, f in by_share.items() if w > 0.5) / sqrt(study.replicates)
         shown.append(f"{bounding} {line[0.1]:.3f} at w = 0.1, {span(late)} for w > 0.5")
         flat = max(late) - min(late) < VISIBLE * sqrt(2) * error
         holds = holds and flat and line[0.1] > line[0.3] > max(late) and min(late) > 0
@@ -162,9 +162,9 @@ def _share_odd(study: Study) -> Answer:
 
 def _share_inflated(study: Study) -> Answer:
     every = [x for n in SIZES for x in _shares(study, n, bounding="inflated")]
-    found = coverages(every)
+    rates = coverages(every)
     late = coverages([x for x in every if x[0].share is not None and x[0].share >= 0.5])
-    return f"{span(found)}, for w >= 0.5 {span(late)}", inside(found, NEAR[0], 1.0)
+    return f"{span(rates)}, for w >= 0.5 {span(late)}", inside(rates, NEAR[0], 1.0)
 
 
 def _share_truncated(study: Study) -> Answer:

@@ -104,9 +104,9 @@ def _truncated() -> tuple[Shown, ...]:
         for x in range(101):
             mass = np.exp(-np.abs(np.arange(101) - x) / scale)
             laws.append(np.log(mass / mass.sum()))
-        found = max(float(np.abs(a - b).max()) for a, b in pairwise(laws))
+        largest = max(float(np.abs(a - b).max()) for a, b in pairwise(laws))
         case = f"epsilon of a count from 0 to 100 with noise of scale {scale:g}, truncated"
-        shown.append(Shown(case, 1 / scale, found, 2 / scale))
+        shown.append(Shown(case, 1 / scale, largest, 2 / scale))
     return tuple(shown)
 
 
@@ -164,11 +164,11 @@ def _graphs() -> tuple[Shown, ...]:
         theta = 5.0 * middles
         height = seen * theta - 6 * np.logaddexp(0, theta) - theta**2 / (2 * 5.0**2)
         corrected.append(law(special.softmax(power * height), 0.0, 5.0))
-    found, mended = (
+    measured, mended = (
         float(np.abs(np.log(one / other)).max()) for one, other in (published, corrected)
     )
     case = "epsilon of a network of 4 nodes by sdd, no tie against one, claimed 0.1"
-    return (Shown(case, claim, found, claim, found_true=mended),)
+    return (Shown(case, claim, measured, claim, found_true=mended),)
 
 
 def _row(place: str, flaw: Flaw, printed: str, true: str, evidence: Callable[[], tuple[Shown, ...]],

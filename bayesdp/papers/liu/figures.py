@@ -65,7 +65,9 @@ def selected(
     cells: Cells, part: str, chosen: Callable[[Design], bool]
 ) -> list[tuple[Design, Numbers]]:
     """Select the part's designs that are chosen, with their numbers."""
-    return [(c.design, found) for c, found in cells.items() if c.part == part and chosen(c.design)]
+    return [
+        (c.design, numbers) for c, numbers in cells.items() if c.part == part and chosen(c.design)
+    ]
 
 
 def figures(cells: Cells) -> tuple[Figure, ...]:
@@ -142,9 +144,9 @@ def _against(cells: Cells, sheet: Sheet, groups: Sequence[Group], caption: str) 
     shown = ("bias", "spread", "liu_sd", "liu_coverage", "liu_half", "original_sd",
              "original_coverage", "original_half")  # fmt: skip
     for label, chosen in groups:
-        for design, found in selected(cells, sheet.part, chosen):
+        for design, numbers in selected(cells, sheet.part, chosen):
             at = getattr(design, sheet.field)
-            values.append((label, design.bounding, at, *(found[each] for each in shown)))
+            values.append((label, design.bounding, at, *(numbers[each] for each in shown)))
     data = Table(
         name=sheet.name,
         title=sheet.title,
@@ -172,19 +174,19 @@ def _draw(cells: Cells, sheet: Sheet, groups: Sequence[Group]) -> tuple[str, byt
         return render(canvas)
 
 
-def _panel(axes: Axes, found: Sequence[tuple[Design, Numbers]], row: Row, field: str) -> None:
+def _panel(axes: Axes, rows: Sequence[tuple[Design, Numbers]], row: Row, field: str) -> None:
     for bounding in BOUNDING:
-        line = [(getattr(d, field), f) for d, f in found if d.bounding == bounding]
+        line = [(getattr(d, field), f) for d, f in rows if d.bounding == bounding]
         at = [x for x, _ in line]
         mark = {"inflated": "o-", "truncated": "s-"}[bounding]
         axes.plot(at, [f[row.quantity] for _, f in line], mark, color=SHADES[bounding],
                   markersize=2.6, linewidth=1.2)  # fmt: skip
     if row.original is not None:
-        level = sum(f[row.original] for _, f in found) / len(found)
+        level = sum(f[row.original] for _, f in rows) / len(rows)
         axes.axhline(level, color=_INK, linewidth=0.8, linestyle=_DASHED)
     if row.quantity == "bias":
         axes.axhline(0, color=_INK, linewidth=0.8, linestyle=_DASHED)
-        _at_least(axes, found[0][1]["original_sd"] / 4)
+        _at_least(axes, rows[0][1]["original_sd"] / 4)
     if row.log:
         axes.set_yscale("log")
         _plain(axes.yaxis)
@@ -219,9 +221,9 @@ def _figure7(cells: Cells) -> Figure:
     groups += [(f"normal, n = {n}", _of(n=n, bounds=BOUNDS[0])) for n in (10, 100)]
     values: list[tuple[Value, ...]] = []
     for label, chosen in groups:
-        for design, found in selected(cells, "table1", chosen):
-            sds = (found[f"{rule}_sd"] for rule in RULES)
-            row = (*sds, found["reiter_negative"], found["spread"], found["original_sd"])
+        for design, numbers in selected(cells, "table1", chosen):
+            sds = (numbers[f"{rule}_sd"] for rule in RULES)
+            row = (*sds, numbers["reiter_negative"], numbers["spread"], numbers["original_sd"])
             values.append((label, design.epsilon, *row))
     title = "Figure 7: estimated standard deviation by rule, m = 10, inflated"
     names = [RULE_SHADES[rule][2] for rule in RULES]

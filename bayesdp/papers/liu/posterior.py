@@ -34,8 +34,8 @@ def compare(
         statistic = Count(rng.binomial(n, truth, replicates), n)
     else:
         centre, sd = np.full(replicates, truth), np.ones(replicates)
-        found = summaries(centre, sd, n, bounds_of(design), True, rng)
-        statistic = np.stack(found if design.share is not None else found[:1], axis=-1)
+        summary = summaries(centre, sd, n, bounds_of(design), True, rng)
+        statistic = np.stack(summary if design.share is not None else summary[:1], axis=-1)
     with reproducible(int(rng.integers(1 << 63))):
         z = mechanism.release(statistic, design.copies)
     q, v = estimates(design, z)

@@ -28,12 +28,12 @@ def posterior_tables(cells: Cells) -> tuple[Table, Table, Table]:
     normal: list[tuple[Value, ...]] = []
     unknown: list[tuple[Value, ...]] = []
     for design in posterior_designs():
-        found = _row(cells[Cell("posterior", design)])
+        numbers = _row(cells[Cell("posterior", design)])
         if design.share is not None:
-            unknown.append((_interval(design), design.n, design.bounding, design.share, *found))
+            unknown.append((_interval(design), design.n, design.bounding, design.share, *numbers))
         else:
             where = (design.epsilon, design.n, design.truth)
-            (normal if design.bounds else binary).append((*where, *found))
+            (normal if design.bounds else binary).append((*where, *numbers))
     replicates, pairs = (_replicates(cells, unknown=each) for each in (False, True))
     title = "The posterior that knows the noise beside Theorem 7, from the same 10 copies"
     of_mechanism = "replicates of bdp.mechanisms.ModipsSBSMechanism itself, "
@@ -92,11 +92,16 @@ def _interval(design: Design) -> str:
     return f"[{low:g}, {high:g}]"
 
 
-def _row(found: Numbers) -> tuple[Value, ...]:
+def _row(numbers: Numbers) -> tuple[Value, ...]:
     return (
-        *(found["liu_coverage"], found["posterior_coverage"]),
-        standard_error(found["posterior_coverage"], int(found["replicates"])),
-        *(found["liu_length"], found["posterior_length"], found["ratio"], found["ratio_error"]),
+        *(numbers["liu_coverage"], numbers["posterior_coverage"]),
+        standard_error(numbers["posterior_coverage"], int(numbers["replicates"])),
+        *(
+            numbers["liu_length"],
+            numbers["posterior_length"],
+            numbers["ratio"],
+            numbers["ratio_error"],
+        ),
     )
 
 

@@ -38,9 +38,9 @@ class Study:
         """Select the part's designs for which a condition holds, with their numbers."""
         return [(c.design, f) for c, f in self.cells.items() if c.part == part and where(c.design)]
 
-    def visible(self, found: Numbers) -> float:
+    def visible(self, numbers: Numbers) -> float:
         """Bias in standard errors."""
-        return found["bias"] / found["spread"] * sqrt(self.replicates)
+        return numbers["bias"] / numbers["spread"] * sqrt(self.replicates)
 
 
 def span(values: Iterable[float], form: str = ".3f") -> str:
@@ -55,6 +55,6 @@ def inside(values: Iterable[float], low: float = NEAR[0], high: float = NEAR[1])
     return all(low <= each <= high for each in values)
 
 
-def coverages(found: Found, rule: str = "liu") -> list[float]:
+def coverages(rows: Found, rule: str = "liu") -> list[float]:
     """List the coverages of a rule's intervals."""
-    return [f[f"{rule}_coverage"] for _, f in found]
+    return [f[f"{rule}_coverage"] for _, f in rows]

@@ -117,10 +117,10 @@ def _rate() -> Table:
     for n in (101, 301, 1001):
         for epsilon in (0.1, 0.5):
             made, half = _release("parameter_map", n), (0.5, 0.5)
-            found = rate(n, epsilon)
-            row = "6.19", n, epsilon, (1 - math.exp(2 * epsilon)) / math.sqrt(n - 1), found
+            bound = rate(n, epsilon)
+            row = "6.19", n, epsilon, (1 - math.exp(2 * epsilon)) / math.sqrt(n - 1), bound
             needed = ceiling(made, epsilon, half)
-            values.append((*row, needed, "shows nothing" if found <= 0 else "holds"))
+            values.append((*row, needed, "shows nothing" if bound <= 0 else "holds"))
     return Table(
         name="average_case_rate",
         title="Corollary 6.19: the difference that delta is to be below, theta = 1/2, PARAM_MAP",

@@ -117,15 +117,15 @@ def _categories_many() -> tuple[Shown, ...]:
 def _average_condition() -> tuple[Shown, ...]:
     made, half = ConjugateMechanism("bernoulli", "parameter_map", 100, (2.0, 2.0)), (0.5, 0.5)
     case = "the smallest delta of a simulator at epsilon = 0, n = 100, theta = 1/2"
-    printed, found = condition(100, 0.5, 0.0), floor(made, 0.0, half)
-    return (Shown(case, printed, found, ceiling(made, 0.0, half)),)
+    printed, actual = condition(100, 0.5, 0.0), floor(made, 0.0, half)
+    return (Shown(case, printed, actual, ceiling(made, 0.0, half)),)
 
 
 def _average_rate() -> tuple[Shown, ...]:
     case = "the difference that delta is to be below, n = 101, theta = 1/2, epsilon = 0.1"
-    found = rate(101, 0.1)
+    actual = rate(101, 0.1)
     bound = math.expm1(0.2) / math.sqrt(100)
-    return (Shown(case, 0.0, found, -bound, relation=Relation.AT_LEAST),)
+    return (Shown(case, 0.0, actual, -bound, relation=Relation.AT_LEAST),)
 
 
 def conditioned(method: str, n: int, m: int, ratio: float) -> float:

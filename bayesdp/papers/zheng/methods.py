@@ -48,11 +48,11 @@ def correspondences() -> list[Table]:
     values: list[tuple[Value, ...]] = []
     for family, (prior, _) in _FAMILIES.items():
         for method, parameter in PAIRS:
-            found = [_delta(family, method, m) for m in SIZES]
+            deltas = [_delta(family, method, m) for m in SIZES]
             limit = None if parameter is None else _delta(family, parameter, None)
             name = "" if parameter is None else NAMES[parameter]
-            row = (prior, NAMES[method], name, *found, limit)
-            values.append((*row, _verdict(found, limit)))
+            row = (prior, NAMES[method], name, *deltas, limit)
+            values.append((*row, _verdict(deltas, limit)))
     return [
         Table(
             name="correspondence",
@@ -73,12 +73,12 @@ def correspondences() -> list[Table]:
     ]  # fmt: skip
 
 
-def _verdict(found: list[float], limit: float | None) -> str:
-    if any(later < sooner / _LOOSE for sooner, later in pairwise(found)):
+def _verdict(deltas: list[float], limit: float | None) -> str:
+    if any(later < sooner / _LOOSE for sooner, later in pairwise(deltas)):
         return "FALSE: delta falls"
     if limit is None:
         return ""
-    return "holds" if max(found) <= limit * _LOOSE else "FALSE: more than the parameter's"
+    return "holds" if max(deltas) <= limit * _LOOSE else "FALSE: more than the parameter's"
 
 
 def _delta(family: str, method: str, m: int | None, epsilon: float = 1.0) -> float:

@@ -45,14 +45,14 @@ def real_unbounded() -> list[Table]:
     for theorem, method in (("7.4", "parameter_draw"), *(("7.10", m) for m in SYNTHETIC)):
         size = 1 if method in SYNTHETIC else None
         for prior in (FLAT, 0.1):
-            found = [
+            deltas = [
                 ConjugateMechanism(
                     "gaussian", method, 100, (0.0, prior), size=size, R=ratio, sigma=1.0
                 ).delta(1.0)
                 for ratio in UNBOUNDED
             ]
-            shown = "holds" if found == sorted(found) and found[-1] > 1 - 1e-6 else "not shown"
-            values.append((theorem, NAMES[method], f"N(0, {prior:g}^2)", *found, shown))
+            shown = "holds" if deltas == sorted(deltas) and deltas[-1] > 1 - 1e-6 else "not shown"
+            values.append((theorem, NAMES[method], f"N(0, {prior:g}^2)", *deltas, shown))
     return [
         Table(
             name="gaussian_unbounded",

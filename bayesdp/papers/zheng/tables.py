@@ -95,8 +95,8 @@ def constants(
     for case in cases:
         n, m, epsilon, delta = case
         needed = exact(case)
-        found = [needed / formula(n, m, epsilon, delta) for _, formula in orders]
-        values.append((n, m or None, epsilon, delta, needed, *found))
+        ratios = [needed / formula(n, m, epsilon, delta) for _, formula in orders]
+        values.append((n, m or None, epsilon, delta, needed, *ratios))
     return Table(
         name=name,
         title=title,
@@ -172,8 +172,8 @@ def least_prior(method: str, family: str = "bernoulli", **other: Any) -> Callabl
             made = symmetric("bernoulli", method)
             return smallest_satisfying(lambda a: made(case, a).delta(0.0), delta, least=1e-100)
         arguments: dict[str, Any] = {"family": family, "method": method, **size, **other}
-        found = ConjugateMechanism.calibrate(n=n, epsilon=epsilon, delta=delta, **arguments)
-        return found.prior[0]
+        mechanism = ConjugateMechanism.calibrate(n=n, epsilon=epsilon, delta=delta, **arguments)
+        return mechanism.prior[0]
 
     return exact
 

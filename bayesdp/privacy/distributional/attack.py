@@ -175,7 +175,7 @@ def _lower_bound(
     return low - bound * high
 
 
-def believed_delta(found: Attack, epsilon: float) -> float:
+def believed_delta(attack: Attack, epsilon: float) -> float:
     """The smallest delta of Definition 5.2 that the estimated posteriors keep at `epsilon`.
 
     With probability at least 1 - delta over the real release, the posteriors of the two worlds are
@@ -188,10 +188,10 @@ def believed_delta(found: Attack, epsilon: float) -> float:
         At least 0.
     """
     epsilon = check_below("epsilon", epsilon, 700)
-    real = found.probability[0].mean(axis=0)
+    real = attack.probability[0].mean(axis=0)
     needed = np.full(real.size, 2.0)
-    known = np.isfinite(found.posterior).all(axis=(0, 1))
-    pair = found.posterior[:, :, known]
+    known = np.isfinite(attack.posterior).all(axis=(0, 1))
+    pair = attack.posterior[:, :, known]
     needed[known] = hockey_sticks(pair[0].T, pair[1].T, epsilon)
     order = np.argsort(-needed)
     failing, least = 0.0, 1.0

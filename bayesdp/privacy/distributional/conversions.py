@@ -95,21 +95,21 @@ def to_inference(
     own, delta = guarantee.epsilon, guarantee.delta
     if epsilon is not None and not is_number(epsilon):
         raise InvalidInput(f"epsilon is {quoted(epsilon)}; it must be a number above 2 * {own}")
-    found = as_float(epsilon) if epsilon is not None else (2 if delta == 0 else 3) * own
-    if found < 2 * own or (found == 2 * own and delta > 0 and math.isfinite(own)):
+    asked = as_float(epsilon) if epsilon is not None else (2 if delta == 0 else 3) * own
+    if asked < 2 * own or (asked == 2 * own and delta > 0 and math.isfinite(own)):
         raise InvalidInput(
-            f"epsilon is {found}; a promise with epsilon = {own} and delta = {delta} says "
+            f"epsilon is {asked}; a promise with epsilon = {own} and delta = {delta} says "
             f"something of posteriors for epsilon above {2 * own}: give such a one, for example "
             f"epsilon={2 * own + 0.1:.3g}"
         )
     share = 0.0 if delta == 0 else 1.0
-    if delta > 0 and found < 300:
-        linear = pairs * delta * _ratio_cost(own, found - own)
+    if delta > 0 and asked < 300:
+        linear = pairs * delta * _ratio_cost(own, asked - own)
         square = 4 * pairs * delta * (1 + math.exp(own))
         share = (linear + math.sqrt(linear * linear + square)) / 2
     return dataclasses.replace(
         guarantee,
-        epsilon=found * _UP,
+        epsilon=asked * _UP,
         delta=min(1.0, share * _UP),
         definition=Definition.INFERENCE_BASED,
         source=f"bayesdp.privacy.distributional.conversions, of: {guarantee.source}",

@@ -55,7 +55,7 @@ class Family:
         """Log of E_j[(f_b / f_j)^s], rounded up; shape (exponents, k, k), indexed [s, b, j]."""
         from scipy import special
 
-        found = np.zeros((exponents.size, self.k, self.k))
+        moments = np.zeros((exponents.size, self.k, self.k))
         for b in range(self.k):
             for j in range(self.k):
                 if b != j:
@@ -63,8 +63,8 @@ class Family:
                         exponents[:, None] * self.log_weights[b]
                         + (1 - exponents[:, None]) * self.log_weights[j]
                     )
-                    found[:, b, j] = special.logsumexp(mixed, axis=1)
-        return np.minimum(found + _SAFE, 0.0)  # at most 0, by Hoelder's inequality
+                    moments[:, b, j] = special.logsumexp(mixed, axis=1)
+        return np.minimum(moments + _SAFE, 0.0)  # at most 0, by Hoelder's inequality
 
 
 def family_of(laws: Sequence[Any], ratio: float | None = None) -> Family:
@@ -95,19 +95,19 @@ def family_of(laws: Sequence[Any], ratio: float | None = None) -> Family:
         raise InvalidInput(f"ratio is {quoted(ratio)}; it must be a finite number above 1")
     names = tuple(_name(law) for law in given)
     ends: Any = supports.pop()
-    found = _discrete(given, names, ends) if whole[0] else _continuous(given, names, ends, ratio)
+    family = _discrete(given, names, ends) if whole[0] else _continuous(given, names, ends, ratio)
     alike = [
         (b, j)
-        for b in range(found.k)
+        for b in range(family.k)
         for j in range(b)
-        if found.log_moment(np.array([0.5]))[0, b, j] > -10 * _SAFE
+        if family.log_moment(np.array([0.5]))[0, b, j] > -10 * _SAFE
     ]
     if alike:
         raise InvalidInput(
             f"laws {alike[0][1]} and {alike[0][0]} are the same; the estimator can't tell them "
             "apart, and one record may decide: leave one out"
         )
-    return found
+    return family
 
 
 def _is_discrete(law: Any) -> bool:

@@ -136,11 +136,11 @@ class TruncatedHistogram:
         if least < 1:
             return 1.0
         if isinstance(size, PoissonSize):
-            found = _poisson(least, size.mean, float(epsilon))
+            smallest = _poisson(least, size.mean, float(epsilon))
         else:
             others = size.population - 1 - known
-            found = _binomial(least, others, size.rate, float(epsilon))
-        return min(1.0, found)
+            smallest = _binomial(least, others, size.rate, float(epsilon))
+        return min(1.0, smallest)
 
     def guarantee(self, epsilon: float, *, known_records: int = 0) -> DistributionalGuarantee:
         """Return the promise at `epsilon`, with the smallest delta.

@@ -106,8 +106,8 @@ class MAPEstimator:
     @property
     def family(self) -> Family:
         """Ratios of the laws' densities."""
-        found: Family = self._family  # type: ignore[attr-defined]
-        return found
+        family: Family = self._family  # type: ignore[attr-defined]
+        return family
 
     @property
     def _log_weights(self) -> NDArray[np.float64]:
@@ -195,9 +195,9 @@ class MAPEstimator:
         prior = self._log_weights[:, None] - self._log_weights
         s = _EXPONENTS[:, None, None]
         exponent = s * (prior + touched * ratio) + (n - 1 - known) * moment
-        found = np.exp(np.minimum(exponent.min(axis=0), 0.0)) * _UP
-        np.fill_diagonal(found, 0.0)
-        return np.asarray(found)
+        bounds = np.exp(np.minimum(exponent.min(axis=0), 0.0)) * _UP
+        np.fill_diagonal(bounds, 0.0)
+        return np.asarray(bounds)
 
     def _delta(self, n: int, known: int) -> float:
         both = self._wrong(n, known, known + 1) + self._wrong(n, known, known)

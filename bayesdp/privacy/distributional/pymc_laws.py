@@ -47,8 +47,8 @@ class PyMCLaw:
         """Log-density, vectorised."""
         x = np.asarray(records)
         with np.errstate(all="ignore"):
-            found = self._logp(x.ravel().astype(np.int64 if self.discrete else np.float64))
-        return np.asarray(found, dtype=np.float64).reshape(x.shape)
+            logs = self._logp(x.ravel().astype(np.int64 if self.discrete else np.float64))
+        return np.asarray(logs, dtype=np.float64).reshape(x.shape)
 
     def logpmf(self, records: Any) -> NDArray[np.float64]:
         """Log-probability, vectorised; -inf where the value isn't whole."""

@@ -141,15 +141,15 @@ class TopCodedNormal:
 
     def parts(self) -> Sequence[UniformPart]:
         """Boxes about the mean, .1 to 3 standard deviations to a side."""
-        found = []
+        boxes = []
         for half in np.linspace(0.1, 3.0, 59):
             low, high = self.mean - half * self.sd, self.mean + half * self.sd
             box = (max(low, self.lower), min(high, self.upper))
             height = float(np.min(self._density(np.array(box)))) * _DOWN
-            found.append(UniformPart((box,), height, self.support))
+            boxes.append(UniformPart((box,), height, self.support))
             if low <= self.lower and high >= self.upper:
                 break
-        return found
+        return boxes
 
     def steps(self, cells: int) -> tuple[float, ...]:
         """Steps below the normal density between the bounds."""

@@ -165,33 +165,33 @@ class FixedMinusLaplace:
         rate = self.epsilon
         below = np.where(x < 0, np.exp(np.minimum(rate * x, 0)) / 2, 0.0)
         above = np.where(x >= 0, np.exp(-rate * np.maximum(x, 0)) / 2, 0.0)
-        found = np.empty(last + 1)
-        found[0] = below[0] if x[0] < 0 else 1 - above[0]
+        law = np.empty(last + 1)
+        law[0] = below[0] if x[0] < 0 else 1 - above[0]
         both = (x[1:] < 0, x[:-1] >= 0)
-        found[1:] = np.where(
+        law[1:] = np.where(
             both[0],
             below[1:] - below[:-1],
             np.where(both[1], above[:-1] - above[1:], 1 - above[1:] - below[:-1]),
         )
         if last == self.n:
-            found[-1] = max(0.0, 1 - math.fsum(found[:-1]))
-        return found
+            law[-1] = max(0.0, 1 - math.fsum(law[:-1]))
+        return law
 
     def delta(self, threshold: int, epsilon: float) -> float:
         """The largest delta over a grid of proportions, and over finer ones near the worst."""
         threshold = check_at_least("threshold", threshold, 0)
         counts = np.geomspace(min(max(threshold / 16, 0.05), self.n / 2), self.n, _PROPORTIONS)
-        found = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
+        deltas = [self.delta_at(threshold, epsilon, c / self.n) for c in counts]
         for _ in range(2):
-            at = int(np.argmax(found))
+            at = int(np.argmax(deltas))
             near = np.linspace(counts[max(at - 1, 0)], counts[min(at + 1, counts.size - 1)], 7)[
                 1:-1
             ]
             counts = np.r_[counts, near]
-            found += [self.delta_at(threshold, epsilon, c / self.n) for c in near]
+            deltas += [self.delta_at(threshold, epsilon, c / self.n) for c in near]
             order = np.argsort(counts)
-            counts, found = counts[order], [found[i] for i in order]
-        return min(1.0, max(found))
+            counts, deltas = counts[order], [deltas[i] for i in order]
+        return min(1.0, max(deltas))
 
     def delta_at(self, threshold: int, epsilon: float, proportion: float) -> float:
         """The delta of a bin with that proportion of the population, in (0, 1]; rounded up."""

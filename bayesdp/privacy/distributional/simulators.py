@@ -65,13 +65,13 @@ def smallest_delta(
     given, epsilon = epsilon, as_float(epsilon)
     if not 0 <= epsilon <= _LARGEST:
         raise InvalidInput(f"epsilon is {quoted(given)}; it must be a number from 0 to {_LARGEST}")
-    found = contexts(mechanism, laws, secrets)
+    worlds = contexts(mechanism, laws, secrets)
     if simulator is not None:
-        found, kernel = kernel_of(found, simulator)
-        delta = delta_of(found, kernel, epsilon)
-        return Best(float(epsilon), delta, delta, _as_dict(found, kernel))
-    kernel, lower = _best_kernel(found, epsilon)
-    return Best(float(epsilon), delta_of(found, kernel, epsilon), lower, _as_dict(found, kernel))
+        worlds, kernel = kernel_of(worlds, simulator)
+        delta = delta_of(worlds, kernel, epsilon)
+        return Best(float(epsilon), delta, delta, _as_dict(worlds, kernel))
+    kernel, lower = _best_kernel(worlds, epsilon)
+    return Best(float(epsilon), delta_of(worlds, kernel, epsilon), lower, _as_dict(worlds, kernel))
 
 
 def smallest_epsilon(
@@ -105,25 +105,25 @@ def smallest_epsilon(
     given, within = within, as_float(within)
     if not 0 < within < math.inf:
         raise InvalidInput(f"within is {quoted(given)}; it must be a positive finite number")
-    delta, found = check_delta(delta), contexts(mechanism, laws, secrets)
+    delta, worlds = check_delta(delta), contexts(mechanism, laws, secrets)
     if simulator is not None:
-        found, kernel = kernel_of(found, simulator)
-        epsilon = epsilon_of(found, kernel, delta)
-        return Best(epsilon, delta, epsilon, _as_dict(found, kernel))
+        worlds, kernel = kernel_of(worlds, simulator)
+        epsilon = epsilon_of(worlds, kernel, delta)
+        return Best(epsilon, delta, epsilon, _as_dict(worlds, kernel))
     low, high = 0.0, 0.0
-    kernel, best = _best_kernel(found, high)
+    kernel, best = _best_kernel(worlds, high)
     while best > delta + _NEAR:
         if high == _LARGEST:
-            return Best(math.inf, delta, high, _as_dict(found, kernel))
+            return Best(math.inf, delta, high, _as_dict(worlds, kernel))
         low, high = high, min(2 * high + 0.5, _LARGEST)
-        kernel, best = _best_kernel(found, high)
+        kernel, best = _best_kernel(worlds, high)
     while high - low > within and low < (middle := (low + high) / 2) < high:
-        tried, best = _best_kernel(found, middle)
+        tried, best = _best_kernel(worlds, middle)
         if best <= delta + _NEAR:
             kernel, high = tried, middle
         else:
             low = middle
-    return Best(epsilon_of(found, kernel, delta), delta, low, _as_dict(found, kernel))
+    return Best(epsilon_of(worlds, kernel, delta), delta, low, _as_dict(worlds, kernel))
 
 
 def inference_delta(
@@ -146,21 +146,21 @@ def inference_delta(
         As for `smallest_delta`; the simulator is needed.
     """
     epsilon, laws = check_below("epsilon", epsilon, 700), list(laws)
-    found, kernel = kernel_of(contexts(mechanism, laws, secrets), simulator)
-    joint = found.weight[:, None] * found.real
-    other = found.weight[:, None] * (found.scrubbed @ kernel)
+    worlds, kernel = kernel_of(contexts(mechanism, laws, secrets), simulator)
+    joint = worlds.weight[:, None] * worlds.real
+    other = worlds.weight[:, None] * (worlds.scrubbed @ kernel)
     worst = 0.0
     for k in range(len(laws)):
         needed: dict[Any, float] = {}
         mass: dict[Any, float] = {}
         for s in range(len(secrets)):
             rows: dict[Any, list[int]] = {}
-            for c, (law, secret, _, z) in enumerate(found.keys):
+            for c, (law, secret, _, z) in enumerate(worlds.keys):
                 if (law, secret) == (k, s):
                     rows.setdefault(z, []).append(c)
             for z, some in rows.items():
                 p, q = joint[some], other[some]
-                for t in range(len(found.outputs)):
+                for t in range(len(worlds.outputs)):
                     if p[:, t].sum() == 0:
                         continue
                     mass[t, z] = float(p[:, t].sum())
@@ -195,8 +195,8 @@ def noiseless_epsilon(
     mechanism, laws, secrets, delta
         As for `smallest_delta`.
     """
-    delta, found = check_delta(delta), contexts(mechanism, laws, secrets)
-    return _between(found, list(range(len(found.keys))), delta)
+    delta, worlds = check_delta(delta), contexts(mechanism, laws, secrets)
+    return _between(worlds, list(range(len(worlds.keys))), delta)
 
 
 def pufferfish_epsilon(
@@ -215,24 +215,24 @@ def pufferfish_epsilon(
         Of data: True, False, or None where the secret is neither.
     """
     pairs = [Secret(lambda x: (), secret) for secret in secrets]
-    delta, found = check_delta(delta), contexts(mechanism, laws, pairs)
-    decided = [c for c, key in enumerate(found.keys) if key[2] is not None]
-    return _between(found, decided, delta)
+    delta, worlds = check_delta(delta), contexts(mechanism, laws, pairs)
+    decided = [c for c, key in enumerate(worlds.keys) if key[2] is not None]
+    return _between(worlds, decided, delta)
 
 
-def _between(found: Contexts, rows: Sequence[int], delta: float) -> float:
+def _between(worlds: Contexts, rows: Sequence[int], delta: float) -> float:
     by: dict[Any, list[int]] = {}
     for c in rows:
-        law, secret, _, z = found.keys[c]
+        law, secret, _, z = worlds.keys[c]
         by.setdefault((law, secret, z), []).append(c)
     pairs = [pair for some in by.values() for pair in combinations(some, 2)]
     if not pairs:
         return 0.0
     one, other = np.array(pairs).T
-    return smallest_common(found.real[one], found.real[other], delta)
+    return smallest_common(worlds.real[one], worlds.real[other], delta)
 
 
-def _best_kernel(found: Contexts, epsilon: float) -> tuple[NDArray[np.float64], float]:
+def _best_kernel(worlds: Contexts, epsilon: float) -> tuple[NDArray[np.float64], float]:
     """The simulator with the smallest delta, and the linear programme's value."""
     import scipy.optimize
     import scipy.sparse
@@ -240,8 +240,8 @@ def _best_kernel(found: Contexts, epsilon: float) -> tuple[NDArray[np.float64], 
     sparse: Any = scipy.sparse
     linprog: Any = scipy.optimize.linprog
 
-    c, t = found.real.shape
-    a = len(found.alts)
+    c, t = worlds.real.shape
+    a = len(worlds.alts)
     if 2 * c * t * (a + 1) > _MOST:
         raise InvalidInput(
             f"the spaces are too large for brute force: {c} contexts, {t} outputs and {a} scrubbed "
@@ -249,7 +249,7 @@ def _best_kernel(found: Contexts, epsilon: float) -> tuple[NDArray[np.float64], 
         )
     # Variables: S (a t), what F exceeds exp(epsilon) S by (c t), the reverse (c t), delta.
     bound = math.exp(epsilon)
-    image = sparse.kron(found.scrubbed, sparse.identity(t))
+    image = sparse.kron(worlds.scrubbed, sparse.identity(t))
     one = sparse.identity(c * t)
     none = sparse.csr_matrix((c * t, c * t))
     column = sparse.csr_matrix((c * t, 1))
@@ -271,7 +271,7 @@ def _best_kernel(found: Contexts, epsilon: float) -> tuple[NDArray[np.float64], 
             sparse.csr_matrix((a, 2 * c * t + 1)),
         ]
     )
-    flat = found.real.ravel()
+    flat = worlds.real.ravel()
     solved = linprog(
         np.r_[np.zeros(a * t + 2 * c * t), 1.0],
         A_ub=upper,
@@ -288,8 +288,8 @@ def _best_kernel(found: Contexts, epsilon: float) -> tuple[NDArray[np.float64], 
     return kernel / kernel.sum(axis=1, keepdims=True), float(solved.fun)
 
 
-def _as_dict(found: Contexts, kernel: NDArray[np.float64]) -> dict[Any, dict[Any, float]]:
+def _as_dict(worlds: Contexts, kernel: NDArray[np.float64]) -> dict[Any, dict[Any, float]]:
     return {
-        alt: {t: float(p) for t, p in zip(found.outputs, row, strict=True) if p > 0}
-        for alt, row in zip(found.alts, kernel, strict=True)
+        alt: {t: float(p) for t, p in zip(worlds.outputs, row, strict=True) if p > 0}
+        for alt, row in zip(worlds.alts, kernel, strict=True)
     }

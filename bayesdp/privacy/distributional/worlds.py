@@ -87,22 +87,22 @@ class Contexts:
 
 def law_of(mechanism: Mechanism, data: Any) -> Mapping[Output, float]:
     """The law of a mechanism's output; an output alone has probability 1."""
-    found = mechanism(data)
-    return found if isinstance(found, Mapping) else {found: 1.0}
+    output = mechanism(data)
+    return output if isinstance(output, Mapping) else {output: 1.0}
 
 
 def check_laws(laws: Iterable[FiniteLaw]) -> list[FiniteLaw]:
     """Return the class if it is one of finite laws, else raise InvalidInput."""
-    found = list(laws)
-    if not found:
+    checked = list(laws)
+    if not checked:
         raise InvalidInput("laws is empty; give at least one law of (data, knowledge)")
-    for k, law in enumerate(found):
+    for k, law in enumerate(checked):
         if not isinstance(law, Mapping) or not all(isinstance(p, tuple) for p in law):
             raise InvalidInput(f"laws[{k}] must map pairs (data, knowledge) to probabilities")
         each = list(law.values())
         if any(not p >= 0 for p in each) or not math.isclose(math.fsum(each), 1, abs_tol=1e-9):
             raise InvalidInput(f"laws[{k}] has probabilities below 0, or that don't sum to 1")
-    return found
+    return checked
 
 
 def contexts(
@@ -149,14 +149,14 @@ def hockey_sticks(
     return np.asarray(np.maximum(*both))
 
 
-def delta_of(found: Contexts, kernel: NDArray[np.float64], epsilon: float) -> float:
+def delta_of(worlds: Contexts, kernel: NDArray[np.float64], epsilon: float) -> float:
     """The delta that a simulator keeps; `kernel` has a row for each value of alt."""
-    return float(hockey_sticks(found.real, found.scrubbed @ kernel, epsilon).max())
+    return float(hockey_sticks(worlds.real, worlds.scrubbed @ kernel, epsilon).max())
 
 
-def epsilon_of(found: Contexts, kernel: NDArray[np.float64], delta: float) -> float:
+def epsilon_of(worlds: Contexts, kernel: NDArray[np.float64], delta: float) -> float:
     """The smallest epsilon that a simulator keeps at delta; inf where there is none."""
-    return smallest_common(found.real, found.scrubbed @ kernel, delta)
+    return smallest_common(worlds.real, worlds.scrubbed @ kernel, delta)
 
 
 def smallest_common(one: NDArray[np.float64], other: NDArray[np.float64], delta: float) -> float:
@@ -195,17 +195,17 @@ def _row_ratio(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
 
 
 def kernel_of(
-    found: Contexts, simulator: Callable[[Any], Any]
+    worlds: Contexts, simulator: Callable[[Any], Any]
 ) -> tuple[Contexts, NDArray[np.float64]]:
     """A given simulator as rows of probabilities, and the contexts with its own outputs too."""
-    laws = [law_of(simulator, alt) for alt in found.alts]
-    outputs = dict.fromkeys(found.outputs) | dict.fromkeys(t for law in laws for t in law)
+    laws = [law_of(simulator, alt) for alt in worlds.alts]
+    outputs = dict.fromkeys(worlds.outputs) | dict.fromkeys(t for law in laws for t in law)
     column = {t: k for k, t in enumerate(outputs)}
-    kernel = np.zeros((len(found.alts), len(column)))
+    kernel = np.zeros((len(worlds.alts), len(column)))
     for row, law in zip(kernel, laws, strict=True):
         for t, p in law.items():
             row[column[t]] = p
-    real = np.zeros((len(found.keys), len(column)))
-    real[:, : len(found.outputs)] = found.real
-    wider = Contexts(list(outputs), found.alts, found.keys, real, found.scrubbed, found.weight)
+    real = np.zeros((len(worlds.keys), len(column)))
+    real[:, : len(worlds.outputs)] = worlds.real
+    wider = Contexts(list(outputs), worlds.alts, worlds.keys, real, worlds.scrubbed, worlds.weight)
     return wider, kernel

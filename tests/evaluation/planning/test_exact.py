@@ -122,7 +122,7 @@ def test_a_mechanism_is_known_by_its_view_of_a_count():
     true = total_variation(law_of_count(made, 30))
     assert true <= advantages[0] <= true + 1e-9
     assert advantages[1] == pytest.approx(1 - (1 - true) ** 3, abs=1e-9)
-    assert known_advantage(made, 1) == 1.0  # it has no profile
+    assert true <= known_advantage(made, 1) < 1  # of its epsilon
 
 
 @pytest.mark.parametrize("copies", [1, 2])

@@ -81,9 +81,9 @@ class _Search:
         if excess(low) <= 0:
             return self.bound(part, low, r)
         cut = float(optimize.brentq(excess, low, high, xtol=1e-9))
-        while (found := self.bound(part, cut, r)).delta > delta:
+        while (bound := self.bound(part, cut, r)).delta > delta:
             cut += 1e-9 * (1 + cut)
-        return found
+        return bound
 
 
 def best_bound(
@@ -120,24 +120,24 @@ def best_bound(
     if delta == 0:
         raise InvalidInput("delta is 0; an exact sum's supports differ, so that it must be above 0")
     part, r = _roughly(search, law.parts(), delta)
-    found = [b for b in (search.at_delta(part, r, delta),) if b]
+    bounds = [b for b in (search.at_delta(part, r, delta),) if b]
     if part.volume < 1 or len(part.widths) > 1:
         width = 1 / _VALUES
         for _ in range(3):
             for near in (r - width, r + width):
                 if 0 < near <= 1 and (b := search.at_delta(part, near, delta)):
-                    found.append(b)
-            if found:
-                best = min(found, key=lambda b: b.epsilon)
+                    bounds.append(b)
+            if bounds:
+                best = min(bounds, key=lambda b: b.epsilon)
                 r = min(1.0, (best.hidden - 0.5) / (part.volume * search.rest))
             width /= 3
-    found = [b for b in found if b.epsilon < math.inf]
-    if not found:
+    bounds = [b for b in bounds if b.epsilon < math.inf]
+    if not bounds:
         raise InvalidInput(
             f"delta is {delta}, which no choice of the bound reaches with {search.rest} unknown "
             "records of this law; allow a larger delta, or have more records"
         )
-    return min(found, key=lambda b: b.epsilon)
+    return min(bounds, key=lambda b: b.epsilon)
 
 
 def best_bound_at_epsilon(

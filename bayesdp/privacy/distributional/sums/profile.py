@@ -186,8 +186,8 @@ class SumProfile:
         else:
             part, shifts = self._box()
             mu = math.hypot(*shifts) / math.sqrt(self.others * part.volume / 12)
-        found = gaussian_profile(mu).epsilon(delta)
-        return min(max(found, 1e-9), _LARGEST_EPSILON / 5)
+        epsilon = gaussian_profile(mu).epsilon(delta)
+        return min(max(epsilon, 1e-9), _LARGEST_EPSILON / 5)
 
 
 _LARGEST_EPSILON = 50.0

@@ -218,8 +218,8 @@ def _tilt_to(q: NDArray[np.float64], mean: float) -> float:
     """The tilt that gives the law this mean, nearly."""
     tilt = 0.0
     for _ in range(200):
-        found, sd = _moments(_tilted(q, tilt, mean)[0])
-        step = (mean - found) / sd**2
+        mean_here, sd = _moments(_tilted(q, tilt, mean)[0])
+        step = (mean - mean_here) / sd**2
         tilt += max(-2 / sd, min(2 / sd, step))
         if abs(step) * sd < 1e-12:
             break
