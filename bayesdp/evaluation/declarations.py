@@ -16,7 +16,7 @@ SYNTHESIZERS = Registry(
     {
         "beta_binomial": "beta_binomial:BetaBinomialSynthesizer",
         "dirichlet_multinomial": "dirichlet_multinomial:DirichletMultinomialSynthesizer",
-        "log_linear": "log_linear:LogLinearSynthesizer",
+        "log_linear": "log_linear.synthesizer:LogLinearSynthesizer",
         "modips": "modips:ModipsSynthesizer",
         "noisy_moments": "noisy_moments:NoisyMomentsSynthesizer",
         "perturbed_coefficients": "perturbed_coefficients:PerturbedCoefficientsSynthesizer",
