@@ -7,6 +7,8 @@ import pytest
 import bayesdp as bdp
 from bayesdp.evaluation.declarations import MODELS, SYNTHESIZERS, model_of, synthesizer_of
 from bayesdp.evaluation.planning.count_designs import DESIGNS
+from bayesdp.inference.base import Model
+from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.registry import REGISTRY, mechanism_named
 
 MODULE = """
@@ -71,6 +73,16 @@ def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     install(folder, "other_noises", POINTS)
     monkeypatch.syspath_prepend(folder)
     return folder
+
+
+def test_mechanisms_and_models_have_one_base_each():
+    """Which alone says how a model is fitted: its arguments, their checks and their order."""
+    assert all(issubclass(cls, Mechanism) for cls in REGISTRY.values())
+    for cls in (*MODELS.values(), bdp.models.RecordModel):
+        assert issubclass(cls, Model)
+        assert cls.fit is Model.fit
+        assert cls.fit_naive is Model.fit_naive
+        assert len(set(cls.engines)) == len(cls.engines) > 0
 
 
 def test_all_rows_resolve():
