@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import arviz as az
     import pymc as pm
 
+NAIVE = "naive"
+"""What a run's engine is called where it takes what was released for real data."""
+_NAIVE = "a naive posterior, which leaves the randomisation out; of its draws: "
+
 Option = tuple[Any, Callable[[str, Any], Any] | None]
 """The default of an argument that a model's `fit` has beside the usual ones, and its check."""
 
@@ -172,7 +176,7 @@ class Model:
             If chains haven't mixed, or noise hardly explains what was released.
         """
         sizes = self._sizes(draws, chains, warmup, seed)
-        more = self._options(options, self.options)
+        more = self._options("fit", options, self.options)
         if engine not in ("auto", *self.engines):
             names = [repr(name) for name in ("auto", *self.engines)]
             raise InvalidInput(
@@ -212,15 +216,13 @@ class Model:
             what was released for real data.
         """
         sizes = self._sizes(draws, chains, warmup, seed)
-        more = self._options(options, self.naive_options)
+        more = self._options("fit_naive", options, self.naive_options)
         if not isinstance(release, Release):
             raise InvalidInput(
                 f"release is a {type(release).__name__}; a naive fit takes one bdp.Release"
             )
         read = self.read_naive(release)
-        run = Run(
-            release, read, "naive", self.naive_reason, **sizes, progress=progress, options=more
-        )
+        run = Run(release, read, NAIVE, self.naive_reason, **sizes, progress=progress, options=more)
         return self.result(run, self.naive(run))
 
     @classmethod
@@ -277,7 +279,7 @@ class Model:
     def naive(self, run: Run) -> Draws:
         """Draw from the posterior that takes what was released for real data."""
         raise InvalidInput(
-            f"a {type(self).__name__} has no naive fit: nothing says which data would be taken "
+            f"{type(self).__name__} has no naive fit: nothing says which data would be taken "
             "for real; fit it without noise by other means"
         )
 
@@ -297,7 +299,8 @@ class Model:
         """Make the InferenceData of draws, with a verdict on them."""
         about = {"family": self.family, **self.about(run, drawn)}
         judged = {name: v for name, v in drawn.posterior.items() if name not in self.derived}
-        about["verdict"] = verdict_on(dataclasses.replace(drawn, posterior=judged), noises)
+        verdict = verdict_on(dataclasses.replace(drawn, posterior=judged), noises)
+        about["verdict"] = f"{_NAIVE}{verdict}" if run.engine == NAIVE else verdict
         releases = releases_of(run.release)
         labels = self.labels(run, drawn)
         return inference_data(drawn, *releases, reason=run.reason, model=about, **labels)
@@ -310,10 +313,12 @@ class Model:
         }
         return check_sampling(seed, **counts)
 
-    def _options(self, given: Mapping[str, Any], known: Mapping[str, Option]) -> dict[str, Any]:
+    def _options(
+        self, method: str, given: Mapping[str, Any], known: Mapping[str, Option]
+    ) -> dict[str, Any]:
         if unknown := sorted(given.keys() - known.keys()):
             has = f"it has {', '.join(known)}" if known else "it has none of its own"
-            raise TypeError(f"a {type(self).__name__}'s fit has no option {unknown[0]!r}; {has}")
+            raise TypeError(f"{type(self).__name__}.{method} has no option {unknown[0]!r}; {has}")
         return {
             name: check(name, given[name]) if check and name in given else given.get(name, default)
             for name, (default, check) in known.items()

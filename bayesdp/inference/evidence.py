@@ -118,7 +118,7 @@ HierarchicalGaussianModel, LinearRegressionModel or LogLinearModel
     ).values()
     releases_of(release)
     if (why := getattr(model, "no_evidence", None)) is not None:
-        raise InvalidInput(f"a {type(model).__name__} has no log evidence here: {why}")
+        raise InvalidInput(f"{type(model).__name__} has no log evidence here: {why}")
     if hasattr(model, "evidence"):
         options = {"draws": draws, "chains": chains, "warmup": warmup, "seed": seed}
         integral, how, of = model.evidence(release, **options)
