@@ -123,7 +123,7 @@ def test_chains_report_each_move_once_and_draw_the_same(fit, monkeypatch):
         return real(None, total, label)
 
     monkeypatch.setattr("bayesdp.progress.no_step", told.append)
-    for module in ("networks.hidden", "networks.bayesian"):
+    for module in ("networks.hidden.sampling", "networks.bayesian"):
         monkeypatch.setattr(f"bayesdp.{module}.bar", counted)
     loud = fit(progress=True)
     assert made == [(True, sum(told))]
@@ -140,7 +140,7 @@ def test_chains_report_each_move_once_and_draw_the_same(fit, monkeypatch):
             bdp.LinearRegressionModel("y", n=range(20, 200)),
             noisy_moments_of_any_size,
         ),
-        ("engines.log_linear", bdp.models.LogLinearModel("a*b"), noisy_table),
+        ("engines.log_linear.chains", bdp.models.LogLinearModel("a*b"), noisy_table),
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")  # few draws
