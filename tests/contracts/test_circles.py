@@ -13,7 +13,6 @@ import bayesdp
 PACKAGE = Path(bayesdp.__file__).parent
 
 CIRCLES = {
-    ("bayesdp.evaluation.planning", "plot", "result"),
     ("bayesdp.mechanisms.conjugate", "calibration", "promise", "release"),
     (
         "bayesdp.mechanisms.counts",
