@@ -13,20 +13,6 @@ import bayesdp
 PACKAGE = Path(bayesdp.__file__).parent
 
 CIRCLES = {
-    ("bayesdp.mechanisms.conjugate", "calibration", "promise", "release"),
-    (
-        "bayesdp.mechanisms.counts",
-        "dirichlet_multinomial",
-        "dirichlet_multinomial_calibration",
-        "dirichlet_multinomial_promise",
-    ),
-    (
-        "bayesdp.mechanisms.counts",
-        "poisson_gamma",
-        "poisson_gamma_calibration",
-        "poisson_gamma_fields",
-        "poisson_gamma_promise",
-    ),
     (
         "bayesdp.mechanisms",
         "families.base",
