@@ -48,7 +48,6 @@ CIRCLES = {
     ),
     ("bayesdp.mechanisms.modips", "selected", "selected_outputs"),
     ("bayesdp.mechanisms.modips.sequential", "mechanism", "outputs", "promise"),
-    ("bayesdp.mechanisms.noise", "additive", "calibration", "fields", "outputs"),
 }
 """Those there are, to be made fewer: each is a helper that takes the class that calls it."""
 
