@@ -32,12 +32,6 @@ CIRCLES = {
         "modips.promise",
         "modips.sbs",
     ),
-    (
-        "bayesdp.mechanisms.families",
-        "linear_regression",
-        "linear_regression_draws",
-        "regression_outputs",
-    ),
     ("bayesdp.mechanisms.graphs.dp_ergm", "draws", "fields", "mechanism"),
     (
         "bayesdp.mechanisms.graphs",
