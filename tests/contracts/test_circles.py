@@ -40,8 +40,6 @@ CIRCLES = {
         "statistics_outputs",
         "statistics_promise",
     ),
-    ("bayesdp.mechanisms.modips", "selected", "selected_outputs"),
-    ("bayesdp.mechanisms.modips.sequential", "mechanism", "outputs", "promise"),
 }
 """Those there are, to be made fewer: each is a helper that takes the class that calls it."""
 
