@@ -33,13 +33,6 @@ CIRCLES = {
         "modips.sbs",
     ),
     ("bayesdp.mechanisms.graphs.dp_ergm", "draws", "fields", "mechanism"),
-    (
-        "bayesdp.mechanisms.graphs",
-        "noisy_statistics",
-        "statistics_fields",
-        "statistics_outputs",
-        "statistics_promise",
-    ),
 }
 """Those there are, to be made fewer: each is a helper that takes the class that calls it."""
 
