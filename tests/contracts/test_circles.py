@@ -32,7 +32,6 @@ CIRCLES = {
         "modips.promise",
         "modips.sbs",
     ),
-    ("bayesdp.mechanisms.graphs.dp_ergm", "draws", "fields", "mechanism"),
 }
 """Those there are, to be made fewer: each is a helper that takes the class that calls it."""
 

@@ -1,4 +1,4 @@
-"""The risk-utility map of a"""
+"""The risk-utility map of a plan."""
 
 from __future__ import annotations
 
