@@ -43,14 +43,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
 from bayesdp.mechanisms.families import regression_fields
-from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.linear_regression_draws import (
     NARROW,
     bounded,
@@ -69,9 +69,6 @@ from bayesdp.mechanisms.families.moments import (
     totals_of,
 )
 from bayesdp.mechanisms.randomness import generator
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -189,7 +186,7 @@ class LinearRegression:
         """Return the numbers along the last axis of an array, as they are."""
         return check_vector(statistic, self.numbers(n))
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
+    def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
         """Draw records in their order, along two last axes: `size` and the columns."""
         rng, d, y = generator(), len(self.bounds), self.place
         others = [j for j in range(d) if j != y]
@@ -212,7 +209,7 @@ class LinearRegression:
         x = np.clip(low + (high - low) * ((z + 1) / 2), low, high)
         return np.asarray(np.where(z <= -1, low, np.where(z >= 1, high, x)))
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Raise InvalidInput: the law is intractable."""
         raise InvalidInput(
             "the law of a copy of regression records is intractable: its noisy matrix is projected "
