@@ -127,7 +127,7 @@ plt.show()
 # the law where outcomes can be listed and from the draws alone. One record, three bins, $N = 8$:
 
 # %%
-from bayesdp.mechanisms.modips.grid_published import noise_scale
+from bayesdp.mechanisms.modips.grid import noise_scale
 
 
 class NoisyHistogram:

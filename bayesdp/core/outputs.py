@@ -160,6 +160,31 @@ def decode_numbers(columns: Mapping[str, Any]) -> list[Any]:
     return [tuple(row) for row in value[order].reshape(copies, width).tolist()]
 
 
+def rows_of(columns: Mapping[str, Any], dimension: int | None) -> list[Any]:
+    """Group the values of columns copy, component, value: a list a copy, or a scalar's number.
+
+    Raises
+    ------
+    InvalidInput
+        If a row is missing or repeated.
+    """
+    d = dimension or 1
+    copy, component = (np.asarray(columns[name]) for name in ("copy", "component"))
+    order = np.lexsort((component, copy))
+    copies = copy.size // d
+    if (
+        copy.size != copies * d
+        or np.any(copy[order] != np.repeat(np.arange(copies), d))
+        or np.any(component[order] != np.tile(np.arange(d), copies))
+    ):
+        raise InvalidInput(
+            f"the table must have one row for each copy, numbered from 0, and each of its {d} "
+            "components; rows are missing or repeated"
+        )
+    values = np.asarray(columns["value"])[order].reshape(copies, d)
+    return [row.tolist() if dimension else row[0] for row in values]
+
+
 def order_of_copies(columns: Mapping[str, Any]) -> NDArray[np.intp]:
     """Order the rows by their copies, one a copy, or raise InvalidInput."""
     copy = np.asarray(columns["copy"])

@@ -145,6 +145,9 @@ class FixedTotalView(View):
 class Cell(Protocol):
     """Protocol of noise on a single number, on a lattice, perhaps kept within bounds."""
 
+    def __hash__(self) -> int:
+        """Its hash: noise is a frozen value."""
+
     @property
     def scale(self) -> float:
         """Scale of the noise, in the number's unit."""

@@ -20,7 +20,7 @@ from .counts.randomized_response import RandomizedResponseMechanism as Randomize
 from .graphs.dp_ergm.mechanism import DPERGMMechanism as DPERGMMechanism
 from .graphs.edge_flip import EdgeFlipMechanism as EdgeFlipMechanism
 from .graphs.noisy_degrees import NoisyDegreesMechanism as NoisyDegreesMechanism
-from .graphs.noisy_statistics import NoisyStatisticsMechanism as NoisyStatisticsMechanism
+from .graphs.noisy_statistics.mechanism import NoisyStatisticsMechanism as NoisyStatisticsMechanism
 from .graphs.noisy_triangles import NoisyTrianglesMechanism as NoisyTrianglesMechanism
 from .graphs.truncated_statistics import (
     TruncatedStatisticsMechanism as TruncatedStatisticsMechanism,

@@ -30,7 +30,7 @@ _ROWS = {
     "truncated_statistics": "graphs.truncated_statistics:TruncatedStatisticsMechanism",
     "dp_ergm": "graphs.dp_ergm.mechanism:DPERGMMechanism",
     "edge_flip": "graphs.edge_flip:EdgeFlipMechanism",
-    "noisy_statistics": "graphs.noisy_statistics:NoisyStatisticsMechanism",
+    "noisy_statistics": "graphs.noisy_statistics.mechanism:NoisyStatisticsMechanism",
     "modips_sbs": "modips.sbs:ModipsSBSMechanism",
     "modips_grid": "modips.grid:ModipsGridMechanism",
     "modips_nested": "modips.nested:NestedModipsMechanism",

@@ -15,8 +15,10 @@ from bayesdp.checks import check_at_least_one, check_delta, is_number, keep, pla
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import joint_guarantee
 from bayesdp.mechanisms.counts.cells import Axis, shape_of
-from bayesdp.mechanisms.counts.dirichlet_multinomial import DirichletMultinomialMechanism
-from bayesdp.mechanisms.counts.dirichlet_multinomial_calibration import share_of_a_move
+from bayesdp.mechanisms.counts.dirichlet_multinomial import (
+    DirichletMultinomialMechanism,
+    share_of_a_move,
+)
 from bayesdp.mechanisms.randomness import generator_of
 from bayesdp.privacy.guarantee import Guarantee
 from bayesdp.privacy.ledger import DatasetLedger

@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any
 from bayesdp.checks import check_at_least_one, check_delta, keep
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import confidential
-from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
-from bayesdp.mechanisms.graphs.statistics_fields import check_noise
-from bayesdp.mechanisms.graphs.statistics_frame import check_formula, columns_of, nodes_of
-from bayesdp.mechanisms.graphs.statistics_promise import check_relation
-from bayesdp.mechanisms.graphs.statistics_scales import calibrated, check_noise_delta, check_weights
+from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
+    check_formula,
+    check_noise,
+    check_relation,
+    columns_of,
+    nodes_of,
+)
+from bayesdp.mechanisms.graphs.noisy_statistics.mechanism import NoisyStatisticsMechanism
+from bayesdp.mechanisms.graphs.noisy_statistics.scales import (
+    calibrated,
+    check_noise_delta,
+    check_weights,
+)
 from bayesdp.networks.network import Network
 from bayesdp.privacy.composition import one_of
 from bayesdp.privacy.guarantee import check_epsilon

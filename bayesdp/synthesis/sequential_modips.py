@@ -40,7 +40,7 @@ class SequentialModipsSynthesizer:
     columns in `on` and those before them in the same step. Given these the model has them
     independent of all others, and so are they in the copies. The model is that of
     `bayesdp.mechanisms.modips.sequential.mechanism`, the proof in
-    `bayesdp.mechanisms.modips.sequential.promise`.
+    `bayesdp.mechanisms.modips.sequential.mechanism`.
 
     Cells cost nothing, but each has noise of its own: where one has few records next to the noise's
     scale (``release.mechanism.scales``), its part of a copy is close to what the priors say.

@@ -239,6 +239,14 @@ def test_what_tutorials_imported_of_the_papers_is_imported_with_a_warning(old, n
     assert {warning.filename for warning in caught} == {"a tutorial"}
 
 
+def test_what_a_tutorial_imported_of_a_mechanism_is_imported_with_a_warning():
+    code = "from bayesdp.mechanisms.modips.grid_published import noise_scale as old\n"
+    code += "from bayesdp.mechanisms.modips.grid import noise_scale\nassert old is noise_scale"
+    with pytest.warns(DeprecationWarning, match=r"import noise_scale from .*grid$") as caught:
+        exec(compile(code, "a tutorial", "exec"), {})
+    assert {warning.filename for warning in caught} == {"a tutorial"}
+
+
 def test_new_names_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.dp_ergm.draws import public_grid
 from bayesdp.networks import Network, fit_mple, simulate, statistics
 from tests.networks.oracles import florentine
 
@@ -66,7 +65,7 @@ def test_the_figures_of_the_documentation():
         FORMULA, 1.0, centre=(-4.5, 1), scale=0.5, attributes=("g",)
     )
     mechanism = declared.mechanism_like(network)
-    grid = public_grid(mechanism, empty)
+    grid = mechanism.public_grid(empty)
     choice = grid.exponential(mechanism.cost)
     seen = np.array([*statistics(network, FORMULA).values()])
     law = np.exp(choice.logp(np.arange(400), grid.utilities(seen))).reshape(20, 20)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from bayesdp.errors import InvalidInput
 from bayesdp.evaluation.colours import COLOURS
 from bayesdp.evaluation.drawing import STYLE
-
-if TYPE_CHECKING:
-    from bayesdp.evaluation.planning.result import Plan
 
 # Okabe and Ito's, distinct to the colour-blind.
 _LINES = ("#0072b2", "#c65100", "#009e73", "#a5488a", "#56b4e9", "#8a6d00", "#4d4d4d")
@@ -22,11 +21,34 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1
 _MARKS = "osD^vP"
 
 
-def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
+def plot_plan(
+    table: pd.DataFrame,
+    chosen: Mapping[str, Any] | pd.Series[Any],
+    designs: Iterable[tuple[str, int]],
+    *,
+    criterion: str,
+    target: float,
+    level: float,
+    assurance: float | None,
+    attacker_prior: float,
+    axes: Axes | None = None,
+) -> Axes:
     """Draw the length of the interval against epsilon, a line a design.
 
     Colours are mechanisms, dashes numbers of copies. The upper axis says what an attacker's
     probability of a value can become; a star marks the design found.
+
+    Parameters
+    ----------
+    table, chosen
+        The plan's table, and its row of the design found.
+    designs : iterable of (mechanism, copies)
+    criterion : str
+        The column that the target is compared with.
+    target, level, assurance, attacker_prior
+        As in `Plan`.
+    axes : matplotlib Axes, optional
+        Where to draw; default: of a figure of its own.
     """
     if axes is not None and not isinstance(axes, Axes):
         raise InvalidInput(f"axes is a {type(axes).__name__}; it must be matplotlib Axes, or None")
@@ -36,16 +58,16 @@ def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
         with mpl.rc_context(STYLE):
             axes = figure.subplots()
     with mpl.rc_context(STYLE):
-        table, ink, soft = plan.table, COLOURS["ink"][0], COLOURS["soft"][0]
+        ink, soft = COLOURS["ink"][0], COLOURS["soft"][0]
         mechanisms = list(dict.fromkeys(table["mechanism"]))
         copies = sorted({int(m) for m in table["copies"]})
-        for name, m in plan.best:
+        for name, m in designs:
             rows = table[(table["mechanism"] == name) & (table["copies"] == m)]
             k, j = mechanisms.index(name), copies.index(m)
             simulated = bool((rows["how"] == "simulated").any())
             axes.plot(
                 rows["epsilon"],
-                rows[plan.criterion],
+                rows[criterion],
                 color=_LINES[k % len(_LINES)],
                 linestyle=_DASHES[j % len(_DASHES)],
                 marker=_MARKS[k % len(_MARKS)],
@@ -56,25 +78,25 @@ def plot_plan(plan: Plan, axes: Axes | None = None) -> Axes:
             )
         axes.set_xscale("log")
         axes.set_yscale("log")
-        _reference(axes, plan.target, "target", ink, (0, (4, 3)), 2.5)
-        bare = plan.chosen["without_privacy"]
+        _reference(axes, target, "target", ink, (0, (4, 3)), 2.5)
+        bare = chosen["without_privacy"]
         if np.isfinite(bare):
             _reference(axes, bare, "without privacy", soft, (0, (1, 1.5)), -9)
             axes.set_ylim(bottom=min(axes.get_ylim()[0], 0.85 * bare))
         axes.plot(
-            [plan.epsilon], [plan.chosen[plan.criterion]], marker="*", markersize=13, color=ink,
-            linestyle="none", label=f"found: epsilon = {plan.epsilon:g}", zorder=5,
+            [chosen["epsilon"]], [chosen[criterion]], marker="*", markersize=13, color=ink,
+            linestyle="none", label=f"found: epsilon = {chosen['epsilon']:g}", zorder=5,
         )  # fmt: skip
-        interval = f"{100 * plan.level:g}% interval"
+        interval = f"{100 * level:g}% interval"
         what = f"mean length of the {interval}"
-        if plan.assurance is not None:
-            what = f"length of the {interval}, {plan.assurance:.0%} of releases within"
+        if assurance is not None:
+            what = f"length of the {interval}, {assurance:.0%} of releases within"
         axes.set_xlabel("epsilon")
         axes.set_ylabel(what)
         _ticks(axes)
         axes.grid(color=COLOURS["rule"][0], linewidth=0.5)
         axes.set_axisbelow(True)
-        _risk(axes, plan)
+        _risk(axes, attacker_prior, mixed=bool(table["delta"].gt(0).any()))
         axes.legend(
             frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2,
             title="hollow marks are simulated" if (table["how"] == "simulated").any() else None,
@@ -98,9 +120,8 @@ def _ticks(axes: Axes) -> None:
         axis.set_minor_locator(mpl.ticker.NullLocator())
 
 
-def _risk(axes: Axes, plan: Plan) -> None:
+def _risk(axes: Axes, prior: float, *, mixed: bool) -> None:
     """Label the ticks above by the attacker's probability, under a pure promise."""
-    prior, mixed = plan.attacker_prior, bool(plan.table["delta"].gt(0).any())
     above = axes.twiny()
     above.set_xscale("log")
     above.set_xlim(axes.get_xlim())

@@ -140,7 +140,17 @@ class Plan:
         """
         from bayesdp.evaluation.planning.plot import plot_plan
 
-        return plot_plan(self, axes)
+        return plot_plan(
+            self.table,
+            self.chosen,
+            self.best,
+            criterion=self.criterion,
+            target=self.target,
+            level=self.level,
+            assurance=self.assurance,
+            attacker_prior=self.attacker_prior,
+            axes=axes,
+        )
 
 
 def found_plan(

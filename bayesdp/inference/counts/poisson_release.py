@@ -17,7 +17,7 @@ from bayesdp.errors import InvalidInput, quoted
 from bayesdp.inference.observed_integers import tabled
 from bayesdp.inference.readers import instead
 from bayesdp.inference.several import agreed_size
-from bayesdp.mechanisms.counts.poisson_gamma_areas import events_before
+from bayesdp.mechanisms.counts.poisson_gamma import events_before
 from bayesdp.mechanisms.noise.reach import range_of
 from bayesdp.release import Part
 

@@ -1,14 +1,30 @@
-"""Releases made from a conjugate posterior, and exactly what each costs.
+r"""Releases made from a conjugate posterior, and exactly what each costs.
 
 Five methods (Zheng 2015, chapter 3): the posterior mode (`parameter_map`), one posterior draw
 (`parameter_draw`), synthetic records around the mode (`synthetic_map`), synthetic records from
 one draw (`synthetic_one`), and synthetic records each from its own draw (`synthetic_many`).
-Their privacy comes from the prior alone. For each family, `conjugate_FAMILY` holds the proofs and
-`conjugate_FAMILY_outputs` the sampler and the law.
+Their privacy comes from the prior alone. For each family, the module of its name holds the proofs
+and `FAMILY_outputs` the sampler and the law.
+
+Joint promise of copies
+-----------------------
+Copies are independent given the data. Exactly composed:
+
+- copies of independent records (`synthetic_many`, `synthetic_map`) are as many more independent
+  records: M copies of m have the law of one copy of M m;
+- of a normal law whose mean moves by s standard deviations and whose variance the data leave
+  alone, the sum of the log ratios of M copies is that of one whose mean moves by s sqrt(M), as it
+  does for records in [-R sqrt(M), R sqrt(M)] (gaussian, where what is released isn't `bounded`).
+
+Else M copies each keep the epsilon of delta / M (basic composition: delta adds up, and so does
+epsilon), and M times the pure epsilon if there is one.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar
@@ -16,16 +32,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.conjugate.calibration import calibrated
 from bayesdp.mechanisms.conjugate.families import FAMILIES, OUTPUTS, named
-from bayesdp.mechanisms.conjugate.promise import check_replace_one, profile_of_copies, promise
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
+from bayesdp.privacy.profile import Profile, repeated_profile, smallest_satisfying
+
+_STRONGEST = 1e50  # that is tried
+_STRONG = 1e6  # a prior that shows what no prior can do
+_SAFE = 1 + 2.0**-50  # covers the rounding of a product
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +208,46 @@ class ConjugateMechanism(Mechanism):
     ) -> Guarantee:
         """The promise of `copies` independent copies at `delta`: a point of their profile.
 
-        Tight where copies compose exactly, else by basic composition (`promise`). Where
-        no epsilon is enough, the guarantee says epsilon = inf, with a delta that holds, the least
-        for one copy, and its assumptions say why.
+        Tight where copies compose exactly, else by basic composition. Where no epsilon is enough,
+        the guarantee says epsilon = inf, with a delta that holds, the least for one copy, and its
+        assumptions say why.
 
         Raises
         ------
         InvalidInput
             If `neighbours` is not replace-one: n is public.
         """
-        return promise(self, copies, neighbours, delta)
+        copies, delta = check_at_least_one("copies", copies), check_delta(delta)
+        check_replace_one(neighbours)
+        profile = composed_profile(self, copies)
+        if profile is not None:
+            epsilon, limit = profile.epsilon(delta), profile.delta(math.inf)
+        else:
+            profile = self.profile_of_one()
+            share = math.nextafter(delta / copies, 0.0)  # copies of it are at most delta
+            epsilon = profile.epsilon(share) * copies * _SAFE
+            limit = min(1.0, copies * profile.delta(math.inf) * _SAFE)
+        assumptions: tuple[str, ...] = (PUBLIC_N,)
+        drawn_in_floats = draws_floats(self)
+        if drawn_in_floats:
+            assumptions += (
+                "The release is drawn exactly from its law; a floating-point sampler only nearly "
+                "is.",
+            )
+        assumptions += (COMPUTATIONAL,)
+        if self.family == "gaussian":
+            assumptions += (f"Every record lies in [-{self.R}, {self.R}].",)
+        if math.isinf(epsilon):
+            delta = max(delta, limit)
+            assumptions += (profile.why,)
+        return Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=Neighbours.REPLACE_ONE,
+            strength=Strength.CONDITIONAL if drawn_in_floats else Strength.PROVED,
+            assumptions=assumptions,
+            source=f"bayesdp.mechanisms.conjugate.{self.family}",
+        )
 
     def statistic(self, data: Any) -> Any:
         """Compute the statistic that the release depends on, from raw records.
@@ -287,3 +336,96 @@ class ConjugateMechanism(Mechanism):
     def _outputs(self) -> ModuleType:
         home: ModuleType = OUTPUTS[self.family]
         return home
+
+
+def calibrated(
+    at: Callable[[float], ConjugateMechanism], *, least: float, epsilon: float, delta: float
+) -> ConjugateMechanism:
+    """Find the release of the smallest strength, `least` or more, that keeps (epsilon, delta).
+
+    Parameters
+    ----------
+    at : callable
+        The release whose prior has a strength; a larger one never costs more.
+    least : float
+        The smallest strength considered.
+    epsilon, delta : float
+        Positive; in [0, 1).
+
+    Raises
+    ------
+    InvalidInput
+        If no strength satisfies the promise, or an argument is out of its range.
+    """
+    epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+    strong = at(_STRONG)
+    profile = strong.profile()
+    if profile.limit == 1 or (delta == 0 and math.isinf(profile.pure_epsilon)):
+        raise InvalidInput(_impossible(strong, epsilon, delta))
+
+    def cost(strength: float) -> float:
+        if strength > _STRONGEST:
+            raise InvalidInput(_impossible(strong, epsilon, delta))
+        made = at(strength)
+        return made.delta(epsilon) if delta else made.profile().pure_epsilon
+
+    strength = smallest_satisfying(cost, delta or epsilon, start=max(1.0, 2 * least), least=least)
+    more = 2.0**-52
+    while (made := at(strength)).epsilon(delta) > epsilon:  # a root too, which rounds
+        strength, more = strength * (1 + more), 2 * more
+    return made
+
+
+def _impossible(strong: ConjugateMechanism, epsilon: float, delta: float) -> str:
+    profile = strong.profile()
+    way_out = (
+        "choose another method, such as 'parameter_draw' or 'synthetic_one'"
+        if profile.limit == 1
+        else "ask for a positive delta, such as 1e-6"
+        if delta == 0
+        else "ask for a larger epsilon or delta"
+    )
+    return (
+        f"no prior gives {strong.family} {strong.method} epsilon = {epsilon} with delta = {delta}: "
+        f"{profile.why or 'the prior would be too large for a float.'} Way out: {way_out}"
+    )
+
+
+def composed_profile(release: ConjugateMechanism, copies: int) -> Profile | None:
+    """The tight profile of `copies` copies together; None where only a bound is known."""
+    if copies == 1:
+        return release.profile_of_one()
+    if release.method in ("synthetic_map", "synthetic_many"):
+        together = release.synthetic_size * copies
+        return dataclasses.replace(release, size=together).profile_of_one()
+    if release.R is not None and not release.bounded and release.method != "parameter_map":
+        scaled = math.nextafter(release.R * math.sqrt(copies), math.inf)
+        return dataclasses.replace(release, R=scaled).profile_of_one()
+    return None
+
+
+def profile_of_copies(release: ConjugateMechanism, copies: int) -> Profile:
+    """The profile of `copies` copies: tight where that is known, else by basic composition."""
+    together = composed_profile(release, copies)
+    return repeated_profile(release.profile_of_one(), copies) if together is None else together
+
+
+def draws_floats(release: ConjugateMechanism) -> bool:
+    """Return True if the sampler works in floating point; counts are drawn in integers."""
+    if release.method == "parameter_map":
+        return False
+    return release.family == "gaussian" or release.method == "parameter_draw"
+
+
+def check_replace_one(neighbours: Neighbours | None) -> None:
+    """Raise unless `neighbours` is replace-one, or None for it."""
+    if neighbours == Neighbours.ADD_REMOVE:
+        raise InvalidInput(
+            "neighbours is 'add_remove', but n is public, so a record added or removed shows; a "
+            "conjugate release promises under 'replace_one' alone"
+        )
+    if neighbours not in (None, Neighbours.REPLACE_ONE):
+        raise InvalidInput(
+            f"neighbours is {quoted(getattr(neighbours, 'value', neighbours))}; a conjugate "
+            "release of n records has 'replace_one'"
+        )

@@ -9,8 +9,41 @@ Vilhuber 2008; Abowd and Vilhuber 2008). alpha is the mechanism's prior: public,
 privacy first. It may be informative: counts of an older, public table, say. Cells where no record
 can be, structural zeros, are left out, so k and alpha are of the other ones.
 
-One copy has epsilon = log(1 + size / min alpha), exactly; `dirichlet_multinomial_promise` proves
-it.
+One copy has epsilon = log(1 + size / min alpha), exactly.
+
+Proof
+-----
+Write m = size, x for the counts of n records in the k possible cells, alpha for their priors and
+A = sum alpha + n. From
+
+    P(z | x) = (m! / prod z_c!) prod (alpha_c + x_c)_{z_c} / (A)_m
+
+with the rising factorial (u)_z, a record added in cell i multiplies the law by
+
+    P(z | x + e_i) / P(z | x) = (u + z_i) / u * A / (A + m),    u = alpha_i + x_i.
+
+*Replace-one* (n fixed), a record of cell j moved to cell i: let u and v be the weights of i and j
+without that record. The ratio is [(u + z_i) / u] [v / (v + z_j)], at most 1 + m / u, which is at
+most 1 + m / alpha_i, attained at z_i = m, where z_j = 0, with no other record in i; and its
+inverse is the same with i and j exchanged. Any cell can be i, for any n >= 1, so
+
+    epsilon = log(1 + m / min alpha),   exactly, for every n >= 1,
+
+that is, min alpha >= m / (exp(epsilon) - 1). How many cells there are doesn't matter.
+
+*Adding a record* raises the probability of z by at most (1 + m / alpha_i) A / (A + m), at z_i = m
+and x_i = 0, which approaches 1 + m / min alpha as the records elsewhere grow in number.
+*Removing* one raises it by at most (A + m) / A, at z_i = 0 and with A = sum alpha: no other record.
+So the add/remove-one epsilon is log(1 + m / min alpha) too, as a supremum over n, and removal
+alone has log(1 + m / sum alpha).
+
+Independent copies multiply the ratios at the same data sets: M copies have M times the epsilon.
+
+*With a delta*, under replace-one: the profile of `bayesdp.mechanisms.counts.category_pairs`, which
+is the one of `ConjugateMechanism`'s categorical `synthetic_one`. Where n is confidential it is
+taken at n = 1: more records elsewhere make the other cells' weight larger, which costs less, and so
+do more of them in i or j (both proved there). It needs the two smallest priors and the sum of the
+rest.
 """
 
 from __future__ import annotations
@@ -25,22 +58,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic
 from bayesdp.core.views import DrawnCountsView, ProductTable, RecordsView, View
-from bayesdp.errors import InvalidInput
+from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.conjugate.release import ConjugateMechanism
+from bayesdp.mechanisms.conjugate.release import ConjugateMechanism, calibrated
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.counts.category_products import one_draw
 from bayesdp.mechanisms.counts.cells import Axis, check_axes, points_in, table
-from bayesdp.mechanisms.counts.dirichlet_multinomial_calibration import calibrated_table
-from bayesdp.mechanisms.counts.dirichlet_multinomial_promise import (
-    LARGEST_PROFILE,
-    check_relation,
-    collapsed,
-    promised,
-    pure_epsilon,
-)
 from bayesdp.mechanisms.counts.table_fields import (
     check_cell_counts,
     check_prior,
@@ -49,9 +74,14 @@ from bayesdp.mechanisms.counts.table_fields import (
     check_zeros,
 )
 from bayesdp.mechanisms.draws.category_splitting import dirichlet_multinomial_draws
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours, check_neighbours
+from bayesdp.mechanisms.randomness import COMPUTATIONAL
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_unshown
 from bayesdp.privacy.profile import Profile, pure_profile
+
+LARGEST_PROFILE = 10**6
+"""Records of a copy up to which delta(epsilon) is summed."""
+_SAFE = 1 + 2.0**-50  # covers the rounding of log1p, the division and the products below
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +161,24 @@ class DirichletMultinomialMechanism(Mechanism):
             What the prior is in proportion to, 0 in `zeros`: counts of a public table, say. By
             default it is the same in every cell, size / (exp(epsilon / copies) - 1) for delta = 0.
         """
-        return calibrated_table(
-            cls,
-            n=n,
-            size=size,
-            cells=cells,
-            epsilon=epsilon,
-            copies=copies,
-            delta=delta,
-            proportions=proportions,
-            zeros=zeros,
-            axes=axes,
-        )
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        copies, size = check_at_least_one("copies", copies), check_size(size)
+        cells, share = check_at_least_one("cells", cells), epsilon / copies
+        left_out = check_zeros(zeros, cells)
+        weights: Any = check_prior(1.0 if proportions is None else proportions, cells, left_out)
+        possible = np.delete(np.broadcast_to(weights, cells), list(left_out))
+        ratios = np.asarray(weights) / possible.min()
+        # exp(-t) / (1 - exp(-t)): 1 / (exp(t) - 1), without overflow.
+        least = size * max(math.exp(-share) / -math.expm1(-share), 1e-300)
+        if delta and size <= LARGEST_PROFILE:
+            least = _with_delta(n, size, share, delta / copies, possible / possible.min())
+        build: Any = cls  # which takes any sequences
+        while True:
+            prior: Any = (least * ratios).tolist()
+            mechanism: DirichletMultinomialMechanism = build(n, size, cells, prior, zeros, axes)
+            if mechanism.guarantee(copies=copies, delta=delta).epsilon <= epsilon:
+                return mechanism
+            least *= _SAFE
 
     @property
     def support(self) -> NDArray[np.int64]:
@@ -205,7 +241,26 @@ class DirichletMultinomialMechanism(Mechanism):
             If n is public and `neighbours` is add/remove: n differs between them and is
             released as it is. Or if the relation is not one of records.
         """
-        return promised(self, copies, neighbours, delta)
+        copies, delta = check_at_least_one("copies", copies), check_delta(delta)
+        relation = self.neighbours if neighbours is None else check_neighbours(neighbours)
+        check_relation(relation, self.n)
+        made = Guarantee(
+            epsilon=copies * pure_epsilon(self.size, float(self.alpha.min())),
+            delta=0.0,
+            neighbours=relation,
+            strength=Strength.PROVED,
+            assumptions=(
+                "The size of a copy was chosen without the data." if self.n is None else PUBLIC_N,
+                "The cells and the prior were chosen without the data.",
+                COMPUTATIONAL,
+            ),
+            source="bayesdp.mechanisms.counts.dirichlet_multinomial; Machanavajjhala, Kifer, "
+            "Abowd, Gehrke and Vilhuber (2008)",
+        )
+        if delta == 0 or relation is Neighbours.ADD_REMOVE or self.size > LARGEST_PROFILE:
+            return made
+        point = collapsed(self.n, self.size, self.alpha).guarantee(copies=copies, delta=delta)
+        return dataclasses.replace(made, epsilon=point.epsilon, delta=point.delta)
 
     def removal_guarantee(self, *, copies: int = 1, delta: float = 0.0) -> Guarantee:
         """Guarantee for the removal of a record: copies * log(1 + size / sum of the priors)."""
@@ -307,3 +362,51 @@ class DirichletMultinomialMechanism(Mechanism):
         made = np.zeros((*values.shape[:-1], self.cells), dtype=np.int64)
         made[..., self.support] = values
         return made
+
+
+def _with_delta(
+    n: int | None, size: int, epsilon: float, delta: float, ratios: NDArray[np.float64]
+) -> float:
+    """Find the smallest least prior with which a copy keeps (epsilon, delta)."""
+
+    def at(strength: float) -> ConjugateMechanism:
+        return collapsed(n, size, strength * ratios)
+
+    made = calibrated(at, least=1e-100, epsilon=epsilon, delta=delta)
+    return min(made.prior)
+
+
+def share_of_a_move(epsilon: float, copies: int, r: float) -> float:
+    """Epsilon to calibrate each group to, where a record may move between two.
+
+    A move costs, per copy, log(1 + t / r) + log(1 + t) with t = size / smallest prior and r the sum
+    of the priors over the smallest: the removal from one group and the addition to another. It
+    equals epsilon / copies at the positive root of
+    t^2 / r + (1 + 1 / r) t = exp(epsilon / copies) - 1.
+    """
+    excess, linear = math.expm1(min(epsilon / copies, 600.0)), 1 + 1 / r
+    t = 2 * excess / (linear + math.sqrt(linear * linear + 4 * excess / r))
+    return copies * math.log1p(t)
+
+
+def pure_epsilon(size: int, weight: float) -> float:
+    """Pure epsilon log(1 + size / weight), rounded up."""
+    return math.log1p(size / weight) * _SAFE
+
+
+def collapsed(n: int | None, size: int, alpha: NDArray[np.float64]) -> ConjugateMechanism:
+    """The release with the same privacy profile, its third category all but the two worst ones."""
+    few = np.sort(alpha)
+    if few.size > 3:
+        few = np.append(few[:2], math.fsum(few[2:]))
+    return ConjugateMechanism("categorical", "synthetic_one", n or 1, tuple(few.tolist()), size)
+
+
+def check_relation(relation: Neighbours, n: int | None) -> None:
+    """Raise unless the relation is one of records that a table of n has; n None: confidential."""
+    if relation not in (Neighbours.REPLACE_ONE, Neighbours.ADD_REMOVE):
+        raise InvalidInput(
+            f"neighbours is {quoted(relation.value)}; a table of records has 'replace_one' and "
+            "'add_remove'"
+        )
+    check_unshown(relation, n)

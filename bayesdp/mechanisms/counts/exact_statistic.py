@@ -30,6 +30,7 @@ from bayesdp.checks import (
     check_one_statistic,
     is_number,
 )
+from bayesdp.core.outputs import rows_of
 from bayesdp.core.views import Ends, ExactView, Floats, Integer, Integers, IntegersView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
@@ -237,8 +238,6 @@ class ExactStatisticMechanism(Mechanism):
 
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
-        from bayesdp.mechanisms.noise.outputs import rows_of
-
         return [self.check_output(row) for row in rows_of(columns, self.dimension)]
 
 

@@ -7,16 +7,14 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import is_number, plain
+from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, kind_of
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 _SMALLEST = 1e-100  # distance of bounds whose squares are floats with all their digits
@@ -72,6 +70,26 @@ class Sums:
         )
 
 
+class NoisyStatistic(Protocol):
+    """Protocol of copies drawn given a noisy statistic, a mechanism's or as its view has them."""
+
+    @property
+    def n(self) -> int | None:
+        """Number of confidential records, where it is public."""
+
+    @property
+    def size(self) -> int:
+        """Number of records in a copy."""
+
+    @property
+    def parts(self) -> tuple[Cell, ...]:
+        """Noise on each number of the statistic."""
+
+    @property
+    def bounding(self) -> str:
+        """Name of the way in which noisy numbers and records are kept in their range."""
+
+
 class Family(Protocol):
     """A model of records: prior, sufficient statistic, and what one record moves of it.
 
@@ -109,10 +127,10 @@ class Family(Protocol):
     def vector(self, statistic: Any, n: int | None) -> NDArray[Any]:
         """Return the numbers along the last axis, or raise InvalidInput that doesn't show them."""
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> NDArray[Any]:
+    def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> NDArray[Any]:
         """Draw copies from noisy numbers: post-processing, from the generator of releases."""
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """The law of a copy given the statistic, or InvalidInput where it is intractable."""
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:

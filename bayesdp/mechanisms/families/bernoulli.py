@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,9 @@ from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.counts.beta_binomial import check_prior
 from bayesdp.mechanisms.counts.count import Count, check_count, column_of
-from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.count_laws import bernoulli_law, counts_law
 from bayesdp.mechanisms.randomness import generator
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 _MOST_OUTPUTS = 1_000_000
 
@@ -89,7 +86,7 @@ class Bernoulli:
         ones, zeros = np.broadcast_arrays(count.successes, count.failures)
         return np.stack([ones] if n is not None else [ones, zeros], axis=-1)
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> NDArray[Any]:
+    def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> NDArray[Any]:
         """Draw numbers of ones among `size` records."""
         ones = noisy[..., 0]
         zeros = noisy[..., 1] if mechanism.n is None else mechanism.n - ones
@@ -97,7 +94,7 @@ class Bernoulli:
         p = rng.beta(self.prior[0] + ones, self.prior[1] + zeros)
         return np.asarray(rng.binomial(mechanism.size, p), dtype=np.int64)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Exact log-probability: the noisy number of ones is summed out; see `count_laws`."""
         counts, size = self.vector(statistic, mechanism.n), mechanism.size
         if mechanism.n is not None:

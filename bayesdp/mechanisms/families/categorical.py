@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,9 @@ from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.categorical_outputs import all_counts
 from bayesdp.mechanisms.counts.count import column_of
-from bayesdp.mechanisms.families.base import Floats, Number, Sums
+from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
 from bayesdp.mechanisms.families.count_laws import counts_law
 from bayesdp.mechanisms.randomness import generator
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class Categorical:
             )
         return counts
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> NDArray[Any]:
+    def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> NDArray[Any]:
         """Draw counts of `size` records, along the last axis."""
         rng, alpha = generator(), np.asarray(self.prior) + noisy
         # In logarithms, as gamma variables of a small shape may all round to 0.
@@ -123,7 +120,7 @@ class Categorical:
         theta /= theta.sum(axis=-1, keepdims=True)
         return np.asarray(rng.multinomial(mechanism.size, theta), dtype=np.int64)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Exact log-probability: the noisy counts are summed out; see `count_laws`."""
         counts, z = self.vector(statistic, mechanism.n), np.asarray(output)
         return counts_law(z, counts, self.prior, mechanism.size, mechanism.parts)

@@ -46,9 +46,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from bayesdp.core.views import Cell
 from bayesdp.mechanisms.counts.category_laws import dirichlet_multinomial_logpmf
 from bayesdp.mechanisms.laws import beta_binomial_logpmf, negative_binomial
-from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 Floats = NDArray[np.float64]
 
@@ -58,14 +58,14 @@ _STANDARD_DEVIATIONS = 12
 _LEAST = -600.0  # log odds that exp takes; below, t is exp(v)
 
 
-def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
+def smoothed(log_f: Floats, part: Cell, most: int) -> Floats:
     """Smooth f over the noise: log sum_s Pr[s | x] f(s) for all x = 0..most.
 
     Parameters
     ----------
     log_f : ndarray, shape (..., S)
         log f(s), s = 0..S - 1; for an open range, as far as Pr[s | x] f(s) isn't negligible.
-    part : AdditiveNoise
+    part : Cell
         Of integers; its bounds begin at 0.
     most : int
         At most S - 1.
@@ -105,7 +105,7 @@ def smoothed(log_f: Floats, part: AdditiveNoise, most: int) -> Floats:
     return shifted
 
 
-def _log_mass(part: AdditiveNoise, x: NDArray[np.int64]) -> Any:
+def _log_mass(part: Cell, x: NDArray[np.int64]) -> Any:
     """Log of the probability that a truncated law divides by."""
     if part.bounding != "truncated":
         return 0.0
@@ -114,7 +114,7 @@ def _log_mass(part: AdditiveNoise, x: NDArray[np.int64]) -> Any:
 
 
 def bernoulli_law(
-    output: Any, ones: NDArray[Any], prior: tuple[float, float], size: int, part: AdditiveNoise
+    output: Any, ones: NDArray[Any], prior: tuple[float, float], size: int, part: Cell
 ) -> Floats:
     """Log Pr[z | x] of binary records whose number n, the part's upper bound, is public.
 
@@ -124,7 +124,7 @@ def bernoulli_law(
         z and x; -inf is returned for an output outside 0..size.
     prior : tuple of two floats
     size : int
-    part : AdditiveNoise
+    part : Cell
     """
     z, x = np.broadcast_arrays(np.asarray(output), ones)
     found = np.full(z.shape, -np.inf)
@@ -135,7 +135,7 @@ def bernoulli_law(
 
 
 @lru_cache(maxsize=32)
-def _bernoulli_table(z: int, prior: tuple[float, float], size: int, part: AdditiveNoise) -> Floats:
+def _bernoulli_table(z: int, prior: tuple[float, float], size: int, part: Cell) -> Floats:
     """Table of log Pr[z | x] for x = 0..n: kept, as an enumeration asks for it in blocks."""
     n = part.ends[1] or 0
     s = np.arange(n + 1)
@@ -149,7 +149,7 @@ def counts_law(
     counts: NDArray[Any],
     alpha: Sequence[float],
     size: int,
-    parts: Sequence[AdditiveNoise],
+    parts: Sequence[Cell],
 ) -> Floats:
     """Log Pr[z | x] of k counts, each with noise of its own.
 
@@ -161,7 +161,7 @@ def counts_law(
         The other axes broadcast with the output's.
     alpha : sequence of k floats
     size : int
-    parts : sequence of k AdditiveNoise
+    parts : sequence of k Cell
     """
     z, x = np.broadcast_arrays(output, counts)
     found = np.full(z.shape[:-1], -np.inf)
@@ -198,7 +198,7 @@ def mixture_tables(
     output: Sequence[int],
     alpha: Sequence[float],
     size: int,
-    parts: Sequence[AdditiveNoise],
+    parts: Sequence[Cell],
     most: int,
     rare: int = 0,
 ) -> tuple[list[Floats], float]:
@@ -209,7 +209,7 @@ def mixture_tables(
     output : sequence of k ints
     alpha : sequence of k floats
     size : int
-    parts : sequence of k AdditiveNoise
+    parts : sequence of k Cell
     most : int
         The largest count to be asked for.
     rare : int
@@ -236,7 +236,7 @@ def _rareness(
     x: NDArray[Any],
     alpha: Sequence[float],
     size: int,
-    parts: Sequence[AdditiveNoise],
+    parts: Sequence[Cell],
 ) -> Any:
     """Bound of -log of the law, where noise at its peak counts as 1."""
     found = np.full(len(z), np.inf)
@@ -250,7 +250,7 @@ def _rareness(
     return found.max()
 
 
-def _last(part: AdditiveNoise, most: int, rare: int) -> int:
+def _last(part: Cell, most: int, rare: int) -> int:
     """Find the last noisy count that isn't negligible, for counts up to `most`."""
     high = part.ends[1]
     if high is not None:
@@ -276,7 +276,7 @@ def _table(
     alpha: float,
     most: int,
     last: int,
-    part: AdditiveNoise,
+    part: Cell,
     grid: tuple[int, float, int],
 ) -> Floats:
     """Table of log sum_s Pr[s | x] NB(z; alpha + s) at each log odds, shape (most + 1, odds)."""

@@ -45,7 +45,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,14 +54,11 @@ from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.censored import synthetic_column
 from bayesdp.mechanisms.counts.count import column_of
-from bayesdp.mechanisms.families.base import Floats, Number, Sums, check_interval
+from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums, check_interval
 from bayesdp.mechanisms.families.gaussian_draws import drawn
 from bayesdp.mechanisms.families.gaussian_laws import gaussian_law
 from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 _GRID = 24  # bits from the bounds' distance to the step
 _BLOCK = 1 << 14  # squares below 2^48 whose sum stays within 64 bits
@@ -228,13 +225,20 @@ class Gaussian:
                 )
         return x.astype(np.float64)
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
+    def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
         """Draw sorted records, along a last axis of length `size`."""
         return drawn(self, noisy, mechanism)
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Log-density of the records; see `gaussian_law`."""
-        return gaussian_law(self, output, statistic, mechanism)
+        if self.sd is None or mechanism.n is None:
+            raise InvalidInput(
+                "the law of normal records is intractable where sd is unknown or n confidential; "
+                "analyse each copy as data and combine the results with bdp.combine, whose caveats "
+                "then hold"
+            )
+        mean = self.vector(statistic, mechanism.n)[..., 0]
+        return gaussian_law(self, output, mean, mechanism)
 
     def pairs(self, n: int | None) -> list[tuple[Any, Any]]:
         """Pairs with all others at one end, and one record from there to the other, or added."""

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.mechanisms.conjugate.truncated_normal import truncated_normal
+from bayesdp.mechanisms.families.base import NoisyStatistic
 from bayesdp.mechanisms.randomness import generator
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.families.gaussian import Gaussian
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
 _NARROW = 2.0**-60  # of the bounds' distance: a standard deviation that leaves records alike
 
 
-def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
+class NormalFamily(Protocol):
+    """Protocol of normal records: their bounds, their standard deviation and its prior."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Public ends of the records."""
+
+    @property
+    def middle(self) -> float:
+        """Point within the bounds from which sums are taken where n is confidential."""
+
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation of the records, where it is known."""
+
+    @property
+    def prior(self) -> tuple[float, ...] | None:
+        """Parameters of the prior, None where it is flat."""
+
+
+def drawn(family: NormalFamily, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
     """Draw sorted records within the bounds, shape of the noisy numbers but the last, and size."""
     n, mean, variance = moments(family, noisy, mechanism.n)
     rng = generator()
@@ -32,7 +49,7 @@ def drawn(family: Gaussian, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) 
 
 
 def records_around(
-    family: Gaussian, centre: Floats, sd: Floats, size: int, bounding: str
+    family: NormalFamily, centre: Floats, sd: Floats, size: int, bounding: str
 ) -> Floats:
     """Draw `size` sorted records within the bounds around each centre, along a last axis."""
     rng = generator()
@@ -51,7 +68,7 @@ def records_around(
 
 
 def moments(
-    family: Gaussian, noisy: NDArray[Any], public: int | None
+    family: NormalFamily, noisy: NDArray[Any], public: int | None
 ) -> tuple[Floats, Floats, Floats]:
     """Moments n, mean and variance, within their ranges, that noisy numbers stand for.
 
@@ -73,7 +90,7 @@ def moments(
     return n, mean, np.clip(squares / (n - 1), 0.0, largest)
 
 
-def mean_posterior(family: Gaussian, n: Any, mean: Any) -> tuple[Floats, Floats]:
+def mean_posterior(family: NormalFamily, n: Any, mean: Any) -> tuple[Floats, Floats]:
     """Posterior mean and standard deviation of theta, where the records' is known."""
     sd = float(family.sd or 0)
     precision = np.asarray(n / sd**2, dtype=np.float64)
@@ -85,7 +102,7 @@ def mean_posterior(family: Gaussian, n: Any, mean: Any) -> tuple[Floats, Floats]
 
 
 def _centre_and_sd(
-    family: Gaussian, n: Floats, mean: Floats, variance: Floats, rng: np.random.Generator
+    family: NormalFamily, n: Floats, mean: Floats, variance: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Draw theta and sigma, where both are unknown."""
     squares = (n - 1) * variance

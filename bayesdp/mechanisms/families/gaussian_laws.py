@@ -31,22 +31,19 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bayesdp.core.views import Cell
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.conjugate.truncated_normal import log_mass
+from bayesdp.mechanisms.families.base import NoisyStatistic
 from bayesdp.mechanisms.families.gaussian_blur import log_normal, log_smooth
-from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
+from bayesdp.mechanisms.families.gaussian_draws import NormalFamily, mean_posterior
 from bayesdp.mechanisms.laws import HALF_LOG_2PI
 from bayesdp.mechanisms.noise.lattice import to_steps
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.families.gaussian import Gaussian
 
 Floats = NDArray[np.float64]
 
@@ -58,44 +55,23 @@ _FINE = 8  # steps of the lattice to rho, at least
 _BLOCK = 1 << 20  # numbers in a temporary array
 
 
-class NoisyMoments(Protocol):
-    """Protocol of copies drawn given noisy moments, a mechanism's or as its view has them."""
+def gaussian_law(
+    family: NormalFamily, output: Any, mean: Floats, mechanism: NoisyStatistic
+) -> Floats:
+    """Log-density of the records along the output's last axis, given the mean, where sd is known.
 
-    @property
-    def n(self) -> int | None:
-        """Number of confidential records."""
-
-    @property
-    def size(self) -> int:
-        """Number of records in a copy."""
-
-    @property
-    def parts(self) -> tuple[Cell, ...]:
-        """Noise on each moment."""
-
-    @property
-    def bounding(self) -> str:
-        """Name of the way in which moments and records are kept in their range."""
-
-
-def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: NoisyMoments) -> Floats:
-    """Log-density of the records along the output's last axis, vectorised over both."""
-    if family.sd is None or mechanism.n is None:
-        raise InvalidInput(
-            "the law of normal records is intractable where sd is unknown or n confidential; "
-            "analyse each copy as data and combine the results with bdp.combine, whose caveats "
-            "then hold"
-        )
-    mean = family.vector(statistic, mechanism.n)[..., 0]
+    Vectorised over both.
+    """
+    sd = float(family.sd or 0)
     y = np.asarray(output, dtype=np.float64)
     if y.ndim == 0 or y.shape[-1] != mechanism.size:
         raise InvalidInput(f"output has shape {y.shape}; it must be (..., {mechanism.size})")
     law = Blurred(family, mechanism, mean)
     records = GaussianRecords(family, mechanism.bounding, y)
-    slope = mechanism.size * math.sqrt(2 / math.pi) / family.sd
+    slope = mechanism.size * math.sqrt(2 / math.pi) / sd
     reach = _REACH * law.tau + law.tau**2 * slope
     low, high = family.bounds[0] - reach, family.bounds[1] + reach
-    width = _PIECE / math.sqrt(mechanism.size / family.sd**2 + law.tau**-2)
+    width = _PIECE / math.sqrt(mechanism.size / sd**2 + law.tau**-2)
     pieces = math.ceil((high - low) / width)
     width = (high - low) / pieces
     shape = np.broadcast_shapes(mean.shape, y.shape[:-1])
@@ -110,7 +86,9 @@ def gaussian_law(family: Gaussian, output: Any, statistic: Any, mechanism: Noisy
     return np.where(records.inside, found, -np.inf)
 
 
-def likely_thetas(family: Gaussian, mechanism: NoisyMoments, y: Floats) -> tuple[Floats, Floats]:
+def likely_thetas(
+    family: NormalFamily, mechanism: NoisyStatistic, y: Floats
+) -> tuple[Floats, Floats]:
     """Nodes for integrals over theta, of several copies whatever their statistics.
 
     What is integrated is analytic, and its logarithm bends by at most c = size / sd^2 + 1 / tau^2:
@@ -118,9 +96,9 @@ def likely_thetas(family: Gaussian, mechanism: NoisyMoments, y: Floats) -> tuple
 
     Parameters
     ----------
-    family : Gaussian
+    family : NormalFamily
         Of known sd.
-    mechanism : NoisyMoments
+    mechanism : NoisyStatistic
         Of public n.
     y : ndarray, shape (copies, size)
 
@@ -142,7 +120,7 @@ def likely_thetas(family: Gaussian, mechanism: NoisyMoments, y: Floats) -> tuple
 
 
 def likely_thetas_each(
-    family: Gaussian, mechanism: NoisyMoments, y: Floats, sds: Floats
+    family: NormalFamily, mechanism: NoisyStatistic, y: Floats, sds: Floats
 ) -> tuple[Floats, Floats]:
     """Nodes and log-likelihoods of theta for one copy and several sds, under the flat prior.
 
@@ -183,7 +161,7 @@ class GaussianRecords:
     """
 
     def __init__(
-        self, family: Gaussian, bounding: str, y: Floats, sd: Floats | None = None
+        self, family: NormalFamily, bounding: str, y: Floats, sd: Floats | None = None
     ) -> None:
         low, high = family.bounds
         self.family, self.truncated = family, bounding == "truncated"
@@ -217,15 +195,15 @@ class Blurred:
 
     Parameters
     ----------
-    family : Gaussian
+    family : NormalFamily
         Of known sd.
-    mechanism : NoisyMoments
+    mechanism : NoisyStatistic
         Of public n.
     mean : ndarray
         The statistic.
     """
 
-    def __init__(self, family: Gaussian, mechanism: NoisyMoments, mean: Floats) -> None:
+    def __init__(self, family: NormalFamily, mechanism: NoisyStatistic, mean: Floats) -> None:
         (self.part,) = mechanism.parts
         self.n, part, g = mechanism.n, self.part, self.part.step
         at_zero, tau = mean_posterior(family, self.n, 0.0)

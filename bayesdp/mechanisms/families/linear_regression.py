@@ -40,18 +40,24 @@ is: copies are whole records, with predictors of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.errors import InvalidInput
-from bayesdp.mechanisms.families import regression_fields, regression_outputs
-from bayesdp.mechanisms.families.base import Floats, Number, Sums
-from bayesdp.mechanisms.families.linear_regression_draws import drawn
+from bayesdp.mechanisms.families import regression_fields
+from bayesdp.mechanisms.families.base import Floats, NoisyStatistic, Number, Sums
+from bayesdp.mechanisms.families.linear_regression_draws import (
+    NARROW,
+    bounded,
+    drawn_predictors,
+    drawn_regression,
+    projected,
+)
 from bayesdp.mechanisms.families.moment_moves import largest_replacement, longest_replacement
 from bayesdp.mechanisms.families.moments import (
     MOST,
@@ -62,9 +68,9 @@ from bayesdp.mechanisms.families.moments import (
     rescaled,
     totals_of,
 )
+from bayesdp.mechanisms.randomness import generator
 
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
+Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +186,30 @@ class LinearRegression:
         """Return the numbers along the last axis of an array, as they are."""
         return check_vector(statistic, self.numbers(n))
 
-    def draw(self, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
+    def draw(self, noisy: NDArray[Any], mechanism: NoisyStatistic) -> Floats:
         """Draw records in their order, along two last axes: `size` and the columns."""
-        return drawn(self, noisy, mechanism)
+        rng, d, y = generator(), len(self.bounds), self.place
+        others = [j for j in range(d) if j != y]
+        n, mean, rows = projected(noisy, d, mechanism.n)
+        centre, root = drawn_predictors(
+            self.predictors_prior, n, mean[..., others], rows[..., others], rng
+        )
+        intercept, slopes, sd = drawn_regression(self.prior, n, mean, rows, y, others, rng)
+        z = np.empty((*n.shape, mechanism.size, d))
+        errors = np.zeros((*n.shape, mechanism.size, len(others)))
+        for i, j in enumerate(others):
+            before = np.einsum("...sk,...k->...s", errors[..., :i], root[..., i, :i])
+            around, own = centre[..., i, None] + before, root[..., i, i, None]
+            z[..., j] = bounded(around, own, mechanism.bounding, rng)
+            errors[..., i] = (z[..., j] - around) / np.maximum(own, NARROW)
+        along = np.einsum("...sk,...k->...s", z[..., others], slopes)
+        around = intercept[..., None] + along
+        z[..., y] = bounded(around, sd[..., None], mechanism.bounding, rng)
+        low, high = self.ends.T
+        x = np.clip(low + (high - low) * ((z + 1) / 2), low, high)
+        return np.asarray(np.where(z <= -1, low, np.where(z >= 1, high, x)))
 
-    def logp(self, output: Any, statistic: Any, mechanism: ModipsSBSMechanism) -> Floats:
+    def logp(self, output: Any, statistic: Any, mechanism: NoisyStatistic) -> Floats:
         """Raise InvalidInput: the law is intractable."""
         raise InvalidInput(
             "the law of a copy of regression records is intractable: its noisy matrix is projected "
@@ -205,7 +230,38 @@ class LinearRegression:
     def outputs(self, size: int) -> None:
         """Return None: the outputs are reals."""
 
-    check_output = regression_outputs.check_output
-    records = regression_outputs.records
-    encode = regression_outputs.encode
-    decode = regression_outputs.decode
+    def check_output(self, output: Any, size: int) -> Rows:
+        """Return a copy as a sorted tuple of records, each a tuple within the bounds, or raise."""
+        values, names = np.asarray(output), self.columns
+        if values.shape != (size, len(names)) or values.dtype.kind not in "iuf":
+            raise InvalidInput(
+                f"output has shape {values.shape}; this mechanism releases size = {size} records "
+                f"of {len(names)} columns: {', '.join(names)}"
+            )
+        low, high = self.ends.T
+        if not np.all((values >= low) & (values <= high)):
+            raise InvalidInput(f"output has records outside the bounds {dict(self.bounds)}")
+        order = np.lexsort(values.T[::-1])
+        return tuple(map(tuple, values[order].astype(np.float64).tolist()))
+
+    def records(self, output: Any, size: int) -> NDArray[Any]:
+        """Synthetic records as a structured array with a field for each column, shape (size,)."""
+        values = np.array(self.check_output(output, size))
+        made = np.empty(size, dtype=[(name, np.float64) for name in self.columns])
+        for j, name in enumerate(self.columns):
+            made[name] = values[:, j]
+        return made
+
+    def encode(self, outputs: Sequence[Any], size: int) -> dict[str, Any]:
+        """Encode copies as columns, one row a record: its copy and its columns."""
+        values = np.asarray(outputs, dtype=np.float64).reshape(-1, len(self.columns))
+        copies = {"copy": np.repeat(np.arange(len(outputs)), size)}
+        return copies | {name: values[:, j] for j, name in enumerate(self.columns)}
+
+    def decode(self, columns: Mapping[str, Any], size: int) -> list[Rows]:
+        """Decode the copies, in their order."""
+        copy = np.asarray(columns["copy"])
+        values = np.column_stack([np.asarray(columns[name]) for name in self.columns])
+        order = np.argsort(copy, kind="stable")
+        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
+        return [self.check_output(part, size) for part in np.split(values[order], starts)]

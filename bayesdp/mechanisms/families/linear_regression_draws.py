@@ -33,44 +33,18 @@ itself, the regression in a copy is the posterior's, whatever the predictors' la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.mechanisms.conjugate.truncated_normal import truncated_normal
-from bayesdp.mechanisms.randomness import generator
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.families.linear_regression import LinearRegression
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
-_NARROW = 2.0**-60  # a standard deviation that leaves records alike
+NARROW = 2.0**-60
+"""A standard deviation that leaves records alike."""
 _LEAST = 2.0**-1000  # in place of a gamma variable that rounds to 0
-
-
-def drawn(family: LinearRegression, noisy: NDArray[Any], mechanism: ModipsSBSMechanism) -> Floats:
-    """Draw records within the bounds, shape of the noisy numbers but the last, size, columns."""
-    rng, d, y = generator(), len(family.bounds), family.place
-    others = [j for j in range(d) if j != y]
-    n, mean, rows = projected(noisy, d, mechanism.n)
-    centre, root = _predictors(family, n, mean[..., others], rows[..., others], rng)
-    intercept, slopes, sd = drawn_regression(family.prior, n, mean, rows, y, others, rng)
-    z = np.empty((*n.shape, mechanism.size, d))
-    errors = np.zeros((*n.shape, mechanism.size, len(others)))
-    for i, j in enumerate(others):
-        before = np.einsum("...sk,...k->...s", errors[..., :i], root[..., i, :i])
-        around, own = centre[..., i, None] + before, root[..., i, i, None]
-        z[..., j] = bounded(around, own, mechanism.bounding, rng)
-        errors[..., i] = (z[..., j] - around) / np.maximum(own, _NARROW)
-    along = np.einsum("...sk,...k->...s", z[..., others], slopes)
-    around = intercept[..., None] + along
-    z[..., y] = bounded(around, sd[..., None], mechanism.bounding, rng)
-    low, high = family.ends.T
-    x = np.clip(low + (high - low) * ((z + 1) / 2), low, high)
-    return np.asarray(np.where(z <= -1, low, np.where(z >= 1, high, x)))
 
 
 def projected(noisy: NDArray[Any], d: int, public: int | None) -> tuple[Floats, Floats, Floats]:
@@ -114,14 +88,14 @@ def regression_posterior(
 
 
 def predictors_posterior(
-    family: LinearRegression, n: Floats, mean: Floats, rows: Floats
+    prior: tuple[Any, ...], n: Floats, mean: Floats, rows: Floats
 ) -> tuple[Floats, Floats]:
     """Posterior of the predictors: mean of mu, and a root R of the inverse-Wishart's scale R'R."""
-    m, r, _, psi = family.predictors_prior
+    m, r, _, psi = prior
     p = mean.shape[-1]
     away, weight = mean - m, np.sqrt(r * n / (r + n))[..., None]
-    prior = np.broadcast_to(np.diag(np.sqrt(np.full(p, psi))), (*n.shape, p, p))
-    stacked = np.concatenate([prior, rows, (weight * away)[..., None, :]], axis=-2)
+    known = np.broadcast_to(np.diag(np.sqrt(np.full(p, psi))), (*n.shape, p, p))
+    stacked = np.concatenate([known, rows, (weight * away)[..., None, :]], axis=-2)
     root: Floats = np.linalg.qr(stacked).R
     return mean - away * (r / (r + n))[..., None], root
 
@@ -144,12 +118,12 @@ def drawn_regression(
     return found[..., 0], found[..., 1:], sd
 
 
-def _predictors(
-    family: LinearRegression, n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
+def drawn_predictors(
+    prior: tuple[Any, ...], n: Floats, mean: Floats, rows: Floats, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Draw mu and the lower triangular root of Sigma, with a positive diagonal."""
-    _, r, nu, _ = family.predictors_prior
-    centre, scale = predictors_posterior(family, n, mean, rows)
+    _, r, nu, _ = prior
+    centre, scale = predictors_posterior(prior, n, mean, rows)
     p = mean.shape[-1]
     # Bartlett: with B lower triangular, BB' is Wishart, and R'(BB')^-1 R inverse-Wishart.
     bartlett = np.tril(rng.standard_normal(scale.shape), -1)
@@ -165,6 +139,6 @@ def _predictors(
 def bounded(around: Floats, sd: Floats, bounding: str, rng: np.random.Generator) -> Floats:
     """Draw normal values in [-1, 1]."""
     if bounding == "truncated":
-        wide: Any = np.maximum(sd, _NARROW)
+        wide: Any = np.maximum(sd, NARROW)
         return truncated_normal(around, wide, 1.0, rng.uniform(size=around.shape))
     return np.clip(rng.normal(around, sd), -1.0, 1.0)

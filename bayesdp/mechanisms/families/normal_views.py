@@ -17,34 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from bayesdp.core.views import IntractableView, MeanLaw, NormalCopiesView, NormalView, View
-from bayesdp.errors import quoted
+from bayesdp.core.views import IntractableView, MeanLaw, NormalCopiesView, View
+from bayesdp.mechanisms.families.base import NoisyStatistic
 from bayesdp.mechanisms.families.gaussian_draws import mean_posterior
 from bayesdp.mechanisms.families.gaussian_laws import Blurred, likely_thetas
-from bayesdp.mechanisms.families.grid_laws import log_given_cell
 
 if TYPE_CHECKING:
     from bayesdp.mechanisms.families.gaussian import Gaussian
-    from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
-    from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
 
 Floats = NDArray[np.float64]
 
 _FAINT = 600.0  # log of how far below the largest a sum of exponentials is still to be trusted
-_COMBINE = "analyse each copy as data and combine the results with bdp.combine"
+COMBINE = "analyse each copy as data and combine the results with bdp.combine"
 
 
-def views_of_noisy_moments(mechanism: ModipsSBSMechanism) -> tuple[View, ...]:
+def views_of_noisy_moments(family: Gaussian, mechanism: NoisyStatistic) -> tuple[View, ...]:
     """The view of copies that are drawn given noisy moments of normal records."""
-    family: Any = mechanism.family
     if mechanism.n is None:
-        return (_confidential_n(NormalCopiesView),)
+        return (confidential_n(NormalCopiesView),)
     return (
         NormalCopiesView(
             n=mechanism.n,
             bounds=family.bounds,
             sd=family.sd,
-            statistic=partial(_moments, known=family.sd is not None),
+            statistic=partial(moments_of, known=family.sd is not None),
             law=partial(_law_of_noisy_mean, family, mechanism),
             family=family,
             size=mechanism.size,
@@ -54,33 +50,22 @@ def views_of_noisy_moments(mechanism: ModipsSBSMechanism) -> tuple[View, ...]:
     )
 
 
-def views_of_cells(mechanism: ModipsGridMechanism) -> tuple[View, ...]:
-    """The view of copies of normal records that are drawn given a cell of the mean."""
-    family: Any = mechanism.family
-    if mechanism.method != "sdd":
-        why = f"the copies are by {quoted(mechanism.method)}, whose law is intractable; {_COMBINE}"
-        return (IntractableView(NormalView, why),)
-    if mechanism.n is None:
-        return (_confidential_n(NormalView),)
-    law = partial(_law_of_cells, family, mechanism)
-    statistic = partial(_moments, known=True)
-    return (NormalView(mechanism.n, family.bounds, family.sd, statistic, law),)
-
-
-def _confidential_n(kind: type[View]) -> IntractableView:
+def confidential_n(kind: type[View]) -> IntractableView:
+    """The view of copies of records whose number is confidential: why there is no law."""
     return IntractableView(
         kind,
         "the copies are of records whose number is confidential, and the law of such copies is "
-        f"intractable; {_COMBINE}",
+        f"intractable; {COMBINE}",
     )
 
 
-def _moments(mean: float, variance: float, *, known: bool) -> Floats:
+def moments_of(mean: float, variance: float, *, known: bool) -> Floats:
+    """The statistic of records of that mean and variance: the mean alone where sd is known."""
     return np.array([mean] if known else [mean, variance])
 
 
 def _law_of_noisy_mean(
-    family: Gaussian, mechanism: ModipsSBSMechanism, outputs: Sequence[Any]
+    family: Gaussian, mechanism: NoisyStatistic, outputs: Sequence[Any]
 ) -> MeanLaw:
     """Integrate over the noisy mean, and over the parameter given it."""
     thetas, likelihoods = likely_thetas(family, mechanism, np.array(outputs))
@@ -91,27 +76,6 @@ def _law_of_noisy_mean(
         return np.asarray(log_sums(given, likelihoods).sum(axis=1))
 
     return MeanLaw(float(tau), logp)
-
-
-def _law_of_cells(
-    family: Gaussian, mechanism: ModipsGridMechanism, outputs: Sequence[Any]
-) -> MeanLaw:
-    """Sum over the cells.
-
-    Their probabilities are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells of
-    width h, which varies no faster in the mean than a normal density of variance sd^2 / (power n),
-    or where h is wider than that than the step from one cell to the next.
-    """
-    given = log_given_cell(mechanism, np.array(outputs), mechanism.model.edges)
-    precision = mechanism.power * int(mechanism.n or 0) / float(family.sd or 0) ** 2
-    width = float(np.diff(mechanism.model.edges).max())
-    scale = min(precision**-0.5, 1 / (precision * width))
-
-    def logp(means: Floats) -> Floats:
-        cells = mechanism.log_cells(np.clip(means, *family.bounds)[:, None])
-        return np.asarray(log_sums(cells, given).sum(axis=1))
-
-    return MeanLaw(scale, logp)
 
 
 def log_sums(given: Floats, each: Floats) -> Floats:

@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.core.views import GraphView
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.noise import outputs as noise_outputs
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.laplace import DiscreteLaplaceMechanism
 from bayesdp.mechanisms.noise.laws import LaplaceNoise
@@ -186,7 +185,7 @@ class NoisyDegreesMechanism(AdditiveNoise):
         """
         values = np.asarray(output)
         rows = self.directed and values.shape == (2, len(self.labels))
-        checked: tuple[int, ...] = noise_outputs.check_output(
+        checked: tuple[int, ...] = AdditiveNoise.check_output(
             self, values.ravel() if rows else output
         )
         return checked

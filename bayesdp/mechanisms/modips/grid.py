@@ -22,8 +22,7 @@ and to replace one costs power times R under replace-one, at most.
 calibration="published"
 -----------------------
 n is public. A = sup |log f|, over data and cells, f the posterior density at a middle; G = sup f,
-and V a cell's width (`bayesdp.mechanisms.modips.grid_published`). Draws are of the cells, with
-probabilities in proportion to f.
+and V a cell's width. Draws are of the cells, with probabilities in proportion to f.
 
 =======  ==================================================  =====================================
 method   as printed                                          what holds
@@ -35,6 +34,19 @@ sphc     N_c + Laplace(N G V / epsilon), each c              more than epsilon: 
                                                              mean of one count, not what all
                                                              counts, which are random, can move
 =======  ==================================================  =====================================
+
+With pi_c(v) the posterior probability of cell c given a statistic v, one number,
+
+    log pi_c(v) = R_c + A_c (v - o) - log sum_j exp(R_j + A_j (v - o))
+
+is concave in v. So its least value is at an end of v's range, and its largest where its derivative
+A_c - E[A | v] is 0, E[A | v] the mean under pi(v), which increases in v; of an integer v, at one of
+the two next to that. The density is f = pi_c / V, and
+
+    A = sup over v and c of |log f|,    G V = sup over v and c of pi_c(v).
+
+Neither needs to be rounded up: what they are used for isn't proved to keep the claim, and where it
+is, of SDD, the bound in use is the larger one.
 """
 
 from __future__ import annotations
@@ -43,29 +55,64 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
-from bayesdp.core.views import RecordsView, TableView, View
+from bayesdp.checks import (
+    check_at_least_one,
+    check_delta,
+    check_flag,
+    check_one_of,
+    check_one_statistic,
+)
+from bayesdp.core.views import IntractableView, MeanLaw, NormalView, RecordsView, TableView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
-from bayesdp.mechanisms.families import Family
+from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
+from bayesdp.mechanisms.families import Family, check_family
+from bayesdp.mechanisms.families.categorical import Categorical
+from bayesdp.mechanisms.families.gaussian import Gaussian
 from bayesdp.mechanisms.families.grid_laws import copies_at, log_given_cell, parameters_in
-from bayesdp.mechanisms.families.grids import GridModel, grid_model
-from bayesdp.mechanisms.families.normal_views import views_of_cells
-from bayesdp.mechanisms.modips import grid_promise as promise
-from bayesdp.mechanisms.modips.grid_published import extremes, published_cells
+from bayesdp.mechanisms.families.grids import GridModel, check_grid, grid_model
+from bayesdp.mechanisms.families.normal_views import COMBINE, confidential_n, log_sums, moments_of
+from bayesdp.mechanisms.noise.fields import BOUNDING
 from bayesdp.mechanisms.noise.pure import up
+from bayesdp.mechanisms.randomness import COMPUTATIONAL, generator
 from bayesdp.mechanisms.selection.exponential import ExponentialMechanism
-from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells
-from bayesdp.privacy.guarantee import Guarantee
-from bayesdp.privacy.neighbours import Neighbours
+from bayesdp.mechanisms.selection.posterior_cells import perturbed_cells, published_cell
+from bayesdp.privacy.composition import repeated
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
 
+Floats = NDArray[np.float64]
+
+METHODS = ("sdd", "sdd.mc", "sphc")
+CALIBRATIONS = ("corrected", "published")
+MOST_RECORDS = 2**29  # where their number is confidential: so log posteriors fit 64 bits
+_MOST_BINS, _MOST_SIDE, _MOST_SAMPLES = 1000, 100, 10_000_000
+
+_FAULTS = {
+    "sdd.mc": (
+        "False in general: every cell is perturbed with all of epsilon, as if cells depended on "
+        "different records, but each depends on all of them.",
+        "False in general: log(N_i / N) of an empty cell is minus infinity, with any noise.",
+    ),
+    "sphc": (
+        "False in general: every cell is perturbed with all of epsilon, as if cells depended on "
+        "different records, but each depends on all of them.",
+        "False in general: N G V bounds the expected count of a cell; the counts themselves are "
+        "random given the records, and any may move by N.",
+    ),
+}
+_HOLDS = (
+    "As printed, with Delta_u = 2 A: A is finite on a public grid, so Proposition 3 holds there.",
+)
 _FINEST, _LEAST, _BITS = 40, 10, 60
+_HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +171,44 @@ class ModipsGridMechanism(Mechanism):
     log_concave: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name, value in promise.check_fields(self).items():
+        check_method(self.method, self.calibration)
+        family = check_family(self.family)
+        checked: dict[str, Any] = {
+            "family": family,
+            "size": check_at_least_one("size", self.size),
+            "epsilon": check_epsilon(self.epsilon),
+            "grid": check_grid(family, self.grid),
+            "bins": check_at_least_one("bins", self.bins),
+            "samples": check_at_least_one("samples", self.samples),
+            "n": None,
+        }
+        if self.n is not None:
+            checked["n"] = check_at_least_one("n", self.n, "or None if confidential")
+        elif self.calibration == "published":
+            raise InvalidInput(
+                "n is None, but A and G of the published calibration are infinite or 1 where the "
+                "number of records has no bound; give n, if it is public, or take "
+                "calibration='corrected'"
+            )
+        most = _MOST_SIDE if isinstance(family, Categorical) else _MOST_BINS
+        if not 2 <= checked["bins"] <= most:
+            raise InvalidInput(f"bins is {self.bins}; it must be from 2 to {most}")
+        if isinstance(family, Categorical) and self.calibration == "published":
+            raise InvalidInput(
+                "calibration is 'published', which is offered for one parameter alone; take "
+                "calibration='corrected'"
+            )
+        if checked["samples"] > _MOST_SAMPLES:
+            raise InvalidInput(f"samples is {self.samples}; it must be at most {_MOST_SAMPLES:,}")
+        if self.method == "sphc" and 2 * checked["samples"] / checked["epsilon"] > LARGEST_SCALE:
+            raise InvalidInput(
+                f"epsilon is {self.epsilon}, with samples {self.samples}: their noise exceeds 64 "
+                "bits; take a larger epsilon"
+            )
+        check_one_of("bounding", self.bounding, BOUNDING)
+        check_flag("clip", self.clip)
+        grid_model(family, checked["grid"], checked["bins"], checked["n"])
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
         if self.bits < _LEAST:
             raise InvalidInput(
@@ -145,7 +229,7 @@ class ModipsGridMechanism(Mechanism):
     @property
     def bits(self) -> int:
         """Number of bits: log posteriors are whole multiples of 2^-bits; public."""
-        records = promise.MOST_RECORDS if self.n is None else self.n
+        records = MOST_RECORDS if self.n is None else self.n
         levels = self.model.public
         size = float(max(levels) - min(levels)) + records * self._range()
         return min(_FINEST, _BITS - math.frexp(size)[1])
@@ -203,7 +287,33 @@ class ModipsGridMechanism(Mechanism):
         InvalidInput
             If `neighbours` is a relation under which nothing is promised.
         """
-        return promise.guarantee(self, copies, neighbours, delta)
+        copies = check_at_least_one("copies", copies)
+        delta = check_delta(delta)
+        relation = self.relation(neighbours)
+        published = self.calibration == "published"
+        cost = self.cost
+        if self.method == "sdd" and relation is not self.neighbours:
+            cost = self.moved(relation)
+        faults = _FAULTS.get(self.method, _HOLDS) if published else ()
+        notes = [
+            "The model, its prior, bounds and grid, and all parameters were chosen without data."
+        ]
+        if self.n is not None:
+            notes.append(PUBLIC_N)
+        if not self.clip:
+            notes.append("All records are within the family's bounds: others are refused.")
+        return Guarantee(
+            epsilon=repeated(cost, copies),
+            delta=0.0,
+            neighbours=relation,
+            strength=Strength.AS_PUBLISHED
+            if published and self.method != "sdd"
+            else Strength.PROVED,
+            assumptions=(*faults, *notes, COMPUTATIONAL),
+            source="Liu (2016), Algorithms 2 to 4; bayesdp.mechanisms.modips.grid"
+            if published
+            else "bayesdp.mechanisms.modips.grid",
+        )
 
     # What is drawn, and with what probability.
 
@@ -211,7 +321,7 @@ class ModipsGridMechanism(Mechanism):
         """Return the statistic if it is a single one of the family's, else raise."""
         vector = self.family.vector(statistic, self.n)
         check_one_statistic(vector.shape, (len(self.model.origin),))
-        promise.check_few(self.family, vector, self.n)
+        check_few(self.family, vector, self.n)
         return statistic
 
     def release(self, statistic: Any, copies: int = 1) -> NDArray[Any]:
@@ -284,10 +394,37 @@ class ModipsGridMechanism(Mechanism):
         if family.kind == "bernoulli":
             return (count_view(self),)
         if family.kind == "gaussian":
-            return views_of_cells(self)
+            return self._normal_laws(family)
         if self.method == "sdd" and family.kind == "categorical":
             return (TableView(family.k, 0),)
         return ()
+
+    def _normal_laws(self, family: Any) -> tuple[View, ...]:
+        if self.method != "sdd":
+            why = f"the copies are by {quoted(self.method)}, whose law is intractable; {COMBINE}"
+            return (IntractableView(NormalView, why),)
+        if self.n is None:
+            return (confidential_n(NormalView),)
+        law, statistic = partial(self._law_of_mean, family), partial(moments_of, known=True)
+        return (NormalView(self.n, family.bounds, family.sd, statistic, law),)
+
+    def _law_of_mean(self, family: Any, outputs: Sequence[Any]) -> MeanLaw:
+        """The law of copies given the mean: a sum over the cells.
+
+        Their probabilities are a softmax of power n (theta_c mean - theta_c^2 / 2) / sd^2, of cells
+        of width h, which varies no faster in the mean than a normal density of variance
+        sd^2 / (power n), or where h is wider than that than the step from one cell to the next.
+        """
+        given = log_given_cell(self, np.array(outputs), self.model.edges)
+        precision = self.power * int(self.n or 0) / float(family.sd or 0) ** 2
+        width = float(np.diff(self.model.edges).max())
+        scale = min(precision**-0.5, 1 / (precision * width))
+
+        def logp(means: Floats) -> Floats:
+            cells = self.log_cells(np.clip(means, *family.bounds)[:, None])
+            return np.asarray(log_sums(cells, given).sum(axis=1))
+
+        return MeanLaw(scale, logp)
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics as far apart as they can be, for an audit."""
@@ -312,3 +449,66 @@ class ModipsGridMechanism(Mechanism):
     def decode(self, columns: Mapping[str, Any]) -> list[Any]:
         """Read the copies that `encode` wrote."""
         return self.family.decode(columns, self.size)
+
+
+def check_method(method: Any, calibration: Any) -> None:
+    """Raise InvalidInput unless there is this method, so calibrated."""
+    check_one_of("method", method, list(METHODS))
+    check_one_of("calibration", calibration, CALIBRATIONS)
+    if (method, calibration) == ("sdd.mc", "corrected"):
+        raise InvalidInput(
+            "method is 'sdd.mc', which has no corrected calibration: log(N_i / N) of an empty cell "
+            "is minus infinity, so that no noise is enough; use 'sdd', which it approximates, or "
+            "'sphc', whose counts have a finite sensitivity"
+        )
+
+
+def check_few(family: Family, vector: NDArray[Any], n: int | None) -> None:
+    """Raise InvalidInput for more records than a confidential n may be."""
+    if n is None:
+        records = vector[0] if isinstance(family, Gaussian) else vector.sum()
+        if np.any(records > MOST_RECORDS):
+            raise InvalidInput(f"there are more than {MOST_RECORDS} records, the most for n=None")
+
+
+@lru_cache(maxsize=16)
+def extremes(model: GridModel, family: Family, n: int) -> tuple[float, float]:
+    """Constants A and G V of the propositions."""
+    (number,) = family.numbers(n)
+    low, high = float(number.low or 0), float(number.high or 0)
+    slopes = np.array([float(cell[0]) for cell in model.coefficients])
+    below, above = np.full(slopes.size, low), np.full(slopes.size, high)
+    for _ in range(_HALVINGS):
+        middle = below + (above - below) / 2
+        rising = np.exp(_log_probabilities(model, middle)) @ slopes < slopes
+        below, above = np.where(rising, middle, below), np.where(rising, above, middle)
+    found = np.concatenate([below, above])
+    if number.whole:
+        found = np.concatenate([np.floor(found), np.ceil(found)])
+    at_most = _log_probabilities(model, np.clip(found, low, high)).max()
+    at_least = _log_probabilities(model, np.array([low, high])).min()
+    log_width = math.log(model.width)
+    return max(abs(at_most - log_width), abs(at_least - log_width)), math.exp(at_most)
+
+
+def noise_scale(made: ModipsGridMechanism) -> float:
+    """Scale of the Laplace noise of a count, or of log(N_c / N)."""
+    bound, largest = extremes(made.model, made.family, made.n or 0)
+    return (2 * bound if made.method == "sdd.mc" else made.samples * largest) / made.epsilon
+
+
+def published_cells(
+    made: ModipsGridMechanism, log_weights: Floats, copies: int
+) -> NDArray[np.int64]:
+    """Choose cells by SDD.MC or SPHC, each from its own histogram, shape (copies,)."""
+    weights, scale = np.exp(log_weights - log_weights.max()), noise_scale(made)
+    counts = generator().multinomial(made.samples, weights / weights.sum(), size=copies)
+    logarithms = made.method == "sdd.mc"
+    return np.array([published_cell(h, made.samples, scale, logarithms=logarithms) for h in counts])
+
+
+def _log_probabilities(model: GridModel, v: Floats) -> Floats:
+    """Log-probabilities log pi of the cells, shape (values, cells)."""
+    u = model.log_weights(v[:, None])
+    u -= u.max(axis=-1, keepdims=True)
+    return np.asarray(u - np.log(np.exp(u).sum(axis=-1, keepdims=True)))

@@ -277,7 +277,7 @@ class ModipsSBSMechanism(Mechanism):
         if family.kind == "bernoulli":
             return (count_view(self),)
         if family.kind == "gaussian":
-            return views_of_noisy_moments(self)
+            return views_of_noisy_moments(family, self)
         if family.kind == "linear_regression":
             return (IntractableView(MomentsView, _OF_REGRESSIONS),)
         if family.kind != "categorical":

@@ -34,6 +34,8 @@ the data would be to use the wrong law.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, get_args
@@ -42,11 +44,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesdp.checks import check_at_least_one, keep
+from bayesdp.core.outputs import decode_numbers, encode_numbers
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
 from bayesdp.mechanisms.counts.count import count_view
 from bayesdp.mechanisms.families import Family
+from bayesdp.mechanisms.families.categorical import Categorical
 from bayesdp.mechanisms.families.checking import check_families
 from bayesdp.mechanisms.families.evidence import (
     check_criterion,
@@ -55,7 +59,6 @@ from bayesdp.mechanisms.families.evidence import (
     priors_of,
     utilities,
 )
-from bayesdp.mechanisms.modips import selected_outputs as form
 from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
 from bayesdp.mechanisms.modips.nested import NestedModipsMechanism
 from bayesdp.mechanisms.modips.sbs import ModipsSBSMechanism
@@ -66,6 +69,8 @@ from bayesdp.privacy.guarantee import Guarantee, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours
 
 Copying = ModipsSBSMechanism | ModipsGridMechanism | NestedModipsMechanism
+
+_MOST_OUTPUTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,7 @@ class SelectedModipsMechanism(Mechanism):
         copies = check_at_least_one("copies", copies)
         counts = self._counts(self.check_statistic(statistic))
         chosen = self.choice.release(self._utilities(counts), copies)
-        made = np.empty((copies, form.width(self)), dtype=np.int64)
+        made = np.empty((copies, self._width()), dtype=np.int64)
         made[:, 0] = chosen
         for i, candidate in enumerate(self.candidates):
             rows = np.flatnonzero(chosen == i)
@@ -235,7 +240,7 @@ class SelectedModipsMechanism(Mechanism):
             if not np.any(here):
                 continue
             # Outputs with another family stand aside: no law is worked out for theirs.
-            copies = form.copies_in(self, np.where(here[..., None], z, z[here][0]))
+            copies = self._copies_in(np.where(here[..., None], z, z[here][0]))
             given = sum(candidate.logp(each, statistic) for each in copies)
             found = np.where(here, law + given, found)
         return found
@@ -244,7 +249,15 @@ class SelectedModipsMechanism(Mechanism):
 
     def split(self, output: Any) -> tuple[int, tuple[Any, ...]]:
         """Split an output into the chosen family's position, and copies as `candidates` release."""
-        return form.split(self, output)
+        values = np.asarray(output)
+        if values.shape != (self._width(),) or values.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"output is {quoted(output)}; this mechanism releases {self._width()} integers: "
+                "the position of the chosen family, and the numbers of the copies after it"
+            )
+        chosen = self.choice.check_output(values[0])
+        candidate = self.candidates[chosen]
+        return chosen, tuple(candidate.check_output(each) for each in self._copies_in(values))
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -258,7 +271,12 @@ class SelectedModipsMechanism(Mechanism):
 
     def outputs(self) -> NDArray[Any] | None:
         """List all outputs, first axis, where they have a law and are at most 100,000."""
-        return form.every_output(self)
+        copies = self.modips.outputs()
+        if copies is None or len(self.families) * len(copies) ** self.each > _MOST_OUTPUTS:
+            return None
+        flat = np.reshape(copies, (len(copies), -1))
+        rows = itertools.product(range(len(self.families)), *[range(len(flat))] * self.each)
+        return np.array([np.concatenate([[i], *(flat[j] for j in places)]) for i, *places in rows])
 
     def check_output(self, output: Any) -> tuple[int, ...]:
         """Return the output as a tuple of integers, or raise InvalidInput."""
@@ -270,15 +288,53 @@ class SelectedModipsMechanism(Mechanism):
 
         `copy` only where there are several after one choice; with nested copies, `draw` too.
         """
-        return form.records(self, output)
+        chosen, copies = self.split(output)
+        each = [self.candidates[chosen].records(copy) for copy in copies]
+        shown = np.concatenate(each)
+        columns: dict[str, Any] = {"family": np.full(shown.size, chosen)}
+        if self.each > 1:
+            columns["copy"] = np.repeat(np.arange(self.each), [one.size for one in each])
+        names = shown.dtype.names
+        columns |= {name: shown[name] for name in names} if names else {"value": shown}
+        found = np.empty(shown.size, dtype=[(name, x.dtype) for name, x in columns.items()])
+        for name, column in columns.items():
+            found[name] = column
+        return found
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Encode outputs as columns, one row a number of a copy, the chosen family beside it."""
-        return form.encode(outputs)
+        values = np.asarray(outputs)
+        chosen = np.repeat(values[:, 0], values.shape[1] - 1)
+        return {**encode_numbers(values[:, 1:].tolist()), "family": chosen}
 
     def decode(self, columns: Mapping[str, Any]) -> list[tuple[int, ...]]:
         """Read the outputs that `encode` wrote, in their order."""
-        return [self.check_output(output) for output in form.decode(columns)]
+        family = np.asarray(columns["family"])
+        _, first, place = np.unique(columns["copy"], return_index=True, return_inverse=True)
+        if np.any(family != family[first][place]):
+            raise InvalidInput("family differs within an output; it is one choice")
+        rest = decode_numbers(
+            {name: values for name, values in columns.items() if name != "family"}
+        )
+        read = [(chosen, *row) for chosen, row in zip(family[first].tolist(), rest, strict=True)]
+        return [self.check_output(output) for output in read]
+
+    def _shape(self) -> tuple[int, ...]:
+        """Shape of one copy: () for binary records, whose number of ones it is."""
+        first = self.families[0]
+        inner = (first.k,) if isinstance(first, Categorical) else ()
+        return (
+            (self.modips.draws, *inner) if isinstance(self.modips, NestedModipsMechanism) else inner
+        )
+
+    def _width(self) -> int:
+        """Number of integers in an output."""
+        return 1 + self.each * math.prod(self._shape())
+
+    def _copies_in(self, output: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut copies from outputs of shape (..., width); shape (..., *shape of a copy) each."""
+        apart = output[..., 1:].reshape(*output.shape[:-1], self.each, *self._shape())
+        return list(np.moveaxis(apart, output.ndim - 1, 0))
 
 
 def _check_modips(modips: Any, first: Family) -> Copying:

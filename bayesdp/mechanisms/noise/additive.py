@@ -8,7 +8,10 @@ beyond a bound to the bound (boundary-inflated truncation), post-processing that
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+import warnings
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,20 +19,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_one_statistic
+from bayesdp.checks import check_at_least_one, check_delta, check_one_statistic, is_number
+from bayesdp.core.outputs import rows_of
 from bayesdp.core.views import CountView, IntegersView, NoiseView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
-from bayesdp.mechanisms.noise import outputs as noise_outputs
-from bayesdp.mechanisms.noise.calibration import calibrated
-from bayesdp.mechanisms.noise.fields import check_fields
+from bayesdp.mechanisms.noise.fields import (
+    check_bounds,
+    check_granularity,
+    check_positive,
+    check_scale_in_steps,
+    scale_range,
+)
 from bayesdp.mechanisms.noise.lattice import FURTHEST, lattice_ends, moved_steps, to_steps
 from bayesdp.mechanisms.noise.laws import Noise
 from bayesdp.mechanisms.noise.reach import integers
-from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.guarantee import check_epsilon
+from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours, check_neighbours, check_public_n
+from bayesdp.privacy.profile import Profile, gaussian_divergence, smallest_satisfying
 
 _OPEN = 2**62  # steps to a bound that isn't there
+_MOST = 100_000  # outputs that are listed
 
 
 class AdditiveNoise(Mechanism):
@@ -94,15 +104,104 @@ class AdditiveNoise(Mechanism):
         return self.bounding != "truncated" and self.step <= 1
 
     def __post_init__(self) -> None:
-        for name, value in check_fields(self).items():
+        whole = self.whole
+        checked: dict[str, Any] = {
+            "scale": check_positive("scale", self.scale),
+            "sensitivity": check_positive("sensitivity", self.sensitivity),
+            "neighbours": check_neighbours(self.neighbours),
+            "dimension": self.dimension,
+            "bounds": check_bounds(self.bounds, self.bounding, whole),
+        }
+        if self.dimension is not None:
+            checked["dimension"] = check_at_least_one("dimension", self.dimension, "or None")
+        checked["n"] = check_public_n(self.n, checked["neighbours"])
+        scale, sensitivity = checked["scale"], checked["sensitivity"]
+        if not whole:
+            step = check_granularity(self.granularity, scale, sensitivity)
+            checked["granularity"] = step
+            if step >= sensitivity:
+                warnings.warn(
+                    f"granularity is {quoted(step)}, no finer than the sensitivity, "
+                    f"{quoted(sensitivity)}: the statistic is rounded to multiples of it, so that "
+                    "the last digit of a sum may move it by a whole step; take a finer one, or "
+                    "none",
+                    UserWarning,
+                    stacklevel=3,
+                )
+        else:
+            step = 1.0
+            any_length = self.norm == "L2" and self.dimension is not None
+            if sensitivity < 1 or (sensitivity % 1 and not any_length):
+                raise InvalidInput(
+                    f"sensitivity is {quoted(sensitivity)}; an integer statistic moves by whole "
+                    "numbers, at least 1"
+                )
+        check_scale_in_steps(scale, step)
+        lattice_ends(checked["bounds"], step)
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @classmethod
     def calibrate(
         cls, *, epsilon: float, delta: float = 0.0, copies: int = 1, **parameters: Any
     ) -> Self:
-        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class."""
-        return calibrated(cls, epsilon, delta, copies, **parameters)
+        """The smallest scale whose `copies` copies keep (epsilon, delta); the rest as the class.
+
+        On the safe side of the root: the mechanism returned does keep the promise, by its own
+        guarantee, and its scale exceeds the smallest by about one part in 10^12.
+
+        Parameters
+        ----------
+        epsilon, delta, copies
+            The promise of all copies together; delta in [0, 1).
+        **parameters
+            The class's fields but the scale.
+
+        Raises
+        ------
+        InvalidInput
+            If no scale keeps the promise, or an argument is out of its range.
+        """
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        step = 1.0
+        if "granularity" in cls.__dataclass_fields__:
+            sensitivity = check_positive("sensitivity", parameters.get("sensitivity"))
+            guess = _continuous_scale(cls.norm, epsilon, delta, copies, sensitivity)
+            step = check_granularity(parameters.get("granularity"), guess, sensitivity)
+            parameters["granularity"] = step
+        build: Any = cls
+
+        def at(scale: float) -> AdditiveNoise:
+            made: AdditiveNoise = build(scale=scale, **parameters)
+            return made
+
+        def cost(scale: float) -> float:
+            mechanism = at(scale)
+            if delta:
+                return mechanism.delta(epsilon, copies=copies)
+            return mechanism.epsilon(copies=copies)
+
+        least, largest = scale_range(step)
+        if not cost(largest) <= (delta or epsilon):
+            raise InvalidInput(
+                f"no scale up to {largest:.3g} keeps epsilon = {quoted(epsilon)} with delta = "
+                f"{quoted(delta)}: ask for a positive delta, such as 1e-6, or for a larger epsilon "
+                "or delta"
+            )
+        widest = at(largest)
+        if delta == 0 and widest.norm == "L1" and widest.bounding != "truncated":
+            scale = max(copies * widest.moved() * step / epsilon, least)
+        else:
+            start = min(max(step, least), largest)
+            scale = smallest_satisfying(
+                cost, delta or epsilon, start=start, least=least, largest=largest
+            )
+        more = 2.0**-52
+        while at(scale).epsilon(delta, copies=copies) > epsilon:  # as the guarantee rounds it
+            scale, more = scale * (1 + more), 2 * more
+        found: Self = build(scale=scale, **parameters)
+        return found
 
     @property
     def ends(self) -> tuple[int | None, int | None]:
@@ -265,11 +364,91 @@ class AdditiveNoise(Mechanism):
 
     # What is written down, and what an audit tries.
 
-    pairs = noise_outputs.worst_pairs
-    outputs = noise_outputs.all_outputs
-    check_output = noise_outputs.check_output
-    encode = noise_outputs.encode
-    decode = noise_outputs.decode
+    def outputs(self) -> NDArray[Any] | None:
+        """List every output, first axis, where the bounds leave at most 100,000; else None."""
+        low, high = self.ends
+        d = self.dimension
+        if low is None or high is None or (d or 1) * math.log(high - low + 1) > math.log(_MOST):
+            return None
+        points = np.arange(low, high + 1) * (1 if self.whole else self.step)
+        return points if d is None else np.array(list(itertools.product(points, repeat=d)))
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Pairs of neighbouring statistics, as the lattice points that they are rounded to.
+
+        At each bound, where the worst are, and in the middle; one component moves as far as it can,
+        or, where truncation makes that worse, all move by about the same.
+        """
+        low, high = self.ends
+        d, budget = self.dimension or 1, math.floor(self.moved())
+        # Where rounding can push every component over a boundary, it does.
+        furthest = self.sensitivity / self.step
+        furthest = math.floor(furthest) if self.whole else math.ceil(furthest)
+        moves = [np.array([furthest] + [0 if self.whole else 1] * (d - 1))]
+        if self.bounding == "truncated":
+            each, more = divmod(budget, d)
+            if self.norm == "L2":
+                each, more = math.floor(budget / math.sqrt(d)), 0
+            moves.append(np.array([each + (i < more) for i in range(d)]))
+            moves = [np.minimum(move, self.width).astype(np.int64) for move in moves]
+        pairs: dict[tuple[Any, Any], None] = {}
+        for move in moves:
+            starts = [
+                end for end in (low, None if high is None else high - move) if end is not None
+            ]
+            if self.bounding != "truncated":
+                centre = (low + high) // 2 if low is not None and high is not None else 0
+                starts.append(centre - move // 2)
+            for start in starts:
+                one = start + 0 * move
+                pairs[self._as_statistic(one), self._as_statistic(one + move)] = None
+        return list(pairs)
+
+    def _as_statistic(self, steps: NDArray[np.int64]) -> Any:
+        values = (steps if self.whole else steps * self.step).tolist()
+        return values[0] if self.dimension is None else tuple(values)
+
+    def check_output(self, output: Any) -> Any:
+        """Return the output as a Python number, or a tuple of them, or raise InvalidInput."""
+        d = self.dimension
+        if d is None:
+            return self._checked_number(output)
+        values = output.tolist() if isinstance(output, np.ndarray) else output
+        if not isinstance(values, Sequence) or len(values) != d:
+            raise InvalidInput(
+                f"output is {quoted(output)}; this mechanism releases {d} numbers a copy"
+            )
+        return tuple(self._checked_number(value) for value in values)
+
+    def _checked_number(self, value: Any) -> int | float:
+        low, high = self.ends
+        number = is_number(value) and math.isfinite(value)
+        steps = float(value) / self.step if number else math.nan
+        if (
+            not math.isfinite(steps)
+            or steps != math.floor(steps)
+            or not (-math.inf if low is None else low)
+            <= steps
+            <= (math.inf if high is None else high)
+        ):
+            within = "" if self.bounds is None else f" within {self.bounds}"
+            what = "integers" if self.whole else f"multiples of {quoted(self.step)}"
+            raise InvalidInput(f"output is {quoted(value)}; this mechanism releases {what}{within}")
+        return int(value) if self.whole else float(value)
+
+    def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """Encode outputs as columns copy, component and value, one row a component."""
+        d = self.dimension or 1
+        kind = np.int64 if self.whole else np.float64
+        return {
+            "copy": np.repeat(np.arange(len(outputs)), d),
+            "component": np.tile(np.arange(d), len(outputs)),
+            "value": np.asarray(outputs, dtype=kind).ravel(),
+        }
+
+    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+        """Decode the outputs, in the order of their copies; InvalidInput if a row is missing."""
+        return [self.check_output(row) for row in rows_of(columns, self.dimension)]
 
 
 def noise_views(mechanism: AdditiveNoise) -> tuple[View, ...]:
@@ -281,3 +460,18 @@ def noise_views(mechanism: AdditiveNoise) -> tuple[View, ...]:
         return NoiseView(shape, cell), whole
     count = CountView(lambda z, x, n: mechanism.logp(z, x), lambda n: None)
     return NoiseView(shape, cell), whole, count
+
+
+def _continuous_scale(
+    norm: str, epsilon: float, delta: float, copies: int, sensitivity: float
+) -> float:
+    """Approximate scale of continuous noise, to choose a lattice by."""
+    if norm == "L1" or delta == 0:
+        return copies * sensitivity / epsilon
+    length = sensitivity * math.sqrt(copies)
+    return smallest_satisfying(
+        lambda scale: gaussian_divergence(length / scale, epsilon),
+        delta,
+        start=length,
+        least=length * 1e-9,
+    )

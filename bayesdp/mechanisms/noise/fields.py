@@ -3,60 +3,16 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bayesdp.checks import as_float, check_at_least_one, is_number
+from bayesdp.checks import as_float, is_number
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.noise.lattice import lattice_ends
-from bayesdp.privacy.neighbours import check_neighbours, check_public_n
-
-if TYPE_CHECKING:
-    from bayesdp.mechanisms.noise.additive import AdditiveNoise
 
 BOUNDING = ("truncated", "inflated")
 _FINEST = 20  # bits of the default granularity below the smaller of sensitivity and scale
 _LONGEST = 2**40  # the default granularity makes no scale longer, in steps
 _LEAST, _LARGEST = 2.0**-20, 2.0**45  # steps: outputs stay among the floats that hold all integers
-
-
-def check_fields(mechanism: AdditiveNoise) -> dict[str, Any]:
-    """Validate the mechanism's parameters and return them in their standard form."""
-    whole = mechanism.whole
-    checked: dict[str, Any] = {
-        "scale": check_positive("scale", mechanism.scale),
-        "sensitivity": check_positive("sensitivity", mechanism.sensitivity),
-        "neighbours": check_neighbours(mechanism.neighbours),
-        "dimension": mechanism.dimension,
-        "bounds": check_bounds(mechanism.bounds, mechanism.bounding, whole),
-    }
-    if mechanism.dimension is not None:
-        checked["dimension"] = check_at_least_one("dimension", mechanism.dimension, "or None")
-    checked["n"] = check_public_n(mechanism.n, checked["neighbours"])
-    scale, sensitivity = checked["scale"], checked["sensitivity"]
-    if not whole:
-        step = check_granularity(mechanism.granularity, scale, sensitivity)
-        checked["granularity"] = step
-        if step >= sensitivity:
-            warnings.warn(
-                f"granularity is {quoted(step)}, no finer than the sensitivity, "
-                f"{quoted(sensitivity)}: the statistic is rounded to multiples of it, so that the "
-                "last digit of a sum may move it by a whole step; take a finer one, or none",
-                UserWarning,
-                stacklevel=4,
-            )
-    else:
-        step = 1.0
-        any_length = mechanism.norm == "L2" and mechanism.dimension is not None
-        if sensitivity < 1 or (sensitivity % 1 and not any_length):
-            raise InvalidInput(
-                f"sensitivity is {quoted(sensitivity)}; an integer statistic moves by whole "
-                "numbers, at least 1"
-            )
-    check_scale_in_steps(scale, step)
-    lattice_ends(checked["bounds"], step)
-    return checked
 
 
 def check_positive(name: str, value: Any, unit: str = "statistic's unit") -> float:

@@ -13,8 +13,7 @@ from scipy import special, stats
 
 from bayesdp.mechanisms.families import Bernoulli
 from bayesdp.mechanisms.graphs.dp_ergm.published import largest_log_density, log_masses
-from bayesdp.mechanisms.modips.grid import ModipsGridMechanism
-from bayesdp.mechanisms.modips.grid_published import noise_scale
+from bayesdp.mechanisms.modips.grid import ModipsGridMechanism, noise_scale
 from bayesdp.networks.network import Network
 from bayesdp.networks.prior import NormalPrior
 from bayesdp.papers.erratum import FINITE, Erratum, Flaw, Relation, Shown

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bayesdp as bdp
 from bayesdp.mechanisms.conjugate import categorical_outputs as categories
 from bayesdp.mechanisms.conjugate import gaussian_outputs as normal
-from bayesdp.mechanisms.conjugate.promise import composed_profile
+from bayesdp.mechanisms.conjugate.release import composed_profile
 from bayesdp.privacy.profile import gaussian_divergence, hockey_stick
 
 TWO = bdp.mechanisms.ConjugateMechanism("categorical", "parameter_draw", 3, (1, 1))

@@ -11,7 +11,7 @@ from scipy import stats
 
 import bayesdp as bdp
 from bayesdp.mechanisms.counts.negative_binomial_sums import log_coefficient, record_ratios
-from bayesdp.mechanisms.counts.poisson_gamma_promise import added, removed, worst_areas
+from bayesdp.mechanisms.counts.poisson_gamma import added, removed, worst_areas
 from bayesdp.mechanisms.draws import exact_comparison
 from bayesdp.mechanisms.draws.negative_binomial import (
     draws_of_a_sum,

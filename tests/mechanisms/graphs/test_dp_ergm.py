@@ -12,7 +12,6 @@ from scipy import stats
 from scipy.special import log_softmax, logsumexp
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.dp_ergm.draws import bound_on, public_grid
 from bayesdp.mechanisms.graphs.dp_ergm.mechanism import DPERGMMechanism
 from bayesdp.mechanisms.selection import posterior_cells
 from bayesdp.networks import Network, statistics
@@ -96,7 +95,7 @@ def network_law(grid, small):
 def test_sdd_keeps_its_epsilon_on_all_graphs(n, directed, formula, centre, scale, epsilon):
     small = Small(n, directed, formula)
     mechanism = made(n, directed, formula, centre, scale, epsilon=epsilon)
-    grid = public_grid(mechanism, Network(n, directed=directed))
+    grid = mechanism.public_grid(Network(n, directed=directed))
     log_law = cells_law(mechanism, grid, small)
     edge = mechanism.guarantee().epsilon
     node = mechanism.guarantee(neighbours="node").epsilon
@@ -119,7 +118,7 @@ def test_whatever_stands_for_the_constant_costs_no_privacy(seed, spread):
     n, directed, formula, centre, scale = CASES[2]
     small = Small(n, directed, formula)
     mechanism = made(n, directed, formula, centre, scale, epsilon=0.7)
-    grid = public_grid(mechanism, Network(n))
+    grid = mechanism.public_grid(Network(n))
     public = spread * np.random.default_rng(seed).normal(size=grid.public.shape)
     log_law = cells_law(mechanism, dataclasses.replace(grid, public=public), small)
     assert small.loss(log_law, "edge") <= 0.7 * (1 + 1e-9)
@@ -135,8 +134,8 @@ def test_sdd_draws_the_posterior_to_its_power():
             formula, epsilon, prior=prior, bins=7, attributes=("g",)
         )
         mechanism = declared.mechanism_like(network)
-        grid = public_grid(mechanism, network.with_edges(()))
-        s = bound_on(mechanism, network.with_edges(())).graph(network)[1]
+        grid = mechanism.public_grid(network.with_edges(()))
+        s = mechanism.bound_on(network.with_edges(())).graph(network)[1]
         theta = [np.linspace(-3, 3, 15)[1::2] * c + m for m, c in ((-1, 1), (0, 0.8))]
         points = np.stack(np.meshgrid(*theta, indexing="ij"), axis=-1).reshape(-1, 2)
         # Two dyads match and four don't.
@@ -160,7 +159,7 @@ def test_coefficients_are_uniform_in_the_cells_drawn():
     mechanism = made(n, directed, formula, centre, scale, epsilon=4.0)
     network = Network(4, [[0, 1], [1, 2], [0, 2]])
     with bdp.reproducible(5):
-        grid = public_grid(mechanism, network.with_edges(()))
+        grid = mechanism.public_grid(network.with_edges(()))
     with bdp.reproducible(5):
         drawn = mechanism.coefficients(network, 20_000)
     low = np.array(centre) - 3 * np.array(scale)
@@ -197,7 +196,7 @@ def histogram_loss(small, pi, draws, scale, relation, bins=3):
 def test_sphc_keeps_its_epsilon_on_all_graphs(epsilon, draws):
     small = Small(4, False, "edges")
     mechanism = made(4, False, "edges", (-1,), (3,), epsilon=epsilon, method="sphc", bins=3)
-    grid = public_grid(mechanism, Network(4))
+    grid = mechanism.public_grid(Network(4))
     u = np.array([grid.utilities(s) for s in small.statistics]) * 2.0**-grid.bits
     pi = np.exp(log_softmax(u, axis=1))
     for relation in ("edge", "node"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bayesdp as bdp
-from bayesdp.mechanisms.graphs.statistics_scales import calibrated
+from bayesdp.mechanisms.graphs.noisy_statistics.scales import calibrated
 from bayesdp.networks import Network, statistics
 from bayesdp.networks.formula import parse
 from bayesdp.networks.terms import TERMS

@@ -16,7 +16,7 @@ from scipy import optimize, stats
 import bayesdp as bdp
 from bayesdp.mechanisms.families import check_family
 from bayesdp.mechanisms.families.linear_regression_draws import (
-    _predictors,
+    drawn_predictors,
     drawn_regression,
     predictors_posterior,
     projected,
@@ -312,7 +312,7 @@ def test_the_posterior_is_the_conjugate_one(place):
     assert centre == pytest.approx(expected)
     assert root.T @ root == pytest.approx(precision)
     assert scale == pytest.approx(0.4 + (y @ y + m0 @ k @ m0 - expected @ precision @ expected) / 2)
-    found, upper = predictors_posterior(family, n, mean[others], rows[:, others])
+    found, upper = predictors_posterior(family.predictors_prior, n, mean[others], rows[:, others])
     m, r, _, psi = other
     assert found == pytest.approx((r * np.array(m) + 30 * x.mean(axis=0)) / (r + 30))
     away = x.mean(axis=0) - m
@@ -339,8 +339,10 @@ def test_parameters_follow_their_posteriors():
     precision = stats.gamma(shape, scale=1 / scale)
     assert stats.kstest(sd**-2, precision.cdf).pvalue > FALSE_ALARM
     # Along any direction, mu is Student's, and the quadratic form inverse-gamma.
-    middle, lower = _predictors(family, n, mean[:, :2], rows[..., :2], rng)
-    at, upper = (v[0] for v in predictors_posterior(family, n, mean[:, :2], rows[..., :2]))
+    middle, lower = drawn_predictors(family.predictors_prior, n, mean[:, :2], rows[..., :2], rng)
+    at, upper = (
+        v[0] for v in predictors_posterior(family.predictors_prior, n, mean[:, :2], rows[..., :2])
+    )
     direction = np.array([0.6, -0.8])
     along = float(np.sum((upper @ direction) ** 2))
     freedom = 4.0 + 12 - 2 + 1

@@ -14,7 +14,7 @@ import bayesdp as bdp
 from bayesdp.mechanisms.families.grid_laws import log_given_cell
 from bayesdp.mechanisms.families.grids import grid_model
 from bayesdp.mechanisms.families.triangles import log_given_triangle, points_in, triangles
-from bayesdp.mechanisms.modips.grid_published import extremes, noise_scale
+from bayesdp.mechanisms.modips.grid import extremes, noise_scale
 from bayesdp.mechanisms.selection.posterior_cells import published_cell
 
 Bernoulli, Categorical, Gaussian = (

@@ -13,7 +13,6 @@ from scipy import special, stats
 
 import bayesdp as bdp
 from bayesdp.mechanisms.modips.sequential.counts import split, statistic_of, sums_of_columns
-from bayesdp.mechanisms.modips.sequential.promise import cost, moves
 
 FALSE_ALARM = 1e-6
 Categorical, Numeric = bdp.synthesizers.CategoricalColumns, bdp.synthesizers.NumericColumns
@@ -209,7 +208,7 @@ def test_no_pair_moves_gaussian_numbers_further(n, relation):
 
 
 def mechanism_cost(mechanism: Any, j: int) -> float:
-    return cost(mechanism, j, mechanism.neighbours)
+    return float(mechanism.cost(j, mechanism.neighbours))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +256,7 @@ def test_a_delta_buys_less_noise(n, noise):
     pure = Mechanism.calibrate(epsilon=0.5, copies=40, steps=MIXED, size=5, n=n)
     assert np.all(np.array(made.scales) < np.array(pure.scales))
     assert made.epsilon(1e-6, copies=40) == promise.epsilon
-    rho = [r**2 / 2 for j in range(len(MIXED)) for r in moves(made, j, made.neighbours)]
+    rho = [r**2 / 2 for j in range(len(MIXED)) for r in made.moves(j, made.neighbours)]
     if noise == "gaussian":
         assert promise.rho == pytest.approx(40 * sum(rho), rel=1e-9)
 

@@ -25,15 +25,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_delta
+from bayesdp.checks import check_at_least_one, check_delta, check_flag
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.draws.integer_noise import LARGEST_SCALE
 from bayesdp.mechanisms.graphs.dp_ergm.faults import faults
-from bayesdp.mechanisms.graphs.dp_ergm.fields import check_fields
+from bayesdp.mechanisms.graphs.dp_ergm.fields import (
+    MOST_CELLS,
+    MOST_DRAWS,
+    check_correlation,
+    check_method,
+    check_names,
+    check_prior,
+    numbers,
+    one_a_term,
+)
 from bayesdp.mechanisms.graphs.network_columns import (
     confidential,
     decode_networks,
@@ -41,14 +52,20 @@ from bayesdp.mechanisms.graphs.network_columns import (
     public_part,
     tie_records,
 )
+from bayesdp.mechanisms.noise.fields import check_positive
 from bayesdp.mechanisms.noise.pure import up
 from bayesdp.mechanisms.randomness import COMPUTATIONAL
 from bayesdp.networks.network import Network
 from bayesdp.privacy.composition import repeated
-from bayesdp.privacy.guarantee import Guarantee, Strength
+from bayesdp.privacy.guarantee import Guarantee, Strength, check_epsilon
 from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
+if TYPE_CHECKING:
+    from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
+    from bayesdp.networks.formula import BoundFormula
+
 _MOST_DYADS = 50_000_000
+_WIDEST = 2.0**50  # range of log-likelihoods, for a choice in 64 bits
 
 _PUBLIC = (
     "The nodes, their labels and the attributes named are public and not protected.",
@@ -127,7 +144,54 @@ class DPERGMMechanism(Mechanism):
         from bayesdp.networks.formula import parse
 
         parse(self.formula)
-        for name, value in check_fields(self).items():
+        check_method(self.method, self.calibration)
+        sensitivities = numbers("sensitivities", self.sensitivities)
+        if not sensitivities or min(sensitivities) <= 0:
+            raise InvalidInput(
+                f"sensitivities is {quoted(self.sensitivities)}; it must have a positive number "
+                "for each statistic"
+            )
+        terms = len(sensitivities)
+        published = self.calibration == "published"
+        if published and not (self.centre is None and self.scale is None):
+            raise InvalidInput(
+                "centre and scale are given with calibration='published', which takes the "
+                "confidential posterior's mean and standard deviations; leave them out, or use "
+                "calibration='corrected'"
+            )
+        made: dict[str, Any] = {
+            "epsilon": check_epsilon(self.epsilon),
+            "nodes": check_at_least_one("nodes", self.nodes),
+            "sensitivities": sensitivities,
+            "prior": check_prior(self.prior, terms),
+            "bins": check_at_least_one("bins", self.bins),
+            "reach": check_positive("reach", self.reach),
+            "draws": check_at_least_one("draws", self.draws),
+            "correlation": check_correlation(self.correlation),
+            "attributes": check_names(self.attributes),
+            "burn_in": None
+            if self.burn_in is None
+            else check_at_least_one("burn_in", self.burn_in),
+        }
+        check_flag("directed", self.directed)
+        if not published:
+            made["centre"] = one_a_term("centre", self.centre, terms)
+            made["scale"] = one_a_term("scale", self.scale, terms)
+            if min(made["scale"]) <= 0:
+                raise InvalidInput(f"scale is {quoted(self.scale)}; each number must be positive")
+        if made["bins"] < 2 or made["bins"] ** terms > MOST_CELLS:
+            raise InvalidInput(
+                f"bins is {self.bins}, which makes {made['bins'] ** terms:,} cells for {terms} "
+                f"statistics; it must be at least 2, and make at most {MOST_CELLS:,}"
+            )
+        if not 2 <= made["draws"] <= MOST_DRAWS:
+            raise InvalidInput(f"draws is {self.draws}; it must be from 2 to {MOST_DRAWS:,}")
+        if self.method == "sphc" and 2 * made["draws"] / made["epsilon"] > LARGEST_SCALE:
+            raise InvalidInput(
+                f"epsilon is {self.epsilon}, with draws {self.draws}: their noise exceeds 64 bits; "
+                "take a larger epsilon"
+            )
+        for name, value in made.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -215,9 +279,7 @@ class DPERGMMechanism(Mechanism):
             raise InvalidInput(
                 f"the network has {network.dyads:,} dyads; more than {_MOST_DYADS:,} aren't offered"
             )
-        from bayesdp.mechanisms.graphs.dp_ergm.draws import bound_on
-
-        bound_on(self, network.with_edges(()))
+        self.bound_on(network.with_edges(()))
         return network
 
     def _own(self, given: Any, what: str) -> Network:
@@ -243,14 +305,78 @@ class DPERGMMechanism(Mechanism):
 
         network = self.check_statistic(statistic)
         points = self.coefficients(network, copies)
-        return [network_from(self, network.with_edges(()), theta) for theta in points]
+        empty = network.with_edges(())
+        return [network_from(self.formula, empty, theta, self.burn_in) for theta in points]
 
     def coefficients(self, network: Network, copies: int) -> NDArray[Any]:
         """Draw sanitised coefficients, shape (copies, terms), from which networks are drawn."""
-        from bayesdp.mechanisms.graphs.dp_ergm.draws import corrected_draws, published_draws
+        if self.calibration == "published":
+            return self._published(network, copies)
+        from bayesdp.networks.exact_statistics import exact_statistics
 
-        draw = published_draws if self.calibration == "published" else corrected_draws
-        return draw(self, network, copies)
+        grid = self.public_grid(network.with_edges(()))
+        statistics = exact_statistics(network, self.formula)
+        if self.method == "sdd":
+            return grid.sdd(statistics, self.cost, copies)
+        return grid.sphc(statistics, self.epsilon, self.draws, copies)
+
+    def _published(self, network: Network, copies: int) -> NDArray[Any]:
+        """Draw coefficients from a Markov chain's posterior, as published."""
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import posterior_draws
+        from bayesdp.mechanisms.graphs.dp_ergm.published import published_points
+
+        posterior = posterior_draws(network, self.formula, self.prior, self.draws, self.burn_in)
+        return published_points(
+            self.method, posterior, epsilon=self.epsilon, reach=self.reach, bins=self.bins,
+            correlation=self.correlation, copies=copies,
+        )  # fmt: skip
+
+    def bound_on(self, empty: Network) -> BoundFormula:
+        """Bind the formula to nodes; its sensitivities there must be those of the mechanism.
+
+        Raises
+        ------
+        InvalidInput
+            If they aren't, the formula isn't defined there, or the grid is too wide.
+        """
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import edge_sensitivities
+        from bayesdp.mechanisms.graphs.dp_ergm.grid import likelihood_range
+        from bayesdp.networks.formula import bind
+
+        bound = bind(self.formula, empty)
+        found, declared = edge_sensitivities(self.formula, empty), self.sensitivities
+        if len(found) != len(declared) or np.any(np.array(found) > declared):
+            raise InvalidInput(
+                f"sensitivities is {declared}; on these nodes they are {found}: make the mechanism "
+                "by bdp.synthesizers.DPERGMSynthesizer(...).mechanism_like(network)"
+            )
+        if self.calibration == "corrected":
+            largest = self._largest(bound, empty)
+            if not likelihood_range(self.half_widths, self.bins, largest) < _WIDEST:
+                raise InvalidInput(
+                    "log-likelihoods differ by too much over the grid for a choice in 64 bits; "
+                    "take a smaller scale or reach, or leave out the term with the largest "
+                    f"statistics, of {', '.join(bound.names)}"
+                )
+        return bound
+
+    def _largest(self, bound: BoundFormula, empty: Network) -> tuple[float, ...]:
+        """A bound on each statistic's absolute value over all graphs on the nodes."""
+        at_empty, each = np.abs(bound.at_empty).tolist(), self.sensitivities
+        return tuple(a + empty.dyads * d for a, d in zip(at_empty, each, strict=True))
+
+    def public_grid(self, empty: Network) -> CoefficientGrid:
+        """Make the grid of a corrected calibration, from a network without ties."""
+        from bayesdp.mechanisms.graphs.dp_ergm.draws import log_weights
+        from bayesdp.mechanisms.graphs.dp_ergm.grid import CoefficientGrid
+
+        steps = 2 * np.arange(self.bins) + 1 - self.bins
+        axes = [c + float(w) * steps for c, w in zip(self.centre, self.half_widths, strict=True)]
+        public = log_weights(self.formula, empty, axes, self.prior, self.burn_in)
+        largest = self._largest(self.bound_on(empty), empty)
+        return CoefficientGrid(
+            self.centre, self.half_widths, self.bins, self.sensitivities, largest, public
+        )
 
     def logp(self, output: Any, statistic: Any) -> NoReturn:
         """Raise InvalidInput: the law is an integral over coefficients of an intractable law."""

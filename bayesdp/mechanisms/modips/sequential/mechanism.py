@@ -11,41 +11,88 @@ products (`bayesdp.mechanisms.families.moments`). One copy is made by
     T_j* = T_j + noise of scale b_j times each number's sensitivity, j = 1..J,
     theta_j ~ p(theta_j | T_j*),    a record: step after step, given its own earlier columns.
 
-`bayesdp.mechanisms.modips.sequential.promise` proves what that promises.
-
 Bounding
 --------
 Noisy counts are set to the nearest end of their range, as are noisy moments where their range is
 public; else they are once the noisy number of the cell's records is known. What is left of noise is
 projected as in `bayesdp.mechanisms.families.linear_regression_draws`. Synthetic numbers beyond a
 bound are set to it.
+
+What it promises
+----------------
+The joint statistic is T = (T_1, ..., T_J). Only T* = (T_1*, ..., T_J*) depends on the records;
+parameters and copies are post-processing of it. All its noises are independent, so what T* promises
+follows from how many scales each of its numbers moves by between neighbours: Laplace noise from the
+sum over the numbers, Gaussian noise from the root of the sum of squares, as
+`bayesdp.mechanisms.modips.promise` proves for scales that differ.
+
+Adding or removing one record. In step j the record is in one cell, and of no other cell does any
+number change: parallel composition over cells. A categorical step's one count moves by 1; of a
+numeric step of d columns, those that it is given among them, the r = 1 + d + d (d + 1) / 2 numbers
+of one cell move, by at most their sensitivities. So with Laplace noise step j has a log ratio of at
+most 1 / b_j, or r / b_j but for what rounding to lattices adds; call it e_j. By sequential
+composition over steps
+
+    epsilon = e_1 + ... + e_J.
+
+A record may be in any cell of any step, so this is attained: by one at a corner of the numeric
+columns' bounds. With Gaussian noise the squares 1 / b_j^2 and r / b_j^2 are added up.
+
+Replacing one is a removal and an addition, and at most 2 epsilon; a record that moves to another
+cell of every step attains that. With Gaussian noise, a record that moves to another cell has twice
+the square, as no number moves twice; one that stays in its cell moves no count, and sums and
+products by 2 and squares by 1; the larger counts. A numeric step that is given no labels, where the
+number of all records is public, is one cell that the record can't leave: there n is no noisy
+number, the others have sensitivities 2 (sums, products) and 1 (squares), and the L1 norm of the
+moves together is bounded by `bayesdp.mechanisms.families.moment_moves`.
+
+Copies have noise of their own: m of them cost m epsilon, or m times the sum of squares.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesdp.checks import check_at_least_one, check_flag, check_one_of
+from bayesdp.checks import check_at_least_one, check_delta, check_flag, check_one_of
 from bayesdp.core.views import RecordsView, View
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.base import Mechanism
+from bayesdp.mechanisms.counts.cells import Axis
 from bayesdp.mechanisms.families.base import Floats, Number
+from bayesdp.mechanisms.families.moment_moves import largest_replacement
 from bayesdp.mechanisms.families.moments import MOST, check_vector, moment_numbers
+from bayesdp.mechanisms.modips.calibration import FURTHEST, gaussian_scale
+from bayesdp.mechanisms.modips.promise import (
+    check_weights,
+    gaussian_profile,
+)
 from bayesdp.mechanisms.modips.sbs import NOISE
-from bayesdp.mechanisms.modips.sequential import outputs as sequential_outputs
-from bayesdp.mechanisms.modips.sequential import promise as sequential_promise
-from bayesdp.mechanisms.modips.sequential.counts import drawn_copy, public_of, split
+from bayesdp.mechanisms.modips.sequential.counts import (
+    drawn_copy,
+    public_of,
+    split,
+    statistic_of,
+    sums_of_columns,
+)
 from bayesdp.mechanisms.modips.sequential.layout import Layout, check_steps, layouts_of
-from bayesdp.mechanisms.modips.sequential.steps import Step
+from bayesdp.mechanisms.modips.sequential.steps import NumericColumns, Step
 from bayesdp.mechanisms.noise.additive import AdditiveNoise
 from bayesdp.mechanisms.noise.fields import check_each_positive
+from bayesdp.mechanisms.noise.lattice import moved_steps
+from bayesdp.mechanisms.noise.pure import up
+from bayesdp.privacy.composition import total
+from bayesdp.privacy.guarantee import check_epsilon
 from bayesdp.privacy.neighbours import PUBLIC_N, Neighbours
-from bayesdp.privacy.profile import Profile
+from bayesdp.privacy.profile import Profile, pure_profile, smallest_satisfying
+
+Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +131,7 @@ class SequentialModipsMechanism(Mechanism):
 
     name: ClassVar[str] = "modips_sequential"
     source: ClassVar[str] = (
-        "bayesdp.mechanisms.modips.sequential_promise; Liu (2016), Proposition 2"
+        "bayesdp.mechanisms.modips.sequential.mechanism; Liu (2016), Proposition 2"
     )
     views: ClassVar[tuple[View, ...]] = (RecordsView(),)
     log_concave: ClassVar[bool] = False
@@ -135,7 +182,48 @@ class SequentialModipsMechanism(Mechanism):
         InvalidInput
             If an argument is out of its range.
         """
-        return sequential_promise.calibrated(cls, epsilon, delta, copies, weights, **parameters)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        copies = check_at_least_one("copies", copies)
+        steps = parameters["steps"] = check_steps(parameters["steps"])
+        if isinstance(weights, Sequence) and len(weights) != len(steps):
+            raise InvalidInput(f"weights has {len(weights)} numbers; give one for each step")
+        shares = check_weights("individualized", weights, len(steps))
+        unit = cls(scales=(1.0,) * len(steps), **parameters)
+        gaussian, relation = unit.noise == "gaussian", unit.neighbours
+        if gaussian and delta == 0:
+            raise InvalidInput(
+                "delta is 0, but Gaussian noise has no pure epsilon: ask for a positive delta, "
+                "such as 1e-6, or take noise='laplace'"
+            )
+        each = range(len(steps))
+        if gaussian:
+            costs = [math.hypot(*unit.moves(j, relation)) for j in each]
+            scales = [c / math.sqrt(w) for c, w in zip(costs, shares, strict=True)]
+        else:
+            costs = [unit.cost(j, relation) for j in each]
+            scales = [c * copies / (w * epsilon) for c, w in zip(costs, shares, strict=True)]
+
+        def at(factor: float) -> SequentialModipsMechanism:
+            return cls(scales=tuple(factor * scale for scale in scales), **parameters)
+
+        factor = 1.0
+        if delta:
+            guess = (
+                gaussian_scale(math.sqrt(copies), epsilon, delta) / 8
+                if gaussian
+                else epsilon / (8 * copies * (1 + epsilon))
+            )
+            factor = smallest_satisfying(
+                lambda f: at(f).profile(copies=copies).delta(epsilon),
+                delta,
+                start=guess,
+                least=guess,
+                largest=guess * FURTHEST,
+            )
+        more = 2.0**-52
+        while at(factor).profile(copies=copies).epsilon(delta) > epsilon:  # as the lattices round
+            factor, more = factor * (1 + more), 2 * more
+        return at(factor)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -170,12 +258,52 @@ class SequentialModipsMechanism(Mechanism):
 
     def profile(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> Profile:
         """The privacy profile of `copies` independent copies."""
-        return sequential_promise.profile_of(self, copies, neighbours)
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        steps = range(len(self.steps))
+        if self.noise == "laplace":
+            one = total([self.cost(j, relation) for j in steps])
+            return pure_profile(one, copies, up(copies * Fraction(one)))
+        scale = min(part.noise.scale for j in steps for part in self.parts(j))
+        return gaussian_profile(scale, [r for j in steps for r in self.moves(j, relation)], copies)
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
         """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
-        copies = check_at_least_one("copies", copies)
-        return sequential_promise.rho_of(self, copies, self.relation(neighbours))
+        copies, relation = check_at_least_one("copies", copies), self.relation(neighbours)
+        if self.noise != "gaussian":
+            return None
+        ratios = [r for j in range(len(self.steps)) for r in self.moves(j, relation)]
+        return copies * math.fsum(r * r for r in ratios) / 2 * (1 + 2.0**-48)
+
+    def cost(self, j: int, relation: Neighbours) -> float:
+        """Pure epsilon of step j of one copy with Laplace noise, rounded up."""
+        layout, parts = self.layouts[j], self.parts(j)
+        apart, public = total([part.epsilon() for part in parts]), public_of(layout, self.n)
+        if layout.axes or public is None:
+            return apart if relation is Neighbours.ADD_REMOVE else 2 * apart
+        rates = [1 / Fraction(part.scale) for part in parts]
+        rounding = sum(rates, Fraction(0)) * Fraction(public, 2**52)
+        lattice = sum((1 / part.noise.scale for part in parts), Fraction(0))
+        together = largest_replacement(rates, len(layout.measured)) + rounding + lattice
+        return min(apart, up(together))
+
+    def moves(self, j: int, relation: Neighbours) -> list[float]:
+        """Sensitivities of step j's numbers over their noises' scales, where largest in all."""
+        layout, parts = self.layouts[j], self.parts(j)
+        apart = [part.moved() / float(part.noise.scale) for part in parts]
+        if relation is Neighbours.ADD_REMOVE:
+            return apart
+        if layout.axes:
+            return 2 * apart
+        if public_of(layout, self.n) is not None:
+            return apart
+        staying = []
+        for part, number in zip(parts[1:], moment_numbers(layout.measured, MOST), strict=True):
+            move = Fraction(number.sensitivity)
+            steps = moved_steps("L2", move, part.step, dimension=None, whole=False)
+            staying.append(steps / float(part.noise.scale))
+        if layout.cells == 1:
+            return staying
+        return max(2 * apart, staying, key=lambda ratios: math.hypot(*ratios))
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
         """What must hold for the promise to hold, in words for the reader of a report."""
@@ -247,14 +375,82 @@ class SequentialModipsMechanism(Mechanism):
 
     # What is written down, and what an audit tries.
 
-    pairs = sequential_outputs.pairs
-    check_output = sequential_outputs.check_output
-    records = sequential_outputs.records
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Pairs where a record of the last labels and upper ends is added, or replaces another.
+
+        The others, and the one replaced, have the first labels and numbers in the middle.
+        """
+        kinds = self._columns()
+        others = 4 if self.n is None else self.n - 1
+        usual = {
+            name: (k[0] / 2 + k[1] / 2) if isinstance(k, tuple) else 0 for name, k in kinds.items()
+        }
+        far = {name: k[1] if isinstance(k, tuple) else k.size - 1 for name, k in kinds.items()}
+        found = []
+        for rows in (
+            [usual] * others + ([] if self.n is None else [usual]),
+            [usual] * others + [far],
+        ):
+            table = {name: np.array([row[name] for row in rows]) for name in kinds}
+            sums = sums_of_columns(self.layouts, table, len(rows))
+            found.append(statistic_of(self.layouts, sums, self.n))
+        return [(found[0], found[1])]
+
+    def check_output(self, output: Any) -> Rows:
+        """Return a copy as a sorted tuple of records: labels by their numbers, and numbers."""
+        values, columns = np.asarray(output), self._columns()
+        if values.shape != (self.size, len(columns)) or values.dtype.kind not in "iuf":
+            raise InvalidInput(
+                f"output has shape {values.shape}; this mechanism releases size = {self.size} "
+                f"records of {len(columns)} columns: {', '.join(columns)}"
+            )
+        for (name, kind), x in zip(columns.items(), values.T, strict=True):
+            if isinstance(kind, tuple):
+                good = np.all((x >= kind[0]) & (x <= kind[1]))
+            else:
+                good = np.all((x >= 0) & (x < kind.size) & (x == np.floor(x)))
+            if not good:
+                raise InvalidInput(f"output has values of column {quoted(name)} that it can't have")
+        order = np.lexsort(values.T[::-1])
+        return tuple(map(tuple, values[order].astype(np.float64).tolist()))
+
+    def records(self, output: Any) -> NDArray[Any]:
+        """Synthetic records as a structured array with a field for each column, shape (size,)."""
+        columns = self._shown(self.check_output(output))
+        made = np.empty(self.size, dtype=[(name, x.dtype) for name, x in columns.items()])
+        for name, x in columns.items():
+            made[name] = x
+        return made
 
     def encode(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """Encode copies as columns, one row a record: its copy, its labels and its numbers."""
-        return sequential_outputs.encode(self, outputs)
+        flat = np.asarray(outputs, dtype=np.float64).reshape(len(outputs) * self.size, -1)
+        return {"copy": np.repeat(np.arange(len(outputs)), self.size), **self._shown(flat)}
 
-    def decode(self, columns: Mapping[str, Any]) -> list[Any]:
+    def decode(self, columns: Mapping[str, Any]) -> list[Rows]:
         """Read the copies that `encode` wrote, in their order."""
-        return sequential_outputs.decode(self, columns)
+        found = []
+        for name, kind in self._columns().items():
+            x = np.asarray(columns[name])
+            found.append(x if isinstance(kind, tuple) else kind.bins(x, clamp=False))
+        values, copy = np.column_stack(found), np.asarray(columns["copy"])
+        order = np.argsort(copy, kind="stable")
+        starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
+        return [self.check_output(part) for part in np.split(values[order], starts)]
+
+    def _columns(self) -> dict[str, Axis | tuple[float, float]]:
+        """Columns by name, in the steps' order: the labels, or the bounds."""
+        found: dict[str, Axis | tuple[float, float]] = {}
+        for layout in self.layouts:
+            if isinstance(layout.step, NumericColumns):
+                found |= dict(layout.step.columns)
+            else:
+                found |= {axis.name: axis for axis in layout.axes}
+        return found
+
+    def _shown(self, values: Any) -> dict[str, NDArray[Any]]:
+        """Show rows of numbers as columns of labels and numbers."""
+        found: dict[str, NDArray[Any]] = {}
+        for (name, kind), x in zip(self._columns().items(), np.asarray(values).T, strict=True):
+            found[name] = x if isinstance(kind, tuple) else kind.labels[x.astype(np.int64)]
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesdp.checks import check_at_least_one, check_flag
 from bayesdp.errors import InvalidInput, quoted
 from bayesdp.mechanisms.graphs.network_columns import public_part
+from bayesdp.mechanisms.noise.fields import (
+    check_granularity,
+)
 from bayesdp.networks.network import Network
+from bayesdp.networks.network_checks import checked_nodes
+from bayesdp.privacy.neighbours import Neighbours, check_neighbours
 
 if TYPE_CHECKING:
     from bayesdp.networks.formula import Call
@@ -26,6 +32,10 @@ if TYPE_CHECKING:
 
 LARGEST = 2**51
 """Statistics lie within so many steps of 0, so that they, as floats, and their noise are exact."""
+
+NOISES = ("laplace", "gaussian")
+PUBLIC = ("formula", "nodes", "directed", "attributes", "max_degree")
+"""Fields that say what is released of which graphs."""
 
 Columns = tuple[tuple[str, tuple[Any, ...]], ...]
 """Attributes of nodes by name: the values as Python's, None where missing."""
@@ -230,3 +240,82 @@ def _plain(value: Any) -> Any:
     """Return a Python value; a missing number is None, which JSON has and which equals itself."""
     plain = value.item() if hasattr(value, "item") else value
     return None if isinstance(plain, float) and math.isnan(plain) else plain
+
+
+def check_relation(neighbours: str) -> Neighbours:
+    """Return the relation, `edge` or `node`, or raise InvalidInput."""
+    relation = check_neighbours(neighbours)
+    if relation not in (Neighbours.EDGE, Neighbours.NODE):
+        raise InvalidInput(
+            f"neighbours is {quoted(relation.value)}; statistics of a graph have 'edge' and 'node'"
+        )
+    return relation
+
+
+def public_frame(
+    formula: str,
+    nodes: Any,
+    directed: bool = False,
+    attributes: Any = (),
+    max_degree: int | None = None,
+) -> Frame:
+    """The formula on its public nodes, all validated."""
+    check_flag("directed", directed)
+    if max_degree is not None:
+        max_degree = check_at_least_one("max_degree", max_degree, "or None for any degrees")
+    labels = _nodes(nodes)
+    columns = check_columns(attributes, labels if isinstance(labels, int) else len(labels))
+    return frame(formula, labels, directed, columns, max_degree)
+
+
+def check_noise(noise: Any) -> str:
+    """Return the noise's name, or raise InvalidInput."""
+    if noise not in NOISES:
+        raise InvalidInput(f"noise is {quoted(noise)}; it must be 'laplace' or 'gaussian'")
+    return str(noise)
+
+
+def default_granularity(made: Frame, scales: Sequence[float], node: bool) -> tuple[float, ...]:
+    """Default granularity: 1 for integers, else fine enough to cost next to nothing."""
+    found = []
+    moved, furthest = made.sensitivities(node), made.furthest
+    for scale, whole, most, far in zip(scales, made.whole, moved, furthest, strict=True):
+        step = 1.0 if whole else check_granularity(None, scale, float(most) or scale)
+        found.append(max(step, 2.0 ** math.frexp(float(far / LARGEST))[1] if far else step))
+    return tuple(found)
+
+
+def check_steps(made: Frame, steps: Sequence[float]) -> None:
+    """Raise InvalidInput where a granularity is too coarse or too fine for its statistic."""
+    for name, whole, step, far in zip(made.names, made.whole, steps, made.furthest, strict=True):
+        if (whole and step > 1) or far / Fraction(step) > 2 * LARGEST:
+            raise InvalidInput(
+                f"granularity of {name} is {quoted(step)}; it must be at most 1 for an integer, "
+                f"and at least 2**-52 of its largest value, {float(far):.3g}; None chooses one"
+            )
+
+
+def one_each(name: str, given: Any, made: Frame) -> tuple[Any, ...]:
+    """Return the numbers given, one a statistic, or raise InvalidInput."""
+    values = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    if len(values) != len(made.names):
+        raise InvalidInput(
+            f"{name} is {quoted(given)}; it must be {len(made.names)} numbers, for "
+            f"{', '.join(made.names)}"
+        )
+    return values
+
+
+def _nodes(nodes: Any) -> Any:
+    """Return the number of nodes, or their labels as a tuple."""
+    labels = checked_nodes(nodes)
+    if isinstance(labels, range):
+        return len(labels)
+    kinds = {type(label) for label in labels}
+    if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
+        raise InvalidInput(
+            "nodes has labels of type "
+            f"{', '.join(sorted(kind.__name__ for kind in kinds))}; a release holds text, numbers "
+            "or booleans, of one type: rename the nodes"
+        )
+    return labels

@@ -15,9 +15,13 @@ from typing import Any
 
 from bayesdp.checks import is_number
 from bayesdp.errors import InvalidInput, quoted
-from bayesdp.mechanisms.graphs.noisy_statistics import NoisyStatisticsMechanism
-from bayesdp.mechanisms.graphs.statistics_fields import PUBLIC, check_noise, public_frame
-from bayesdp.mechanisms.graphs.statistics_promise import check_relation, term_costs
+from bayesdp.mechanisms.graphs.noisy_statistics.frame import (
+    PUBLIC,
+    check_noise,
+    check_relation,
+    public_frame,
+)
+from bayesdp.mechanisms.graphs.noisy_statistics.mechanism import NoisyStatisticsMechanism
 from bayesdp.mechanisms.noise.fields import check_positive, scale_range
 from bayesdp.networks.formula import parse
 from bayesdp.privacy.guarantee import check_epsilon
@@ -71,7 +75,7 @@ def calibrated(
     node = check_relation(parameters.get("neighbours", "edge")) is Neighbours.NODE
     scales = [float(most) or 1.0 for most in frame.sensitivities(node)]
     shape = NoisyStatisticsMechanism(scales=scales, **parameters)
-    costs = [float(cost) for cost in term_costs(shape)]
+    costs = [float(cost) for cost in shape.term_costs()]
     total = math.fsum(weight for weight, cost in zip(each, costs, strict=True) if cost)
     first = 0
     for weight, cost, size in zip(each, costs, frame.sizes, strict=True):
