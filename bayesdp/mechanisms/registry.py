@@ -51,15 +51,15 @@ def mechanism_named(name: str) -> type[Any]:
         If there is none; the message lists those there are. If another package should have it,
         but can't be imported or has a class of another name.
     """
-    found: type[Any] | None = REGISTRY.find(name, InvalidRelease)
-    if found is None:
+    registered: type[Any] | None = REGISTRY.find(name, InvalidRelease)
+    if registered is None:
         raise InvalidRelease(
             f"mechanism is {quoted(name)}, which this version of bayesdp doesn't know; "
             f"it knows {', '.join(REGISTRY.names())}"
         )
-    if getattr(found, "name", None) != name:
+    if getattr(registered, "name", None) != name:
         raise InvalidRelease(
-            f"mechanism {quoted(name)} is {found.__module__}.{found.__name__}, whose own name is "
-            f"{quoted(getattr(found, 'name', None))}"
+            f"mechanism {quoted(name)} is {registered.__module__}.{registered.__name__}, "
+            f"whose own name is {quoted(getattr(registered, 'name', None))}"
         )
-    return found
+    return registered

@@ -232,10 +232,10 @@ class ClippedPosterior:
 
     def draw(self, count: int) -> NDArray[np.int64]:
         """Draw cells (i, j), independently and exactly, from the secure generator; (count, 2)."""
-        found: list[tuple[int, int]] = []
-        while len(found) < count:
-            found += self._accepted(2 * (count - len(found)) + 2)
-        return np.array(found[:count])
+        drawn: list[tuple[int, int]] = []
+        while len(drawn) < count:
+            drawn += self._accepted(2 * (count - len(drawn)) + 2)
+        return np.array(drawn[:count])
 
     @cached_property
     def _table(self) -> tuple[list[int], list[int], Fraction]:

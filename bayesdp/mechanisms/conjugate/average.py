@@ -144,11 +144,11 @@ def _bounds(
         return worst_draw(release, epsilon, low, high)
     if release.method != "parameter_map":
         return worst_synthetic(release, epsilon, low, high)
-    found = max(
+    bound = max(
         _sum_itself(release.n, epsilon, low, high),
         _sum_itself(release.n, epsilon, 1 - high, 1 - low),
     )
-    return found, found
+    return bound, bound
 
 
 def _sum_itself(n: int, epsilon: float, low: float, high: float) -> float:

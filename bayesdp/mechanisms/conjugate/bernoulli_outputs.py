@@ -123,7 +123,7 @@ def _counts(statistic: Count) -> NDArray[np.int64]:
 
 def views(release: Any) -> list[View]:
     """The law given a count of ones; where one parameter is drawn, of ones and of zeros."""
-    found: list[View] = [count_view(release)]
+    offered: list[View] = [count_view(release)]
     if release.method == "synthetic_one":
-        found.append(drawn_ones(release.prior, release.synthetic_size))
-    return found
+        offered.append(drawn_ones(release.prior, release.synthetic_size))
+    return offered

@@ -95,13 +95,13 @@ def pairs(release: ConjugateMechanism) -> list[tuple[Any, Any]]:
     n, k = release.n, len(release.prior)
     order = np.argsort(release.prior, kind="stable")
     places = dict.fromkeys([order[-1], order[1], *order[: 2 if k == 2 else 0]])
-    found = []
+    worst = []
     for place in list(places)[: 1 if n == 1 else None]:
         shared = np.zeros(k, dtype=np.int64)
         shared[place] = n - 1
         one, other = (shared + (np.arange(k) == order[i]) for i in (0, 1))
-        found.append((tuple(one.tolist()), tuple(other.tolist())))
-    return found
+        worst.append((tuple(one.tolist()), tuple(other.tolist())))
+    return worst
 
 
 def outputs(release: ConjugateMechanism) -> NDArray[Any] | None:
@@ -217,10 +217,10 @@ def views(release: Any) -> list[View]:
         "synthetic_many": partial(many_draws, prior, release.synthetic_size),
         "parameter_draw": partial(parameter, prior),
     }
-    found: list[View] = [TableView(k, 0)]
+    offered: list[View] = [TableView(k, 0)]
     if release.method in laws:
-        found = [ProductTable(k, 0, laws[release.method])]
+        offered = [ProductTable(k, 0, laws[release.method])]
     if release.method == "synthetic_one":
         counts = partial(np.asarray, dtype=np.float64)
-        found.append(DrawnCountsView(prior.astype(np.float64), release.synthetic_size, counts))
-    return found
+        offered.append(DrawnCountsView(prior.astype(np.float64), release.synthetic_size, counts))
+    return offered

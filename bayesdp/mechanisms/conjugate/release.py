@@ -312,8 +312,8 @@ class ConjugateMechanism(Mechanism):
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Neighbouring statistics for an audit to try, the worst for a pure epsilon among them."""
-        found: list[tuple[Any, Any]] = self._outputs.pairs(self)
-        return found
+        worst: list[tuple[Any, Any]] = self._outputs.pairs(self)
+        return worst
 
     def outputs(self) -> NDArray[Any] | None:
         """List all outputs, first axis, where they are counts and few enough."""

@@ -23,12 +23,12 @@ def one_draw(
 ) -> tuple[Floats, Floats]:
     """The law of `size` records from one draw of the probabilities: Dirichlet-multinomial."""
     weights = prior.sum() + n
-    total, found = float(np.median(weights)), np.zeros(x.size)
+    total, log_law = float(np.median(weights)), np.zeros(x.size)
     for each in z.tolist():
         counts, odds, rest = (np.full(x.size, v) for v in (float(each), total, size))
-        found += negative_binomial(counts, prior[i] + x, odds, rest)
+        log_law += negative_binomial(counts, prior[i] + x, odds, rest)
     counts, odds, rest = (np.full(n.size, v) for v in (size, total, size))
-    return found, -negative_binomial(counts, weights, odds, rest)
+    return log_law, -negative_binomial(counts, weights, odds, rest)
 
 
 def many_draws(

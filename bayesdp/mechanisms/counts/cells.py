@@ -119,8 +119,8 @@ class Axis:
                 f"{edges[-1]}]; choose wider ones without looking at the data, or outside='clamp' "
                 "to move such records to the nearest bound"
             )
-        found = np.searchsorted(edges, values, side="right") - 1
-        return np.clip(found, 0, self.size - 1).astype(np.int64)
+        places = np.searchsorted(edges, values, side="right") - 1
+        return np.clip(places, 0, self.size - 1).astype(np.int64)
 
     def _codes(self, column: Any) -> NDArray[np.int64]:
         places = {label: k for k, label in enumerate(self.categories or ())}

@@ -111,7 +111,7 @@ class NoisyMarginalsMechanism(Mechanism):
         """The mechanism with the smallest scale whose copies keep (epsilon, delta)."""
         example = cls(scale=1.0, **fields)
         inner = example._of(example.neighbours)
-        found = type(inner).calibrate(
+        noise = type(inner).calibrate(
             epsilon=epsilon,
             delta=delta,
             copies=copies,
@@ -119,7 +119,7 @@ class NoisyMarginalsMechanism(Mechanism):
             neighbours=inner.neighbours,
             dimension=inner.dimension,
         )
-        return cls(scale=found.scale, **fields)
+        return cls(scale=noise.scale, **fields)
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
@@ -135,9 +135,9 @@ class NoisyMarginalsMechanism(Mechanism):
     @property
     def possible(self) -> NDArray[np.bool_]:
         """Cells of the whole table that aren't structural zeros, as booleans of its shape."""
-        found = np.ones(math.prod(shape_of(self.axes)), dtype=bool)
-        found[list(self.zeros)] = False
-        return found.reshape(shape_of(self.axes))
+        mask = np.ones(math.prod(shape_of(self.axes)), dtype=bool)
+        mask[list(self.zeros)] = False
+        return mask.reshape(shape_of(self.axes))
 
     def statistic(self, counts: Any) -> NDArray[np.int64]:
         """Concatenate all marginals' counts, from the counts of all cells, a table of any shape."""

@@ -190,10 +190,10 @@ class PoissonGammaMechanism(Mechanism):
 
         def at(least: float) -> PoissonGammaMechanism:
             build: Any = cls  # which takes any sequences
-            found: PoissonGammaMechanism = build(
+            calibrated: PoissonGammaMechanism = build(
                 n, expected, (least * ratios).tolist(), total, areas
             )
-            return found
+            return calibrated
 
         def cost(least: float) -> float:
             if free:
@@ -353,11 +353,11 @@ class PoissonGammaMechanism(Mechanism):
     def _each(
         self, outputs: Sequence[Any], tilt: float = 1.0, negligible: float = _NEGLIGIBLE
     ) -> list[Integer]:
-        found, z = [NO_EVENTS] * len(self.expected), np.array(outputs)
+        laws, z = [NO_EVENTS] * len(self.expected), np.array(outputs)
         where = np.flatnonzero(self.possible)
         for i, shape, chance in zip(where, self.shape, tilt * self.chance, strict=True):
-            found[i] = area_events(z[:, i], float(shape), float(chance), negligible)
-        return found
+            laws[i] = area_events(z[:, i], float(shape), float(chance), negligible)
+        return laws
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Pairs with one event in each of the areas that decide epsilon; or no event, and one."""

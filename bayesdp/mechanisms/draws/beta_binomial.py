@@ -66,7 +66,7 @@ def beta_binomial_draws(size: Integers, a: Floats, b: Floats, exact: Parameters)
 
 
 def _draw(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
-    found, left = np.zeros_like(size), size.copy()
+    counts, left = np.zeros_like(size), size.copy()
     more = np.zeros((2, size.size), dtype=np.int64)  # units that the first draws put in
 
     def now(i: int) -> tuple[Fraction, Fraction]:
@@ -87,18 +87,18 @@ def _draw(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:
         some = first <= left[rare]
         # Before the first of this colour, all are of the other.
         others = np.where(some, first - 1, left[rare])
-        found[rare] += np.where(some, 1, 0) if colour == 0 else others
+        counts[rare] += np.where(some, 1, 0) if colour == 0 else others
         more[colour, rare] += some
         more[1 - colour, rare] += others
         left[rare] -= others + some
     rest = np.flatnonzero(left > 0)
-    found[rest] += _log_concave(
+    counts[rest] += _log_concave(
         left[rest],
         a[rest] + more[0, rest],
         b[rest] + more[1, rest],
         lambda i: now(int(rest[i])),
     )
-    return found
+    return counts
 
 
 def _log_concave(size: Integers, a: Floats, b: Floats, exact: Parameters) -> Integers:

@@ -76,8 +76,8 @@ def draws_of_a_sum(r: Floats, p: Floats, exact: Parameters, total: int, copies: 
         weight, chance = exact(i)
         return weight, chance * Fraction(t)
 
-    rows, found, kept = max(1, _BLOCK // r.size), np.empty((0, r.size), dtype=np.int64), 0
-    parts = [found]
+    rows, nothing, kept = max(1, _BLOCK // r.size), np.empty((0, r.size), dtype=np.int64), 0
+    parts = [nothing]
     while kept < copies:
         some = min(rows, 64 * (copies - kept))
         place = np.tile(others, some)
@@ -114,8 +114,8 @@ def tilt(r: Floats, p: Floats, total: int) -> float:
         shrunk = p * (most / (1 + np.exp(-log_odds)))
         return float(np.log(np.sum(r * shrunk / (1 - shrunk))) - np.log(max(total, 0.5)))
 
-    found = scipy.optimize.brentq(excess, -60.0, 28.0, xtol=1e-9)
-    return float(most / (1 + np.exp(-found)))
+    root = scipy.optimize.brentq(excess, -60.0, 28.0, xtol=1e-9)
+    return float(most / (1 + np.exp(-root)))
 
 
 def _mode(r: Floats, p: Floats) -> Integers:

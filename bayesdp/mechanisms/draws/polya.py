@@ -107,11 +107,11 @@ def colour_of(picks: NDArray[Any], edges: NDArray[Any]) -> NDArray[Any]:
 
 def colour_counts(colours: NDArray[Any], categories: int) -> NDArray[np.int64]:
     """Count each row's elements of each category, shape (rows, categories)."""
-    found = np.empty((len(colours), categories), dtype=np.int64)
+    counts = np.empty((len(colours), categories), dtype=np.int64)
     for j in range(1, categories):
-        found[:, j] = np.count_nonzero(colours == j, axis=1)
-    found[:, 0] = colours.shape[1] - found[:, 1:].sum(axis=1)
-    return found
+        counts[:, j] = np.count_nonzero(colours == j, axis=1)
+    counts[:, 0] = colours.shape[1] - counts[:, 1:].sum(axis=1)
+    return counts
 
 
 def _draw(edges: NDArray[Any], scale: int, size: int) -> NDArray[np.int64]:

@@ -45,7 +45,7 @@ def successes(trials: int, p: float) -> NDArray[np.int64]:
     -------
     ndarray of int64
     """
-    found = [np.empty(0, dtype=np.int64)]
+    blocks = [np.empty(0, dtype=np.int64)]
     start = 0
     while start < trials:
         left = trials - start
@@ -54,9 +54,9 @@ def successes(trials: int, p: float) -> NDArray[np.int64]:
         # Past the last trial the sum may not fit in 64 bits: no more is summed than needed.
         reach = int(np.searchsorted(np.cumsum(steps, dtype=np.float64), 2.0 * left)) + 1
         places = start - 1 + np.cumsum(steps[:reach])
-        found.append(places[places < trials])
+        blocks.append(places[places < trials])
         start = int(places[-1]) + 1
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def _failures(count: int, p: float, most: int) -> NDArray[np.int64]:

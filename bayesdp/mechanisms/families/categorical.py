@@ -132,14 +132,14 @@ class Categorical:
         """
         others = 5 * self.k if n is None else n - 1
         spread = [others // self.k + (i < others % self.k) for i in range(self.k)]
-        found = []
+        worst = []
         for rest in ([0] * (self.k - 1) + [others], spread):
             one, other = list(rest), list(rest)
             other[0] += 1
             if n is not None:
                 one[-1] += 1
-            found.append((tuple(one), tuple(other)))
-        return found
+            worst.append((tuple(one), tuple(other)))
+        return worst
 
     def outputs(self, size: int) -> NDArray[np.int64] | None:
         """List all counts with sum `size`, where they are at most 100,000."""

@@ -77,7 +77,7 @@ def smoothed(log_f: Floats, part: Cell, most: int) -> Floats:
     s, x = np.arange(log_f.shape[-1]), np.arange(most + 1)
     noise, ends = part.noise, part.ends
     if not noise.laplace:
-        found = np.empty((*log_f.shape[:-1], x.size))
+        logs = np.empty((*log_f.shape[:-1], x.size))
         step = max(1, _BLOCK // log_f.size)
         for start in range(0, x.size, step):
             some = x[start : start + step]
@@ -87,8 +87,8 @@ def smoothed(log_f: Floats, part: Cell, most: int) -> Floats:
                     if end is not None:
                         law[end] = noise.log_upper(np.abs(end - some))
             terms = log_f[..., None] + law
-            found[..., start : start + step] = scipy.special.logsumexp(terms, axis=-2)
-        return np.asarray(found - _log_mass(part, x))
+            logs[..., start : start + step] = scipy.special.logsumexp(terms, axis=-2)
+        return np.asarray(logs - _log_mass(part, x))
     rate = float(1 / noise.scale)
     if part.bounding == "inflated":
         log_f = log_f.copy()
@@ -127,11 +127,11 @@ def bernoulli_law(
     part : Cell
     """
     z, x = np.broadcast_arrays(np.asarray(output), ones)
-    found = np.full(z.shape, -np.inf)
+    logs = np.full(z.shape, -np.inf)
     for each in np.unique(z[(z >= 0) & (z <= size) & (z == np.floor(z))]):
         where = z == each
-        found[where] = _bernoulli_table(int(each), prior, size, part)[x[where]]
-    return found
+        logs[where] = _bernoulli_table(int(each), prior, size, part)[x[where]]
+    return logs
 
 
 @lru_cache(maxsize=32)
@@ -164,13 +164,13 @@ def counts_law(
     parts : sequence of k Cell
     """
     z, x = np.broadcast_arrays(output, counts)
-    found = np.full(z.shape[:-1], -np.inf)
-    if not found.size:
-        return found
+    logs = np.full(z.shape[:-1], -np.inf)
+    if not logs.size:
+        return logs
     possible = np.all((z >= 0) & (z == np.floor(z)), axis=-1) & (z.sum(axis=-1) == size)
     zs, xs = z[possible].astype(np.int64), x[possible]
     if not len(zs):
-        return found
+        return logs
     # One grid and one table for all counts of about the same size.
     most = 1 << int(xs.max()).bit_length()
     rare = math.ceil(float(_rareness(zs, xs, alpha, size, parts)) / 64) * 64
@@ -190,8 +190,8 @@ def counts_law(
                 table = _table(int(each), float(alpha[i]), first, lasts[i], part, grid)
                 total[where] += table[x_i[where]]
         law[some] = scipy.special.logsumexp(total, axis=-1)
-    found[possible] = law + math.log(size * (odds[1] - odds[0]))
-    return found
+    logs[possible] = law + math.log(size * (odds[1] - odds[0]))
+    return logs
 
 
 def mixture_tables(
@@ -239,15 +239,15 @@ def _rareness(
     parts: Sequence[Cell],
 ) -> Any:
     """Bound of -log of the law, where noise at its peak counts as 1."""
-    found = np.full(len(z), np.inf)
+    rareness = np.full(len(z), np.inf)
     in_proportion = np.rint(z * (x.sum(axis=-1, keepdims=True) / size)).astype(np.int64)
     for s in (x, in_proportion):
         cost = -dirichlet_multinomial_logpmf(z, size, np.asarray(alpha) + s)
         for i, part in enumerate(parts):
             noise = part.noise
             cost = cost + noise.log_pmf(0) - noise.log_pmf(s[:, i] - x[:, i])
-        found = np.minimum(found, cost)
-    return found.max()
+        rareness = np.minimum(rareness, cost)
+    return rareness.max()
 
 
 def _last(part: Cell, most: int, rare: int) -> int:

@@ -136,12 +136,12 @@ def utilities(alphas: Floats, counts: Any, criterion: str = "log_marginal") -> F
 
 def furthest(alphas: Floats, *, added: bool, criterion: str = "log_marginal") -> float:
     """Sensitivity R over all ordered pairs of candidates; shape of alphas (candidates, k)."""
-    moves, found = CRITERIA[criterion].moves, 0.0
+    moves, largest = CRITERIA[criterion].moves, 0.0
     for a, b in itertools.permutations(alphas, 2):
         each = [moves(*pair) for pair in dict.fromkeys(zip(a.tolist(), b.tolist(), strict=True))]
         fall = moves(float(a.sum()), float(b.sum()))[1] if added else max(f for _, f in each)
-        found = max(found, max(rise for rise, _ in each) + fall)
-    return found
+        largest = max(largest, max(rise for rise, _ in each) + fall)
+    return largest
 
 
 def _log_rising(a: Any, c: Any) -> Any:

@@ -170,8 +170,8 @@ class Gaussian:
             raise InvalidInput(f"data has more than {_MOST} records, the most that n=None takes")
         k = self._steps  # 2 u - k, in half steps from the middle of the grid
         centred, squares = 2 * u - n * k, 4 * v - 4 * k * u + n * k * k
-        found = (float(n), float(step / 2 * centred), float((step / 2) ** 2 * squares))
-        return found[: 2 if self.sd is not None else 3]
+        numbers = (float(n), float(step / 2 * centred), float((step / 2) ** 2 * squares))
+        return numbers[: 2 if self.sd is not None else 3]
 
     def numbers(self, n: int | None) -> tuple[Number, ...]:
         """Numbers of the statistic, with what rounding adds to their sensitivities."""
@@ -249,11 +249,11 @@ class Gaussian:
             return [(each[i][:shown], each[i + 1][:shown]) for i in (0, 2)]
         numbers = self.numbers(n)
         width = Fraction(self.bounds[1]) - Fraction(self.bounds[0])
-        found = []
+        worst = []
         for end, sign in zip(self.bounds, (1, -1), strict=True):
             moved = (float(Fraction(end) + sign * width / n), float(width**2 / n))
-            found.append(((end, 0.0)[: len(numbers)], moved[: len(numbers)]))
-        return found
+            worst.append(((end, 0.0)[: len(numbers)], moved[: len(numbers)]))
+        return worst
 
     def outputs(self, size: int) -> None:
         """Return None: the outputs are reals."""

@@ -62,13 +62,13 @@ def log_between(a: ArrayLike, b: ArrayLike) -> Floats:
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     flip = a + b > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    found = np.asarray(scipy.special.log_ndtr(b))
+    logs = np.asarray(scipy.special.log_ndtr(b))
     near = (a > -_FAR) | (b - a < _FAR)  # else what is below a is less than 1e-17 of that below b
     with np.errstate(divide="ignore"):
-        found[near] += np.log(
-            -np.expm1(np.minimum(scipy.special.log_ndtr(a[near]) - found[near], 0.0))
+        logs[near] += np.log(
+            -np.expm1(np.minimum(scipy.special.log_ndtr(a[near]) - logs[near], 0.0))
         )
-    return found
+    return logs
 
 
 def log_normal(x: Floats, sd: Any) -> Floats:

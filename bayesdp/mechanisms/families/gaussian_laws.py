@@ -75,15 +75,15 @@ def gaussian_law(
     pieces = math.ceil((high - low) / width)
     width = (high - low) / pieces
     shape = np.broadcast_shapes(mean.shape, y.shape[:-1])
-    found = np.full(shape, -np.inf)
+    logs = np.full(shape, -np.inf)
     many = max(1, _BLOCK // (max(1, math.prod(shape)) * _NODES.size))
     for start in range(0, pieces, many):
         first = np.arange(start, min(start + many, pieces))
         theta = (low + width * (first[:, None] + (1 + _NODES) / 2)).ravel()
         log_weights = np.log(np.tile(_WEIGHTS, first.size) * width / 2)
         terms = records.log_likelihood(theta) + law.log_density(theta) + log_weights
-        found = np.logaddexp(found, scipy.special.logsumexp(terms, axis=-1))
-    return np.where(records.inside, found, -np.inf)
+        logs = np.logaddexp(logs, scipy.special.logsumexp(terms, axis=-1))
+    return np.where(records.inside, logs, -np.inf)
 
 
 def likely_thetas(
@@ -180,14 +180,14 @@ class GaussianRecords:
         """Log-likelihood of theta, shape of the outputs, and theta's."""
         low, high = self.family.bounds
         away = self.mean - (theta - self.family.middle)
-        found = -(self.squares + self.count * away**2) / (2 * self.sd**2)
-        found = found - self.count * (HALF_LOG_2PI + np.log(self.sd))
+        logs = -(self.squares + self.count * away**2) / (2 * self.sd**2)
+        logs = logs - self.count * (HALF_LOG_2PI + np.log(self.sd))
         if self.truncated:
             half = (high - low) / 2
             mass = log_mass(theta - (low + half), self.sd, half)
-            return np.asarray(found - self.count * mass)
-        found = found + self.low * scipy.special.log_ndtr((low - theta) / self.sd)
-        return np.asarray(found + self.high * scipy.special.log_ndtr((theta - high) / self.sd))
+            return np.asarray(logs - self.count * mass)
+        logs = logs + self.low * scipy.special.log_ndtr((low - theta) / self.sd)
+        return np.asarray(logs + self.high * scipy.special.log_ndtr((theta - high) / self.sd))
 
 
 class Blurred:
@@ -239,7 +239,7 @@ class Blurred:
     def log_density(self, theta: Floats) -> Floats:
         """Log-density log w, shape of the statistic and theta's."""
         r = np.asarray((theta - self.eta) / self.kappa, dtype=np.float64)
-        found = log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
+        logs = log_smooth(self.part, self.centre, r, self.rho, self.cells) - self.log_mass
         for end, probability in zip(self.ends, self.log_ends or (), strict=False):
-            found = np.logaddexp(found, probability + log_normal(r - end, self.rho))
-        return np.asarray(found - math.log(self.kappa))
+            logs = np.logaddexp(logs, probability + log_normal(r - end, self.rho))
+        return np.asarray(logs - math.log(self.kappa))

@@ -80,11 +80,11 @@ def log_given_cell(mechanism: Copying, output: Any, edges: Floats) -> Floats:
     width = edges[1] - edges[0]
     pieces = math.ceil(width * math.sqrt(mechanism.size) / (3 * sd))
     theta, weights = _rule(edges, pieces)
-    found = np.full((*y.shape[:-1], edges.size - 1), -np.inf)
+    logs = np.full((*y.shape[:-1], edges.size - 1), -np.inf)
     for c, (points, log_weights) in enumerate(zip(theta, weights, strict=True)):
         terms = records.log_likelihood(points) + log_weights
-        found[..., c] = scipy.special.logsumexp(terms, axis=-1) - math.log(edges[c + 1] - edges[c])
-    return np.where(records.inside[..., None], found, -np.inf)
+        logs[..., c] = scipy.special.logsumexp(terms, axis=-1) - math.log(edges[c + 1] - edges[c])
+    return np.where(records.inside[..., None], logs, -np.inf)
 
 
 def _counts_given_cell(z: NDArray[Any], size: int, edges: Floats) -> Floats:
@@ -93,12 +93,12 @@ def _counts_given_cell(z: NDArray[Any], size: int, edges: Floats) -> Floats:
     phi, log_weights = _rule(angles, pieces)
     one, zero = 2 * np.log(np.sin(phi)), 2 * np.log(np.cos(phi))
     log_weights = log_weights + np.log(np.sin(2 * phi)) - np.log(np.diff(edges))[:, None]
-    found = np.full((*z.shape, edges.size - 1), -np.inf)
+    logs = np.full((*z.shape, edges.size - 1), -np.inf)
     for each in np.unique(z[(z >= 0) & (z <= size) & (z == np.floor(z))]):
         log_choose = -math.log1p(size) - scipy.special.betaln(each + 1, size - each + 1)
         terms = each * one + (size - each) * zero + log_weights
-        found[z == each] = scipy.special.logsumexp(terms, axis=-1) + log_choose
-    return found
+        logs[z == each] = scipy.special.logsumexp(terms, axis=-1) + log_choose
+    return logs
 
 
 def _rule(edges: Floats, pieces: int) -> tuple[Floats, Floats]:

@@ -114,8 +114,8 @@ def drawn_regression(
     gamma = np.maximum(rng.standard_gamma(prior[2] + n / 2), _LEAST)
     sd = np.sqrt(scale / gamma)
     step = np.linalg.solve(root, rng.standard_normal(centre.shape)[..., None])[..., 0]
-    found = centre + sd[..., None] * step
-    return found[..., 0], found[..., 1:], sd
+    coefficients = centre + sd[..., None] * step
+    return coefficients[..., 0], coefficients[..., 1:], sd
 
 
 def drawn_predictors(

@@ -86,9 +86,9 @@ def log_sums(given: Floats, each: Floats) -> Floats:
     """
     rows, columns = (np.nan_to_num(a.max(axis=1), neginf=0.0) for a in (given, each))
     with np.errstate(divide="ignore"):
-        found = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
-    found += rows[:, None] + columns
-    i, c = np.nonzero(found < rows[:, None] + columns - _FAINT)
+        logs = np.log(np.exp(given - rows[:, None]) @ np.exp(each - columns[:, None]).T)
+    logs += rows[:, None] + columns
+    i, c = np.nonzero(logs < rows[:, None] + columns - _FAINT)
     if i.size:
-        found[i, c] = special.logsumexp(given[i] + each[c], axis=1)
-    return np.asarray(found)
+        logs[i, c] = special.logsumexp(given[i] + each[c], axis=1)
+    return np.asarray(logs)

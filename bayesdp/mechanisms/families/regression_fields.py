@@ -38,13 +38,13 @@ def check_columns(given: Any) -> Bounds:
             f"bounds has columns {names}; each must be named once, and none "
             f"{', '.join(map(repr, RESERVED))}, which a release's table has itself"
         )
-    found = []
+    checked = []
     for name, ends in pairs:
         try:
-            found.append((name, check_interval(ends)))
+            checked.append((name, check_interval(ends)))
         except InvalidInput as error:
             raise InvalidInput(f"column {quoted(name)}: {error}") from error
-    return tuple(found)
+    return tuple(checked)
 
 
 def check_response(response: Any, columns: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
                 f"{list(columns)}, or an array of shape (records, {len(columns)}) in that order"
             )
         each = list(table.T)
-    found = []
+    read_columns = []
     for name, (low, high), column in zip(columns, ends.tolist(), each, strict=True):
         try:
             x = column_of(column, f"numbers from {low} to {high}").astype(np.float64)
@@ -132,5 +132,5 @@ def table_of(records: Any, columns: Sequence[str], ends: Floats, *, clip: bool) 
                 f"{high}); choose bounds without looking at the data, and take clip=True to move "
                 "what exceeds them"
             )
-        found.append(x)
-    return np.column_stack(found)
+        read_columns.append(x)
+    return np.column_stack(read_columns)

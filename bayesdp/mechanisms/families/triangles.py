@@ -67,9 +67,9 @@ def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
             "analyse each copy as data and combine the results with bdp.combine"
         )
     possible = np.all((z >= 0) & (z == np.floor(z)), axis=-1) & (z.sum(axis=-1) == size)
-    found = np.full((*z.shape[:-1], len(corners)), -np.inf)
+    logs = np.full((*z.shape[:-1], len(corners)), -np.inf)
     if not np.any(possible):
-        return found
+        return logs
     counts, place = np.unique(z[possible].astype(np.int64), axis=0, return_inverse=True)
     weights, where = _rule(size // 2 + 1 + size % 2)
     table = np.empty((len(counts), len(corners)))
@@ -81,8 +81,8 @@ def log_given_triangle(output: Any, size: int, corners: Floats) -> Floats:
             terms = counts[some] @ log_theta.T + weights
             table[some, c] = scipy.special.logsumexp(terms, axis=1)
     choose = scipy.special.gammaln(size + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
-    found[possible] = (table + choose[:, None])[np.ravel(place)]
-    return found
+    logs[possible] = (table + choose[:, None])[np.ravel(place)]
+    return logs
 
 
 @lru_cache(maxsize=8)

@@ -119,7 +119,7 @@ def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
                 f"degrees are released: {', '.join(ALLOWED)}"
             )
     bound = bind(formula, Network(max_degree + 1))
-    found = []
+    sums = []
     for t, name in enumerate(bound.names):
         values = _function(bound.model, t, max_degree)
         if len(set(values)) == 1:
@@ -127,8 +127,8 @@ def degree_sums(formula: str, max_degree: int) -> tuple[DegreeSum, ...]:
                 f"formula has {quoted(name)}, which is the same for all graphs with degrees up to "
                 f"max_degree = {max_degree}; leave it out or raise max_degree"
             )
-        found.append(DegreeSum(name, values, not name.startswith("gwdegree")))
-    return tuple(found)
+        sums.append(DegreeSum(name, values, not name.startswith("gwdegree")))
+    return tuple(sums)
 
 
 def _function(model: Model, t: int, max_degree: int) -> tuple[Fraction, ...]:

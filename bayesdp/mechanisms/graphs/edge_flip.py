@@ -200,14 +200,14 @@ class EdgeFlipMechanism(Mechanism):
         outputs, statistics = np.broadcast_arrays(as_networks(output), as_networks(statistic))
         law = log_law(*self._probabilities(), self.dyads)
         known: dict[tuple[bytes, bytes], float] = {}  # the same graphs come often
-        found = np.empty(outputs.size)
+        logs = np.empty(outputs.size)
         for k, both in enumerate(zip(outputs.flat, statistics.flat, strict=True)):
             z, x = (check_on_nodes("a graph", g, self.nodes, self.directed) for g in both)
             key = z.edges.tobytes(), x.edges.tobytes()
             if key not in known:
                 known[key] = law(self._numbers(z), self._numbers(x))
-            found[k] = known[key]
-        return found.reshape(outputs.shape)
+            logs[k] = known[key]
+        return logs.reshape(outputs.shape)
 
     @property
     def views(self) -> tuple[DyadsView, ...]:

@@ -100,9 +100,9 @@ def _plain(name: str, values: Iterable[Any]) -> NDArray[Any]:
     listed = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in listed if value is not None}
     if len(kinds) != 1 or not kinds <= {bool, int, float, str}:
-        found = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none at all"
+        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none at all"
         raise InvalidInput(
-            f"the nodes' {name} has values of type {found}; a release holds text, numbers or "
+            f"the nodes' {name} has values of type {names}; a release holds text, numbers or "
             "booleans, of one type: convert it, or leave it out"
         )
     missing = any(value is None for value in listed)

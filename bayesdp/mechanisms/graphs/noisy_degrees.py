@@ -125,8 +125,8 @@ class NoisyDegreesMechanism(AdditiveNoise):
         squares = 2
         if self.relation(neighbours) is Neighbours.NODE:
             squares = nodes * (nodes - 1) * (2 if self.directed else 1)
-        found = up(copies * squares / (2 * Fraction(self.scale) ** 2))
-        return found if math.isfinite(found) else None
+        cost = up(copies * squares / (2 * Fraction(self.scale) ** 2))
+        return cost if math.isfinite(cost) else None
 
     def _spanned(self, relation: Neighbours) -> Fraction:
         if relation is Neighbours.EDGE:

@@ -128,8 +128,8 @@ class NoisyTrianglesMechanism(Mechanism):
         return self._located(self.check_statistic(statistic))[1]
 
     def _located(self, network: Network) -> tuple[int, float]:
-        found = triangles(network)
-        return found.number, found.smooth_sensitivity(self.beta) / self.alpha
+        counted = triangles(network)
+        return counted.number, counted.smooth_sensitivity(self.beta) / self.alpha
 
     def guarantee(
         self, *, copies: int = 1, neighbours: Neighbours | None = None, delta: float = 0.0
@@ -216,8 +216,8 @@ class NoisyTrianglesMechanism(Mechanism):
         """
         several = isinstance(statistic, Sequence)
         graphs = statistic if several else [statistic]
-        found = np.array([self._located(self.check_statistic(graph)) for graph in graphs])
-        count, scale = found.T if several else found[0]
+        located = np.array([self._located(self.check_statistic(graph)) for graph in graphs])
+        count, scale = located.T if several else located[0]
         z = np.asarray(output, dtype=np.float64)
         possible = (np.abs(z) <= FURTHEST) & (z == np.floor(z))
         k = np.where(possible, z, 0.0) - count

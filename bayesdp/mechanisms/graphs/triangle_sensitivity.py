@@ -90,8 +90,8 @@ def triangles(network: Network) -> Triangles:
         near = (2 * (matrix[rows] @ matrix) + matrix[rows]).tocoo()  # 2 a, and 1 if tied
         i, j = rows[near.coords[0]], near.coords[1]
         once = i < j
-        i, j, found = i[once], j[once], near.data[once]
-        common, tied = found >> 1, found & 1
+        i, j, doubled = i[once], j[once], near.data[once]
+        common, tied = doubled >> 1, doubled & 1
         corners += int(common @ tied)
         np.maximum.at(best, common, degree[i] + degree[j] - 2 * (common + tied))
     best[0] = max(best[0], _best_apart(matrix.indptr, matrix.indices, degree))

@@ -371,10 +371,10 @@ class ModipsGridMechanism(Mechanism):
             )
         chosen = self.log_cells(statistic)
         given = log_given_cell(self, output, self.model.edges)
-        found = np.full(np.broadcast_shapes(chosen.shape[:-1], given.shape[:-1]), -np.inf)
+        logs = np.full(np.broadcast_shapes(chosen.shape[:-1], given.shape[:-1]), -np.inf)
         for c in range(chosen.shape[-1]):
-            found = np.logaddexp(found, chosen[..., c] + given[..., c])
-        return found
+            logs = np.logaddexp(logs, chosen[..., c] + given[..., c])
+        return logs
 
     def log_cells(self, statistic: Any) -> NDArray[np.float64]:
         """Log-probabilities of SDD's cells, shape of the statistic and the cells."""
@@ -482,10 +482,10 @@ def extremes(model: GridModel, family: Family, n: int) -> tuple[float, float]:
         middle = below + (above - below) / 2
         rising = np.exp(_log_probabilities(model, middle)) @ slopes < slopes
         below, above = np.where(rising, middle, below), np.where(rising, above, middle)
-    found = np.concatenate([below, above])
+    places = np.concatenate([below, above])
     if number.whole:
-        found = np.concatenate([np.floor(found), np.ceil(found)])
-    at_most = _log_probabilities(model, np.clip(found, low, high)).max()
+        places = np.concatenate([np.floor(places), np.ceil(places)])
+    at_most = _log_probabilities(model, np.clip(places, low, high)).max()
     at_least = _log_probabilities(model, np.array([low, high])).min()
     log_width = math.log(model.width)
     return max(abs(at_most - log_width), abs(at_least - log_width)), math.exp(at_most)

@@ -189,8 +189,8 @@ def rho_of(made: Noisy, copies: int, relation: Neighbours) -> float | None:
     together = math.inf
     if not any(part.bounding == "truncated" for part in made.parts):
         together = copies * _length(made, relation) ** 2 / 2 * (1 + 2.0**-48)
-    found = min(copies * times * math.fsum(each) * (1 + 2.0**-50), together)
-    return found if math.isfinite(found) else None
+    cost = min(copies * times * math.fsum(each) * (1 + 2.0**-50), together)
+    return cost if math.isfinite(cost) else None
 
 
 def check_weights(

@@ -183,13 +183,13 @@ class ModipsSBSMechanism(Mechanism):
     def parts(self) -> tuple[AdditiveNoise, ...]:
         """Noise of each number."""
         made: dict[Any, AdditiveNoise] = {}  # numbers that are alike share theirs
-        found = []
+        noises = []
         for number, scale in zip(self.numbers, self.scales, strict=True):
             key = dataclasses.replace(number, name=""), scale
             if key not in made:
                 made[key] = self._part(number, scale)
-            found.append(made[key])
-        return tuple(found)
+            noises.append(made[key])
+        return tuple(noises)
 
     def _part(self, number: Number, scale: float) -> AdditiveNoise:
         bounds = None if number.low is None and number.high is None else (number.low, number.high)

@@ -234,7 +234,7 @@ class SelectedModipsMechanism(Mechanism):
         counts, z = self._counts(statistic), np.asarray(output)
         chosen = z[..., 0]
         law = self.choice.logp(chosen, self._utilities(counts))
-        found = np.full(law.shape, -np.inf)
+        logs = np.full(law.shape, -np.inf)
         for i, candidate in enumerate(self.candidates):
             here = chosen == i
             if not np.any(here):
@@ -242,8 +242,8 @@ class SelectedModipsMechanism(Mechanism):
             # Outputs with another family stand aside: no law is worked out for theirs.
             copies = self._copies_in(np.where(here[..., None], z, z[here][0]))
             given = sum(candidate.logp(each, statistic) for each in copies)
-            found = np.where(here, law + given, found)
-        return found
+            logs = np.where(here, law + given, logs)
+        return logs
 
     # What is written down, and what an audit tries.
 
@@ -296,10 +296,10 @@ class SelectedModipsMechanism(Mechanism):
             columns["copy"] = np.repeat(np.arange(self.each), [one.size for one in each])
         names = shown.dtype.names
         columns |= {name: shown[name] for name in names} if names else {"value": shown}
-        found = np.empty(shown.size, dtype=[(name, x.dtype) for name, x in columns.items()])
+        rows = np.empty(shown.size, dtype=[(name, x.dtype) for name, x in columns.items()])
         for name, column in columns.items():
-            found[name] = column
-        return found
+            rows[name] = column
+        return rows
 
     def encode(self, outputs: Sequence[Any]) -> Mapping[str, Any]:
         """Encode outputs as columns, one row a number of a copy, the chosen family beside it."""

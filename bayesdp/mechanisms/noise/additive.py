@@ -200,8 +200,8 @@ class AdditiveNoise(Mechanism):
         more = 2.0**-52
         while at(scale).epsilon(delta, copies=copies) > epsilon:  # as the guarantee rounds it
             scale, more = scale * (1 + more), 2 * more
-        found: Self = build(scale=scale, **parameters)
-        return found
+        calibrated: Self = build(scale=scale, **parameters)
+        return calibrated
 
     @property
     def ends(self) -> tuple[int | None, int | None]:
@@ -259,14 +259,14 @@ class AdditiveNoise(Mechanism):
 
     def assumptions(self, relation: Neighbours) -> tuple[str, ...]:
         """What must hold for the promise to hold: the sensitivity that the caller states, first."""
-        found = [self._stated(), "The mechanism's parameters were chosen without the data."]
+        told = [self._stated(), "The mechanism's parameters were chosen without the data."]
         if self.bounding == "truncated":
-            found.append("The statistic is always within the bounds: one outside is refused.")
+            told.append("The statistic is always within the bounds: one outside is refused.")
         elif not self.whole:
-            found.append(self._reach())
+            told.append(self._reach())
         if self.n is not None:
-            found.append(PUBLIC_N)
-        return tuple(found)
+            told.append(PUBLIC_N)
+        return tuple(told)
 
     # What is drawn, and with what probability.
 

@@ -107,13 +107,13 @@ def divergence(
     if components == 1 and scale <= _EXACT:
         return max(scalar_divergence(noise, int(length), epsilon), _LEAST)
     shift = math.sqrt(copies) * length
-    found = [1.0]
+    bounds = [1.0]
     for a in _SMOOTHING:
         if a < scale:
-            found.append(_smoothed(scale, a, shift, components, epsilon))
+            bounds.append(_smoothed(scale, a, shift, components, epsilon))
     if scale <= _MANY:
-        found.append(zcdp_to_delta(shift * shift / (2 * scale * scale), epsilon))
-    return max(min(found), _LEAST)
+        bounds.append(zcdp_to_delta(shift * shift / (2 * scale * scale), epsilon))
+    return max(min(bounds), _LEAST)
 
 
 def scalar_divergence(noise: GaussianNoise, shift: int, epsilon: float) -> float:

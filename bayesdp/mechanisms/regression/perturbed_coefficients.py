@@ -176,14 +176,14 @@ class PerturbedCoefficientsMechanism(Mechanism):
         """Noise of the coefficients."""
         return _part(self)
 
-    def statistic(self, found: Sums | Signed) -> tuple[float, ...]:
+    def statistic(self, given: Sums | Signed) -> tuple[float, ...]:
         """Compute the coefficients of records, from the result of `gathered`. Confidential."""
-        if found.n != self.n or isinstance(found, Sums) != (self.loss == "linear"):
+        if given.n != self.n or isinstance(given, Sums) != (self.loss == "linear"):
             raise InvalidInput(
                 f"the statistic is of {self.loss} loss and n = {self.n} records; it was given "
                 "what is of others"
             )
-        made: tuple[float, ...] = coefficients(found, self.family, self.penalty)
+        made: tuple[float, ...] = coefficients(given, self.family, self.penalty)
         return made
 
     # What is promised.

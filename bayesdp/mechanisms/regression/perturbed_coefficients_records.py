@@ -73,8 +73,8 @@ def gathered(family: LinearRegression, loss: str, data: Any, *, clip: bool) -> S
     )
 
 
-def coefficients(found: Sums | Signed, family: LinearRegression, penalty: float) -> Any:
+def coefficients(given: Sums | Signed, family: LinearRegression, penalty: float) -> Any:
     """Compute the intercept and the coefficients; see `ridge`, `logistic_minimiser`."""
-    if isinstance(found, Signed):
-        return logistic_minimiser.minimiser(found.x, found.y, penalty)
-    return ridge.minimiser(found.totals, found.n, len(family.bounds), family.place, penalty)
+    if isinstance(given, Signed):
+        return logistic_minimiser.minimiser(given.x, given.y, penalty)
+    return ridge.minimiser(given.totals, given.n, len(family.bounds), family.place, penalty)

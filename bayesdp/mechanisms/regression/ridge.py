@@ -97,7 +97,7 @@ def _solved(rows: list[list[Fraction]]) -> list[Fraction]:
         for j in range(i + 1, size):
             factor = rows[j][i]
             rows[j] = [x - factor * y for x, y in zip(rows[j], rows[i], strict=True)]
-    found = [Fraction(0)] * size
+    solution = [Fraction(0)] * size
     for i in reversed(range(size)):
-        found[i] = rows[i][size] - sum(rows[i][j] * found[j] for j in range(i + 1, size))
-    return found
+        solution[i] = rows[i][size] - sum(rows[i][j] * solution[j] for j in range(i + 1, size))
+    return solution

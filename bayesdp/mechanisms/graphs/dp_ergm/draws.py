@@ -73,8 +73,8 @@ def posterior_draws(
             UserWarning,
             stacklevel=2,
         )
-    found = idata.posterior["theta"].to_numpy()
-    theta = found.reshape(-1, found.shape[-1])
+    kept = idata.posterior["theta"].to_numpy()
+    theta = kept.reshape(-1, kept.shape[-1])
     return np.asarray(theta[np.linspace(0, len(theta) - 1, draws).astype(np.int64)])
 
 

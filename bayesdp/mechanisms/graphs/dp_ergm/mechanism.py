@@ -344,11 +344,11 @@ class DPERGMMechanism(Mechanism):
         from bayesdp.networks.formula import bind
 
         bound = bind(self.formula, empty)
-        found, declared = edge_sensitivities(self.formula, empty), self.sensitivities
-        if len(found) != len(declared) or np.any(np.array(found) > declared):
+        needed, declared = edge_sensitivities(self.formula, empty), self.sensitivities
+        if len(needed) != len(declared) or np.any(np.array(needed) > declared):
             raise InvalidInput(
-                f"sensitivities is {declared}; on these nodes they are {found}: make the mechanism "
-                "by bdp.synthesizers.DPERGMSynthesizer(...).mechanism_like(network)"
+                f"sensitivities is {declared}; on these nodes they are {needed}: make the "
+                "mechanism by bdp.synthesizers.DPERGMSynthesizer(...).mechanism_like(network)"
             )
         if self.calibration == "corrected":
             largest = self._largest(bound, empty)

@@ -60,8 +60,8 @@ def central_probability(half_width: float, terms: int, correlation: float) -> fl
 
     edge = (half_width + 10 * rest) / slope  # beyond it the power vanishes
     edge, fall = min(edge, 40.0), min(half_width / slope, 39.0)
-    found, _ = integrate.quad(integrand, 0, edge, points=[fall], epsabs=0, epsrel=1e-11, limit=500)
-    return 2 * float(found)
+    half, _ = integrate.quad(integrand, 0, edge, points=[fall], epsabs=0, epsrel=1e-11, limit=500)
+    return 2 * float(half)
 
 
 def largest_log_density(reach: float, terms: int, correlation: float) -> float:

@@ -211,13 +211,13 @@ def check_columns(given: Any, n: int) -> Columns:
     """Return attributes as a manifest has them, in their standard form, or raise InvalidInput."""
     pairs = given.items() if isinstance(given, Mapping) else given
     try:
-        found = tuple((name, tuple(map(_plain, values))) for name, values in pairs)
+        checked = tuple((name, tuple(map(_plain, values))) for name, values in pairs)
     except (TypeError, ValueError):
         raise InvalidInput(
             "attributes must be pairs of a name and a value for each node, as "
             "(('grade', (7, 8, 7)),)"
         ) from None
-    for name, values in found:
+    for name, values in checked:
         kinds = {type(value) for value in values if value is not None}
         if not isinstance(name, str) or len(values) != n or len(kinds) > 1:
             raise InvalidInput(
@@ -226,9 +226,9 @@ def check_columns(given: Any, n: int) -> Columns:
             )
         if not kinds <= {bool, int, float, str}:
             raise InvalidInput(f"attribute {quoted(name)} must be text, numbers or booleans")
-    if len({name for name, _ in found}) < len(found):
+    if len({name for name, _ in checked}) < len(checked):
         raise InvalidInput("attributes has a name twice; each must be there once")
-    return found
+    return checked
 
 
 def column(values: Sequence[Any]) -> Any:
@@ -277,12 +277,12 @@ def check_noise(noise: Any) -> str:
 
 def default_granularity(made: Frame, scales: Sequence[float], node: bool) -> tuple[float, ...]:
     """Default granularity: 1 for integers, else fine enough to cost next to nothing."""
-    found = []
+    steps = []
     moved, furthest = made.sensitivities(node), made.furthest
     for scale, whole, most, far in zip(scales, made.whole, moved, furthest, strict=True):
         step = 1.0 if whole else check_granularity(None, scale, float(most) or scale)
-        found.append(max(step, 2.0 ** math.frexp(float(far / LARGEST))[1] if far else step))
-    return tuple(found)
+        steps.append(max(step, 2.0 ** math.frexp(float(far / LARGEST))[1] if far else step))
+    return tuple(steps)
 
 
 def check_steps(made: Frame, steps: Sequence[float]) -> None:

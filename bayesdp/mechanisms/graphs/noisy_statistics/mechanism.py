@@ -204,13 +204,13 @@ class NoisyStatisticsMechanism(Mechanism):
         node = self.relation(neighbours) is Neighbours.NODE
         power = 1 if self.noise == "laplace" else 2
         frame, scales = self.frame, [noise.scale for noise in self.noises]
-        found, first = [], 0
+        costs, first = [], 0
         for moves, size in zip(frame.moves(node), frame.sizes, strict=True):
             here = slice(first, first + size)
             statistics = list(zip(self.granularity[here], scales[here], strict=True))
-            found.append(max(_cost(move, statistics, power) for move in moves))
+            costs.append(max(_cost(move, statistics, power) for move in moves))
             first += size
-        return found
+        return costs
 
     def rho(self, *, copies: int = 1, neighbours: Neighbours | None = None) -> float | None:
         """The zCDP parameter of `copies` copies of Gaussian noise; None for Laplace."""
@@ -226,16 +226,16 @@ class NoisyStatisticsMechanism(Mechanism):
             return pure_profile(up(charged), copies, up(copies * charged))
         node = self.relation(neighbours) is Neighbours.NODE
         moved = self.frame.sensitivities(node)
-        found = [
+        ratios = [
             (noise.scale, math.ceil(most / Fraction(g)))
             for noise, most, g in zip(self.noises, moved, self.granularity, strict=True)
             if most
         ]
-        least = min(scale for scale, _ in found)
-        length = float(found[0][1])  # of a single statistic, exactly
-        if len(found) > 1:
+        least = min(scale for scale, _ in ratios)
+        length = float(ratios[0][1])  # of a single statistic, exactly
+        if len(ratios) > 1:
             length = math.sqrt(up(charged * least**2)) * (1 + 2.0**-50)
-        return gaussian_profile(GaussianNoise(least), length, len(found), copies, None)
+        return gaussian_profile(GaussianNoise(least), length, len(ratios), copies, None)
 
     @property
     def strength(self) -> Strength:
@@ -405,11 +405,11 @@ def _ends(network: Network) -> list[int]:
     n = network.n
     if n <= _ALL_PAIRS:
         return list(range(n))
-    found = {0, 1}
+    places = {0, 1}
     for values in network.attributes.values():
         order = np.argsort([str(v) if values.dtype.kind in "OU" else v for v in values.tolist()])
-        found |= {int(order[k]) for k in (0, 1, -2, -1)}
-    return sorted(found)
+        places |= {int(order[k]) for k in (0, 1, -2, -1)}
+    return sorted(places)
 
 
 def _edge_pairs(network: Network, most: int) -> Iterator[tuple[Network, Network]]:

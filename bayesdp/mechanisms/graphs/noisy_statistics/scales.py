@@ -126,8 +126,8 @@ def _smallest(
 def _kept(made: NoisyStatisticsMechanism, epsilon: float, delta: float) -> NoisyStatisticsMechanism:
     """Add a little noise, if it takes any, so that the mechanism's own guarantee is kept."""
     more = 2.0**-52
-    while (found := made.guarantee(delta=delta).epsilon) > epsilon:
-        factor = (found / epsilon) * (1 + more)
+    while (reached := made.guarantee(delta=delta).epsilon) > epsilon:
+        factor = (reached / epsilon) * (1 + more)
         made = dataclasses.replace(made, scales=[factor * scale for scale in made.scales])
         more *= 2
     return made

@@ -45,24 +45,24 @@ def columns_of(layouts: Sequence[Layout], frame: Any, *, clip: bool) -> tuple[Co
         raise InvalidInput(
             f"data has no columns {missing}, or has them twice; the steps' are {wanted}"
         )
-    found: Columns = {}
+    columns: Columns = {}
     for layout in layouts:
         if isinstance(layout.step, NumericColumns):
             own = layout.ends[len(layout.before) :]
             table = table_of(frame, layout.names, own, clip=clip)
-            found |= {name: table[:, j] for j, name in enumerate(layout.names)}
+            columns |= {name: table[:, j] for j, name in enumerate(layout.names)}
         else:
-            found |= {axis.name: axis.bins(frame[axis.name], clamp=False) for axis in layout.axes}
-    return found, len(frame)
+            columns |= {axis.name: axis.bins(frame[axis.name], clamp=False) for axis in layout.axes}
+    return columns, len(frame)
 
 
 def declared_axes(layouts: Sequence[Layout]) -> list[Axis]:
     """Axes of all columns: the labels of categorical ones, and an interval of each numeric one."""
-    found: list[Axis] = []
+    axes: list[Axis] = []
     for layout in layouts:
         own: Any = layout.step.columns
-        found += layout.axes or [Axis(name, edges=ends) for name, ends in own]
-    return found
+        axes += layout.axes or [Axis(name, edges=ends) for name, ends in own]
+    return axes
 
 
 def no_records(layouts: Sequence[Layout]) -> Any:
@@ -96,7 +96,7 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
     """
     if sums.n > MOST:
         raise InvalidInput(f"data has more than {MOST} records, the most that are taken")
-    found: list[float] = []
+    numbers: list[float] = []
     start = 0
     for layout in layouts:
         d, width = len(layout.measured), layout.width
@@ -104,11 +104,11 @@ def statistic_of(layouts: Sequence[Layout], sums: Sums, n: int | None) -> Floats
             part = sums.totals[start : start + width]
             start += width
             if layout.axes:
-                found += map(float, part)
+                numbers += map(float, part)
                 continue
             known = public_of(layout, n) is not None
-            found += ([] if known else [float(part[0])]) + list(rescaled(part[1:], d))
-    return np.array(found)
+            numbers += ([] if known else [float(part[0])]) + list(rescaled(part[1:], d))
+    return np.array(numbers)
 
 
 def split(layouts: Sequence[Layout], statistic: Floats, n: int | None) -> list[Floats]:
@@ -153,10 +153,10 @@ def _combinations(alpha: Floats, cell: NDArray[np.int64]) -> NDArray[np.int64]:
     log_gamma = np.log(rng.standard_gamma(alpha + 1)) + uniform / alpha
     theta = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
     below = np.cumsum(theta, axis=-1)
-    found, u = np.empty(cell.size, dtype=np.int64), rng.random(cell.size)
+    labels, u = np.empty(cell.size, dtype=np.int64), rng.random(cell.size)
     for c, inside in enumerate(_members(cell, len(alpha))):
-        found[inside] = np.searchsorted(below[c], u[inside] * below[c, -1], side="right")
-    return np.asarray(np.minimum(found, alpha.shape[-1] - 1))
+        labels[inside] = np.searchsorted(below[c], u[inside] * below[c, -1], side="right")
+    return np.asarray(np.minimum(labels, alpha.shape[-1] - 1))
 
 
 def _members(cell: NDArray[np.int64], cells: int) -> list[NDArray[np.intp]]:
@@ -175,7 +175,7 @@ def _numbers(
 ) -> Columns:
     """Draw each column given those before it, by the regression of the record's cell."""
     rng, d, start = generator(), len(layout.measured), len(layout.before)
-    (low, high), found = layout.ends.T, {}
+    (low, high), drawn = layout.ends.T, {}
     count, mean, rows = projected(noisy, d, public_of(layout, n))
     z = np.empty((cell.size, d))
     for j, name in enumerate(layout.measured):
@@ -187,5 +187,5 @@ def _numbers(
         along = np.sum(slopes[cell] * z[:, :j], axis=1)
         z[:, j] = bounded(intercept[cell] + along, sd[cell], "inflated", rng)
         x = np.clip(low[j] + (high[j] - low[j]) * ((z[:, j] + 1) / 2), low[j], high[j])
-        found[name] = np.where(z[:, j] <= -1, low[j], np.where(z[:, j] >= 1, high[j], x))
-    return found
+        drawn[name] = np.where(z[:, j] <= -1, low[j], np.where(z[:, j] >= 1, high[j], x))
+    return drawn

@@ -96,8 +96,8 @@ def _combined(
     if not axes:
         return np.zeros(size, dtype=np.int64)
     each = tuple(columns[axis.name].astype(np.int64) for axis in axes)
-    found = np.ravel_multi_index(each, tuple(axis.size for axis in axes))
-    return np.asarray(found, dtype=np.int64)
+    places = np.ravel_multi_index(each, tuple(axis.size for axis in axes))
+    return np.asarray(places, dtype=np.int64)
 
 
 def check_steps(given: Any) -> tuple[Step, ...]:
@@ -163,14 +163,14 @@ def layouts_of(steps: Sequence[Step]) -> tuple[Layout, ...]:
     """Lay out each step with the columns that it is given."""
     labels: dict[str, Axis] = {}
     bounds: dict[str, tuple[float, float]] = {}
-    found = []
+    layouts = []
     for step in steps:
         given = tuple(labels[name] for name in step.by)
         if isinstance(step, NumericColumns):
-            found.append(Layout(step, given, tuple((name, bounds[name]) for name in step.on)))
+            layouts.append(Layout(step, given, tuple((name, bounds[name]) for name in step.on)))
             bounds |= dict(step.columns)
         else:
             made = Layout(step, given, ())
-            found.append(made)
+            layouts.append(made)
             labels |= {axis.name: axis for axis in made.axes}
-    return tuple(found)
+    return tuple(layouts)

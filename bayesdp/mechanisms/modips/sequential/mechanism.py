@@ -244,15 +244,15 @@ class SequentialModipsMechanism(Mechanism):
 
     def parts(self, j: int) -> tuple[AdditiveNoise, ...]:
         """Noise of a step's numbers, the same in all cells."""
-        found: list[AdditiveNoise] = []
+        noises: list[AdditiveNoise] = []
         for number in self.numbers(j):
             law = NOISE[self.noise][number.whole]
             ends = (number.low, number.high)
             bounds = None if ends == (None, None) else ends
             scale = self.scales[j] * number.sensitivity
             bounding = bounds and "inflated"
-            found.append(law(scale, number.sensitivity, bounds=bounds, bounding=bounding))
-        return tuple(found)
+            noises.append(law(scale, number.sensitivity, bounds=bounds, bounding=bounding))
+        return tuple(noises)
 
     # What is promised.
 
@@ -333,15 +333,15 @@ class SequentialModipsMechanism(Mechanism):
 
     def noisy(self, statistic: Any, copies: int) -> list[NDArray[Any]]:
         """Draw T* of each step, shape (copies, cells, numbers); confidential no more."""
-        found = []
+        drawn = []
         for j, x in enumerate(split(self.layouts, self.check_statistic(statistic), self.n)):
             parts = self.parts(j)
             if self.layouts[j].axes:
-                found.append(parts[0].release(x, copies))
+                drawn.append(parts[0].release(x, copies))
             else:
                 each = [part.release(x[:, i], copies) for i, part in enumerate(parts)]
-                found.append(np.stack(each, axis=-1))
-        return found
+                drawn.append(np.stack(each, axis=-1))
+        return drawn
 
     def release(self, statistic: Any, copies: int = 1) -> Floats:
         """Draw copies from the secure generator.
@@ -386,15 +386,15 @@ class SequentialModipsMechanism(Mechanism):
             name: (k[0] / 2 + k[1] / 2) if isinstance(k, tuple) else 0 for name, k in kinds.items()
         }
         far = {name: k[1] if isinstance(k, tuple) else k.size - 1 for name, k in kinds.items()}
-        found = []
+        ends = []
         for rows in (
             [usual] * others + ([] if self.n is None else [usual]),
             [usual] * others + [far],
         ):
             table = {name: np.array([row[name] for row in rows]) for name in kinds}
             sums = sums_of_columns(self.layouts, table, len(rows))
-            found.append(statistic_of(self.layouts, sums, self.n))
-        return [(found[0], found[1])]
+            ends.append(statistic_of(self.layouts, sums, self.n))
+        return [(ends[0], ends[1])]
 
     def check_output(self, output: Any) -> Rows:
         """Return a copy as a sorted tuple of records: labels by their numbers, and numbers."""
@@ -429,28 +429,28 @@ class SequentialModipsMechanism(Mechanism):
 
     def decode(self, columns: Mapping[str, Any]) -> list[Rows]:
         """Read the copies that `encode` wrote, in their order."""
-        found = []
+        coded = []
         for name, kind in self._columns().items():
             x = np.asarray(columns[name])
-            found.append(x if isinstance(kind, tuple) else kind.bins(x, clamp=False))
-        values, copy = np.column_stack(found), np.asarray(columns["copy"])
+            coded.append(x if isinstance(kind, tuple) else kind.bins(x, clamp=False))
+        values, copy = np.column_stack(coded), np.asarray(columns["copy"])
         order = np.argsort(copy, kind="stable")
         starts = np.flatnonzero(np.diff(copy[order], prepend=-1))[1:]
         return [self.check_output(part) for part in np.split(values[order], starts)]
 
     def _columns(self) -> dict[str, Axis | tuple[float, float]]:
         """Columns by name, in the steps' order: the labels, or the bounds."""
-        found: dict[str, Axis | tuple[float, float]] = {}
+        kinds: dict[str, Axis | tuple[float, float]] = {}
         for layout in self.layouts:
             if isinstance(layout.step, NumericColumns):
-                found |= dict(layout.step.columns)
+                kinds |= dict(layout.step.columns)
             else:
-                found |= {axis.name: axis for axis in layout.axes}
-        return found
+                kinds |= {axis.name: axis for axis in layout.axes}
+        return kinds
 
     def _shown(self, values: Any) -> dict[str, NDArray[Any]]:
         """Show rows of numbers as columns of labels and numbers."""
-        found: dict[str, NDArray[Any]] = {}
+        shown: dict[str, NDArray[Any]] = {}
         for (name, kind), x in zip(self._columns().items(), np.asarray(values).T, strict=True):
-            found[name] = x if isinstance(kind, tuple) else kind.labels[x.astype(np.int64)]
-        return found
+            shown[name] = x if isinstance(kind, tuple) else kind.labels[x.astype(np.int64)]
+        return shown

@@ -100,13 +100,13 @@ class NumericColumns:
     kind: str = field(default="numeric", init=False)
 
     def __post_init__(self) -> None:
-        found = []
+        checked = []
         for name, ends in _pairs(self.columns):
             try:
-                found.append((name, check_interval(ends)))
+                checked.append((name, check_interval(ends)))
             except InvalidInput as error:
                 raise InvalidInput(f"column {quoted(name)}: {error}") from error
-        object.__setattr__(self, "columns", tuple(found))
+        object.__setattr__(self, "columns", tuple(checked))
         object.__setattr__(self, "by", _names("by", self.by))
         object.__setattr__(self, "on", _names("on", self.on))
         prior = check_prior(self.prior, 0)
