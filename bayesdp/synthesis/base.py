@@ -172,13 +172,21 @@ class RecordSynthesizer(Synthesizer):
         n : int, or mapping of label to int, optional
             The public number of records (of each group); not needed where it is confidential.
         """
-        if n is None and self._field("public_n", True):
+        return self.promise(self.sizes(n))
+
+    def sizes(self, n: int | Mapping[Any, int] | None) -> dict[Any, int | None]:
+        """The public number of records of each group, or None of each if confidential."""
+        public = self._field("public_n", True)
+        if n is None and public:
             raise InvalidInput("n is missing; where it is public, the guarantee depends on it")
         labels = self._field("groups", None) or (None,)
         sizes = n if isinstance(n, Mapping) else dict.fromkeys(labels, n)
-        public = self._field("public_n", True)
-        made = self.mechanisms({label: n if public else None for label, n in sizes.items()})
-        return joint_guarantee(list(made.values()), self.outputs, self._field("delta", 0.0))
+        return {label: n if public else None for label, n in sizes.items()}
+
+    def promise(self, known: Mapping[Any, Any]) -> Guarantee:
+        """The guarantee of a release of groups of which this is `known`."""
+        made = list(self.mechanisms(known).values())
+        return joint_guarantee(made, self.outputs, self._field("delta", 0.0))
 
     @property
     def outputs(self) -> int:

@@ -41,7 +41,8 @@ def check_known(n: Any, public_n: bool) -> None:
         )
 
 
-def check_outside(outside: Any) -> None:
-    """Raise InvalidInput unless it says what is done with records outside the bounds."""
+def check_outside(name: str, outside: Any) -> Any:
+    """Return it if it says what is done with records outside the bounds, else raise."""
     if outside not in ("refuse", "clamp"):
-        raise InvalidInput(f"outside is {quoted(outside)}; it must be 'refuse' or 'clamp'")
+        raise InvalidInput(f"{name} is {quoted(outside)}; it must be 'refuse' or 'clamp'")
+    return outside

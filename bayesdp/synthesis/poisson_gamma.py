@@ -139,13 +139,16 @@ class PoissonGammaSynthesizer(RecordSynthesizer):
         n : int or mapping of label to int, optional
             The number of events (of each group), where it is public.
         """
-        groups = expected_by_group(self.expected)
+        groups = self.groups
         sizes = n if isinstance(n, Mapping) or n is None else dict.fromkeys(groups, n)
         if sizes is not None and set(sizes) != set(groups):
             raise InvalidInput(f"n is of {list(sizes)}; it must be of {list(groups)}")
-        if sizes is None and not self.public_n:
-            sizes = dict.fromkeys(groups, 0)  # any other has the same promise
         return super().guarantee(sizes)
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """All groups there may be, or None alone."""
+        return tuple(expected_by_group(self.expected))
 
     def mechanisms(self, known: Mapping[Any, int | None]) -> dict[Label, PoissonGammaMechanism]:
         """One mechanism a group, from public numbers alone, which together keep to `epsilon`.
